@@ -42,7 +42,7 @@ export class ProcessGroup {
     groups.add(this);
   }
 
-  /** What `begin` makes of a group of its own; where it fails, nothing is left of that group. */
+  /** Resolves as `begin` does with a new group. If `begin` fails, the whole group is ended. */
   static async begin(begin) {
     const group = new ProcessGroup();
     try {
@@ -107,7 +107,7 @@ export class ProcessGroup {
     this.#undo.unshift(undo);
   }
 
-  /** Live pids of all its processes, whoever forked them. */
+  /** Pids of all live processes of the group, including those that its processes forked. */
   pids() {
     return [...this.#members().keys()];
   }
@@ -141,7 +141,7 @@ export class ProcessGroup {
       if (members.size === 0) break;
       const late = performance.now() > deadline;
       for (const [pid, { parent, startedAt }] of members) {
-        // Those whose parent is a member too are the parent's to end.
+        // If the parent is a member too, the parent has to end this process.
         if (!late && (asked.has(`${pid} ${startedAt}`) || members.has(parent))) continue;
         asked.add(`${pid} ${startedAt}`);
         signal(pid, late ? 'SIGKILL' : 'SIGTERM');
@@ -151,7 +151,7 @@ export class ProcessGroup {
     await Promise.all(this.#started.map((started) => started.ended));
   }
 
-  /** By the mark, and by descent: some, as nginx, write over their environment. */
+  /** Found by the mark in their environment, and by descent: nginx overwrites its environment. */
   #members() {
     const processes = readProcesses();
     const known = this.#started.filter(({ runs }) => runs).map(({ pid }) => pid);
@@ -174,6 +174,6 @@ function signal(pid, name) {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if (error.code !== 'ESRCH') throw error; // ended meanwhile
+    if (error.code !== 'ESRCH') throw error; // the process has ended
   }
 }

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Every process that runs, by pid: its parent, and when it was started (in ticks since boot, what
- * tells it from a later process of the same pid). Those that have ended and wait for their parent
- * are left out.
+ * Every process that runs, by pid: its parent, and when it was started, in ticks since boot. The
+ * start time distinguishes it from a later process with the same pid. Zombies are left out.
  */
 export function readProcesses() {
   const processes = new Map();
@@ -16,7 +15,7 @@ export function readProcesses() {
   return processes;
 }
 
-/** The given processes, as far as they run, and all that descend from them. */
+/** The given processes that still run, and all their descendants. */
 export function withDescendants(pids, processes = readProcesses()) {
   const found = new Set([...pids].filter((pid) => processes.has(pid)));
   for (let size = -1; size !== found.size;) {
@@ -38,22 +37,22 @@ export function hasVariable(pid, start) {
   try {
     return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${start}`);
   } catch {
-    return false; // ended meanwhile, or somebody else's
+    return false; // it has ended, or belongs to another user
   }
 }
 
-/** The fields of /proc/<pid>/stat behind the command's name: state, ppid, … */
+/** The fields of /proc/<pid>/stat after the command's name: state, ppid, … */
 export function readStat(pid) {
   return parseStat(`/proc/${pid}/stat`);
 }
 
-/** The same of a file such as that, for threads. */
+/** The fields after the name in a file of that format, such as the stat file of a thread. */
 export function parseStat(file) {
   try {
     return readFileSync(file, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
   } catch {
-    return undefined; // ended meanwhile
+    return undefined; // it has ended
   }
 }

@@ -28,7 +28,7 @@ for (const [signal, code] of Object.entries(SIGNALS)) {
 try {
   await main(readSettings(process.argv.slice(2)));
 } catch (error) {
-  // What a signal ends fails in many ways; the signal's handler has the last word.
+  // After a signal, work may fail with any error. Then the signal's handler ends the run.
   if (!interrupted.signal.aborted) {
     const known = error instanceof UsageError || error instanceof BusyMachineError;
     console.error(known ? `error: ${error.message}` : error);

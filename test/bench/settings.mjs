@@ -40,7 +40,7 @@ Results go to test/bench/results, where report.md is drawn of them, except with 
 much, the run ends and says who they are.`;
 
 /**
- * What the command line says, checked.
+ * Parses and checks the command line.
  *
  * @throws UsageError
  */

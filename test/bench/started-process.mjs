@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a process has said last, for the error that says it failed. */
+/** Maximum number of the last output lines of a process that an error about it shows. */
 const LAST_LINES = 20;
 
 /** A process that was started, and the lines it writes to both of its streams. */
@@ -74,13 +74,13 @@ export class StartedProcess {
     }
   }
 
-  /** What `promise` comes to; rejects when the process ends before. */
+  /** Settles as `promise` does; rejects if the process ends first. */
   whileRunning(promise) {
     const ended = this.ended.then((how) => Promise.reject(this.error(`ended (${how})`)));
     return Promise.race([promise, ended]);
   }
 
-  /** An error that says what went wrong with it, and what it wrote last. */
+  /** An error about this process, with the last lines that the process wrote. */
   error(what) {
     return new Error([`${this.#name} ${what}`, ...this.#last].join('\n  '));
   }

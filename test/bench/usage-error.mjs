@@ -1,2 +1,2 @@
-/** A mistake of whoever called: one line, no stack. */
+/** A mistake in the command line. It is printed as one line, without a stack. */
 export class UsageError extends Error {}

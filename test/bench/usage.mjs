@@ -4,8 +4,8 @@ import { cpuBetween, readCpuTime, threadsBetween } from './cpu-time.mjs';
 /**
  * Begins to measure what the processes of a running system use.
  *
- * @returns a function that ends it: given the requests that were answered meanwhile, what each
- *   of them cost, how evenly the workers shared them, and what memory is in use.
+ * @returns a function that ends the measurement. It takes the number of requests that were answered
+ *   during it. It returns their cost, how evenly the workers shared them, and the memory in use.
  */
 export function measureUsage(running) {
   const before = readCpu(running);
@@ -14,7 +14,7 @@ export function measureUsage(running) {
     const front = used(before.front, after.front);
     const workers = used(before.workers, after.workers);
     const total = front.total + workers.total;
-    // Where workers are threads of one process, it is those that are compared.
+    // If workers are threads of one process, the shares of the threads are compared.
     const shares = running.threads
       ? busiest(used(before.workers, after.workers, threadsBetween), running.threads)
       : workers.each;
@@ -27,13 +27,13 @@ export function measureUsage(running) {
   };
 }
 
-/** Resident memory in bytes: of primary or proxy, of a worker (their mean), and in all. */
+/** Resident memory in bytes: of primary or proxy, of a worker (the workers' mean), and in total. */
 export function readMemory(running) {
   const front = running.frontPids().map(residentBytes);
   const workers = running.workerPids().map(residentBytes);
   return {
     frontRssBytes: front.length > 0 ? sum(front) : undefined,
-    // Where workers are threads, nobody knows whose the memory is.
+    // Memory cannot be split between workers that are threads of one process.
     workerRssBytes:
       running.threads || workers.length === 0 ? undefined : sum(workers) / workers.length,
     totalRssBytes: sum(front) + sum(workers),
@@ -45,13 +45,13 @@ function readCpu(running) {
   return { front: read(running.frontPids()), workers: read(running.workerPids()) };
 }
 
-/** A process that came meanwhile counts from its start; one that ended is not known any more. */
+/** A process started after the first reading counts from its start. An ended one is left out. */
 function used(before, after, between = (...readings) => [cpuBetween(...readings)]) {
   const each = [...after].flatMap(([pid, reading]) => between(before.get(pid), reading));
   return { each, total: sum(each) };
 }
 
-/** Of all threads of a process those that serve: as many as there are workers, the busiest. */
+/** The threads that serve requests: the busiest ones, as many as there are workers. */
 function busiest({ each }, workers) {
   return each.toSorted((a, b) => b - a).slice(0, workers);
 }
@@ -61,7 +61,7 @@ function residentBytes(pid) {
     const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
     return Number(kilobytes) * 1_024;
   } catch {
-    return 0; // ended meanwhile
+    return 0; // the process has ended
   }
 }
 

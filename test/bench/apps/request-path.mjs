@@ -1,7 +1,7 @@
 // Measures in nanoseconds what this package adds to each request, without sockets. The process
 // starts an app as usual and sends one request to it. Then it publishes, REQUESTS times, the
-// messages of diagnostics_channel that Node publishes when a request begins and when its response is
-// finished. Each message has new request and response objects, made after those of the first request.
+// messages of diagnostics_channel that Node publishes when a request begins and when its response
+// is finished. Each message has new objects, which are copies of the first request and response.
 //
 // ADAPTER           express (default) or fastify
 // TRACKED           0: the app without this package; only the cost of the loop is left

@@ -11,8 +11,8 @@ const DEFAULT_SYSTEM = 'nestjs-cluster';
  * after the other. Every second round has the reverse order, so that a drift of the machine affects
  * all of them. The cost of a request is compared by `compareWindows()` instead.
  *
- * @param contestants `system`; optionally `label`, `workers` and `env` if they differ from the run's;
- *   and anything that `measure` needs.
+ * @param contestants `system`; `label`, `workers` and `env` if they differ from the run's; and
+ *   anything that `measure` needs.
  * @param measure measures a running contestant: metrics by name, `errors` by kind.
  * @returns a row for each contestant: medians of the rounds, errors of all of them.
  */

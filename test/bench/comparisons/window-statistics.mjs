@@ -3,7 +3,7 @@ import { median, quantile } from '../statistics.mjs';
 /** A difference is real from here on, where all that is compared agrees on it. */
 export const REAL_RATIO = 0.02;
 
-/** What is said of a figure that others' noise can only raise: the least, lower quartile, median. */
+/** Least value, lower quartile and median of a figure that noise can only raise. */
 export function summaryOf(values) {
   return {
     least: quantile(values, 0),
@@ -14,8 +14,8 @@ export function summaryOf(values) {
 
 /**
  * The ratio of each window to its neighbour: the nearest window of the baseline in the same start.
- * If two windows are equally near, their mean is the neighbour. A window without a neighbour is left
- * out.
+ * If two windows are equally near, the neighbour is their mean. A window without a neighbour is
+ * left out.
  *
  * @param windows of one system: `start`, `place` in the order of that start, `cpuMicros`.
  * @param reach how many places away a neighbour may be.

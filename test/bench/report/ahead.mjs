@@ -1,7 +1,7 @@
 import { columnOf, hasMetric, withUnit } from './columns.mjs';
 import { defaultRow, groupsOf } from './groups.mjs';
 
-/** What another system is compared in. */
+/** The metrics in which another system can be ahead. */
 const MAIN_METRICS = [
   'cpuMicros',
   'requestsPerSecond',
@@ -12,16 +12,16 @@ const MAIN_METRICS = [
   'frontRssBytes',
   'workerRssBytes',
 ];
-/** Less is noise, even of medians. */
+/** Minimum difference that is reported. Even medians differ by less because of noise. */
 const NOTICEABLE_RATIO = 0.03;
-/** Of the summary. */
+/** Maximum number of lines in the summary. */
 const MAX_LINES = 10;
-/** Other scopes show memory too; where this one was run, it is the comparison. */
+/** Other scopes show memory too. If this scope was run, memory is compared only here. */
 const MEMORY_SCOPE = 'memory';
 const MEMORY_METRICS = ['frontRssBytes', 'workerRssBytes'];
 
 /**
- * Every value of another system that is better than that of nestjs-cluster's default.
+ * Every value of another system that is better than nestjs-cluster's with its defaults.
  *
  * @param {import('./types.d.mts').Result[]} results
  * @returns {import('./types.d.mts').Ahead[]}
@@ -62,7 +62,7 @@ function aheadInScope(result, metrics) {
 function isBetter(row, ours, metric) {
   if (!hasMetric(row, metric) || !hasMetric(ours, metric)) return false;
   if (metric === 'cpuMicros') {
-    // Where windows were compared, their medians alone are not enough.
+    // In a comparison by windows, medians alone are not enough: `difference` decides.
     if (ours.isBaseline && row.difference !== undefined) return row.difference < 0;
     if (row.isBaseline && ours.difference !== undefined) return ours.difference > 0;
   }

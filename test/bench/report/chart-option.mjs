@@ -1,7 +1,7 @@
 import { chartSubtitle } from './chart-panels.mjs';
 
-export const CHART_WIDTH = 830; // that of a README on GitHub
-/** GitHub's own; without quotes, which ECharts would put into an attribute as they are. */
+export const CHART_WIDTH = 830; // the width of a README on GitHub
+/** GitHub's fonts. No quotes: ECharts writes this into an attribute without escaping it. */
 const FONT = '-apple-system, BlinkMacSystemFont, Segoe UI, Noto Sans, Helvetica, Arial, sans-serif';
 const TITLE_HEIGHT = 54;
 const PANEL_HEAD_HEIGHT = 26;
@@ -160,7 +160,7 @@ function barShapes({ value, least, most = value, text, ours }, { x, from, theme 
       fontFamily: FONT,
       fontWeight: ours ? 'bold' : 'normal',
       fill: theme.text,
-      // Where a line of the scale crosses it.
+      // Keeps the text readable if a line of the scale crosses it.
       stroke: theme.background,
       lineWidth: 3,
       textVerticalAlign: 'middle',

@@ -2,9 +2,8 @@ import { columnOf, hasMetric, withUnit } from './columns.mjs';
 import { groupsOf, spreadOf } from './groups.mjs';
 
 /**
- * What the chart of a scope shows, as data: a panel for each group with its
- * bars, best first, and the range of values that all panels share. Undefined
- * where no row has the metric.
+ * The chart of a scope as data: a panel for each group with its bars, best first, and the range of
+ * values that all panels share. Undefined if no row has the metric.
  *
  * @param {import('./types.d.mts').Result} result
  * @returns {import('./types.d.mts').Panels | undefined}

@@ -1,4 +1,4 @@
-/** What stands where there is nothing to show. */
+/** Stands for a value that is not there. */
 export const NOTHING = '–';
 
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
@@ -30,7 +30,7 @@ export function percent(share) {
   return measured(share * 100);
 }
 
-/** Of a comparison in which 0 says that there is none: "+8.1 %". */
+/** The difference that a comparison found: "+8.1 %", or in words if it found none. */
 export function difference(share) {
   if (share === 0) return 'no difference';
   return `${share > 0 ? '+' : '-'}${measured(Math.abs(share) * 100)} %`;

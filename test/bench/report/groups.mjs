@@ -23,8 +23,8 @@ export function defaultRow(rows) {
 }
 
 /**
- * What the rounds of a row measured, least and most; of windows, of which some are always disturbed,
- * the least and the upper quartile. Undefined where fewer than two did.
+ * The least and the largest value that the rounds of a row measured. For windows the upper quartile
+ * instead of the largest, because some are always disturbed. Undefined if there are fewer than two.
  *
  * @param {import('./types.d.mts').Row} row
  * @param {string} key

@@ -25,7 +25,7 @@ const PEERS = ['reuse-port', 'pm2', 'watt', 'nestjs-cluster', 'nestjs-cluster-cp
 const NOTHING_YET = 'Nothing is measured yet: `npm run bench`.';
 
 /**
- * What the README shows, as parts: each is a text of Markdown or a table as data.
+ * The benchmark section of the README, in parts: each is a Markdown text or a table as data.
  *
  * @param {import('./types.d.mts').Result[]} results
  * @returns {(string | import('./types.d.mts').Table)[]}
@@ -41,7 +41,7 @@ export function readmeParts(results) {
 }
 
 /**
- * What the page of benchmarks shows, likewise.
+ * The content of docs/benchmarks.md, in parts: each is a Markdown text or a table as data.
  *
  * @param {import('./types.d.mts').Result[]} results
  * @returns {(string | import('./types.d.mts').Table)[]}

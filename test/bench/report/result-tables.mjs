@@ -63,7 +63,7 @@ function withRatio(columns, { chart }, rows) {
 }
 
 /**
- * What an article found beside what was measured now; undefined where the scope is of none.
+ * The findings of an article next to the new measurements; undefined for a scope without article.
  *
  * @param {import('./types.d.mts').Result} result
  * @returns {import('./types.d.mts').Table | undefined}

@@ -19,8 +19,8 @@ export const SCOPE_ORDER = [
 ];
 
 /**
- * Results in this order; scopes that it does not name come after, by name. Variants, such as that of
- * another Node, follow their scope.
+ * Sorts results by `order`; scopes that it does not name come last, by name. Variants of a scope,
+ * such as one with another Node, follow their scope.
  *
  * @template {{ scope: string }} Item
  * @param {Item[]} results

@@ -25,8 +25,8 @@ const LOADS = [
 ];
 
 /**
- * What each balancing strategy costs a request, and how evenly it spreads them.
- * Interleaved, medians of rounds; the evenness is the worst round's.
+ * The CPU cost of a request with each balancing strategy, and how evenly the strategy spreads
+ * requests. Strategies take turns. Figures are medians of the rounds; the evenness is the worst.
  */
 export async function balance({ node, adapters, seconds, rounds, progress }) {
   const results = [];

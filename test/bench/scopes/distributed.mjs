@@ -8,12 +8,12 @@ import { median } from '../statistics.mjs';
 
 const path = (name) => fileURLToPath(new URL(`../${name}.mjs`, import.meta.url));
 const [PORT, REDIS] = [21_450, 21_460];
-/** Of the machines: Redis and the clients, a web server, two consumers. */
+/** Numbers of the machines: one has Redis and the clients, one the web server, two a consumer. */
 const [HUB, WEB, ...CONSUMERS] = [0, 1, 2, 3];
-/** What a call computes: about 5 ms. */
+/** Loops that a call computes: about 5 ms. */
 const BURN_LOOPS = '5e6';
 const IN_FLIGHT = 8;
-/** Of which a consumer is killed in the middle. */
+/** Calls of the run in which a consumer is killed. */
 const CALLS = 400;
 const KILL_AFTER_MS = 500;
 const START_MS = 60_000;
@@ -41,9 +41,9 @@ const SYSTEMS = [
 ];
 
 /**
- * Calls that other machines run: how many for a second of CPU, how long they take, and what is lost
- * when one of two consumers is killed. All systems are there at once, and are measured by turns; the
- * median of the rounds counts.
+ * Calls that other machines run: how many for a second of CPU, how long they take, and how many are
+ * lost when one of two consumers is killed. All systems run at once and are measured in turn.
+ * Figures are medians of the rounds.
  */
 export async function distributed({ node, seconds, rounds, progress }) {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
@@ -80,7 +80,7 @@ export async function distributed({ node, seconds, rounds, progress }) {
   }
 }
 
-/** Figure by figure: the best round of each system would be of another moment for each. */
+/** Medians of each figure. The best rounds would be from a different time for each system. */
 function mediansOf(runs) {
   const figures = Object.keys(runs[0]);
   return Object.fromEntries(figures.map((key) => [key, median(runs.map((run) => run[key]))]));
@@ -113,7 +113,7 @@ class Fleet {
         REDIS: String(REDIS),
         REDIS_HOST: machines.address(machine, HUB),
         HOST: machines.address(HUB, machine),
-        // Of those that share an address.
+        // Without network namespaces the machines share an address and need different ports.
         PORT: String(port + machine),
       });
     start(WEB, web);

@@ -3,7 +3,7 @@ import { measureBytes, measureUnused } from './hub/memory.mjs';
 import { compareOperations, OPERATION_PARTS } from './hub/operations.mjs';
 import { compareThrottlers } from './hub/throttled.mjs';
 
-/** What `--part` chooses of. */
+/** Values of `--part`. */
 export const HUB_PARTS = ['throttler', ...OPERATION_PARTS, 'socket.io', 'bytes', 'unused'];
 
 const WINDOW_MS = 700;
@@ -11,10 +11,10 @@ const WINDOW_MS = 700;
 const HTTP_WINDOW_MS = 1_000;
 
 /**
- * What workers share: the same work by the hub and by a Redis beside it, in the same processes, in
- * windows in turn. CPU is that of all processes, Redis among them, over what they use when nobody asks;
- * `primaryP99Ms` how late the event loop of the primary was, `witnessP99Ms` that of a process that does
- * nothing. And the memory of the hub.
+ * State shared by workers: the same work through the hub and through Redis, in the same processes,
+ * in windows that take turns. CPU is the use by all processes, including Redis, above their idle
+ * use. `primaryP99Ms` is the event loop delay of the primary, `witnessP99Ms` the delay of a process
+ * that does nothing. Measures the memory of the hub too.
  */
 export async function hub({ parts = HUB_PARTS, workers: [workers], ...settings }) {
   const options = { ...settings, workers, windowMs: WINDOW_MS };

@@ -10,9 +10,9 @@ const CONNECTIONS = [1, 16];
 const ROUTES = ['plain', 'trivial', 'moved'];
 
 /**
- * What it costs to have a call run in a thread: CPU per request of a route that
- * does nothing, on the event loop and in a thread, and of one that moves a
- * megabyte there and back. Interleaved, medians of rounds.
+ * The cost of running a call in a thread: CPU per request of a route that does nothing, on the
+ * event loop and in a thread, and of a route that moves a megabyte to the thread and back. Routes
+ * take turns; figures are medians of the rounds.
  */
 export async function offloadCost({ node, adapters, seconds, rounds, progress }) {
   const results = [];
@@ -27,7 +27,7 @@ export async function offloadCost({ node, adapters, seconds, rounds, progress })
       for (const route of ROUTES) await answering(`http://127.0.0.1:${PORT}/${route}`);
       for (const connections of CONNECTIONS) {
         const runs = Object.fromEntries(ROUTES.map((route) => [route, []]));
-        // The first round is for V8.
+        // The first round is not counted: V8 compiles the code.
         for (let round = 0; round <= rounds; round += 1) {
           for (const route of ROUTES) {
             const micros = await measure(servers, route, { connections, seconds });

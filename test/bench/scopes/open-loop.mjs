@@ -8,13 +8,12 @@ const APP = fileURLToPath(new URL('../../../sample-app/dist/main.js', import.met
 const PORT = 21_350;
 const MODES = ['shared', 'round-robin'];
 
-/** Of what the workers can compute. */
+/** Share of the workers' computing capacity that the requests use. */
 const UTILIZATION = 0.6;
 
 /**
- * Requests that compute fibonacci(30) on the event loop and arrive at random
- * (Poisson), each on a new connection: what a strategy costs that sends some to
- * a worker that is busy.
+ * Requests that compute fibonacci(30) on the event loop and arrive at random (Poisson), each on a
+ * new connection. Shows the cost of a strategy that sends some requests to a busy worker.
  */
 export async function openLoop({ node, seconds, rounds, progress }) {
   const runs = Object.fromEntries(MODES.map((mode) => [mode, []]));
@@ -55,7 +54,7 @@ async function measure({ node, mode, seconds }) {
   }
 }
 
-/** What a request takes that meets no other: the median of some. */
+/** Median time of a request while no other request is served. */
 async function alone(url) {
   const times = [];
   for (let i = 0; i < 50; i += 1) times.push(await request(url));

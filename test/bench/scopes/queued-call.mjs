@@ -22,9 +22,10 @@ const CALLS = 150;
 const IN_FLIGHT = 16;
 
 /**
- * What a call costs that another cluster runs, over one that a thread runs here: time, and CPU of
- * all processes, Redis among them; plain BullMQ with a sandboxed processor in the same rounds, each
- * above a light route of its own. And the light route's time while the consumer has more than it can do.
+ * The cost of a call that another cluster runs: the time and the CPU of all processes, with Redis,
+ * that it takes more than a call in a local thread, and more than a light route. The same rounds
+ * measure plain BullMQ with a sandboxed processor, compared with a light route of its own app. Also
+ * measures the light route while the consumer is overloaded.
  */
 export async function queuedCall({ node, rounds, seconds, progress }) {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
@@ -41,7 +42,7 @@ export async function queuedCall({ node, rounds, seconds, progress }) {
     for (const url of Object.values(ROUTES)) await answering(url, 20, 60_000);
 
     const runs = Object.fromEntries(Object.keys(ROUTES).map((route) => [route, []]));
-    // Rounds below 1 are for V8.
+    // Rounds below 1 are not counted: V8 compiles the code.
     for (let round = -3; round <= rounds; round += 1) {
       for (const [route, url] of Object.entries(ROUTES)) {
         const run = await measure(servers, url);
@@ -87,7 +88,7 @@ async function measure(servers, url) {
   return { ms: median(times), cpuMs: ((servers.cpuSeconds - before) / CALLS) * 1e3 };
 }
 
-/** The light route, asked every few ms, while more is in flight than the consumer can run. */
+/** Times a light route every few ms while more calls are in flight than the consumer can run. */
 async function whileFull(seconds) {
   let full = true;
   const clients = Array.from({ length: IN_FLIGHT }, async () => {

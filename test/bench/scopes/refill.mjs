@@ -15,7 +15,7 @@ const CONNECTIONS = 64;
 const GRACE_MS = 5_000;
 const WINDOW_MS = 3_000;
 
-/** What brings new workers, and the event of the log from which on they have their time. */
+/** Causes of new workers, each with the event of the log at which their grace period begins. */
 const DISTURBANCES = {
   'scale-up from 2 to 4': {
     until: 'scaling',
@@ -40,8 +40,8 @@ const DISTURBANCES = {
 };
 
 /**
- * How soon workers that are new under kept connections carry their share: of
- * what a fair share would be, in the 3 s that begin 5 s after they were asked for.
+ * How soon new workers serve their share of requests on keep-alive connections. Measures each
+ * worker's requests relative to a fair share, in the 3 s that begin 5 s after the event of the log.
  */
 export async function refill({ node, adapters, rounds, progress }) {
   const results = [];

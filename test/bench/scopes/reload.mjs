@@ -8,13 +8,13 @@ import { median } from '../statistics.mjs';
 const APP = fileURLToPath(new URL('../apps/reload.mjs', import.meta.url));
 const BASE_PORT = 21_310;
 
-/** From this reload on what the primary holds must be flat. */
+/** From this reload on, the primary's resources must not grow. */
 const SETTLED_AFTER = 5;
 
 /**
- * What a deploy costs the clients: reload after reload under keep-alive GETs,
- * new connections and 16 KB POSTs, none of them ever retried. Every request
- * that is not answered well is lost.
+ * The effect of deployments on clients: reload after reload under keep-alive GETs, GETs on new
+ * connections and 16 KB POSTs, which are never retried. A request without a success response counts
+ * as lost.
  */
 export async function reload({ node, adapters, workers, reloads, progress }) {
   const results = [];

@@ -15,10 +15,10 @@ const VARIANTS = [
 ];
 
 /**
- * What it costs to follow and measure one request, in nanoseconds: a million of them in one process
- * without sockets, in several fresh processes of each variant in turn. Told are the least of all
- * batches of a thousand, and the median of the processes, of each the median of its batches: an
- * interruption reaches neither.
+ * The cost of tracking and measuring one request, in nanoseconds. Each process handles a million
+ * requests without sockets; the variants take turns with a new process for each round. Reports the
+ * least of all batches of a thousand requests, and the median of the processes' median batches:
+ * an interruption of a process changes neither.
  */
 export async function requestPath({ node, adapters, rounds, requests, progress }) {
   const results = [];

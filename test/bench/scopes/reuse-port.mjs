@@ -91,12 +91,12 @@ async function measure({ node, adapter, progress }) {
   }
 }
 
-/** What `/health` says of the workers, once all are ready and each `holds`. */
+/** The workers' reports in `/health`, once all are ready and `holds` is true for each of them. */
 async function readyWorkers(holds = () => true) {
   for (;;) {
     const response = await fetch(`http://127.0.0.1:${PORT}/health`, {
       headers: { connection: 'close' },
-    }).catch(() => undefined); // it asked the worker that was killed
+    }).catch(() => undefined); // the request went to the killed worker
     const workers = (await response?.json())?.details.cluster.workers ?? [];
     const ready = workers.filter((worker) => worker.state === 'ready' && holds(worker));
     if (ready.length === WORKERS) return ready;
@@ -104,7 +104,7 @@ async function readyWorkers(holds = () => true) {
   }
 }
 
-/** Kills a process that it stops first: so what it had accepted is known exactly. */
+/** Stops a process before killing it, so that the connections it has accepted are known exactly. */
 async function kill(pid) {
   process.kill(pid, 'SIGSTOP');
   const stands = (thread) =>

@@ -11,7 +11,10 @@ const WORKERS = '8';
 const SCRAPES = 300;
 const PARALLEL = 50;
 
-/** What a scrape of eight workers takes: with the default metrics, with a worker stopped, and with 5,000 series and 50 scrapers at once. */
+/**
+ * The time of a scrape of eight workers: with the default metrics, with a stopped worker, and with
+ * 5,000 series and 50 scrapers at once.
+ */
 export async function scrape({ node, progress }) {
   const results = [];
   const report = (row) => {
@@ -25,7 +28,7 @@ export async function scrape({ node, progress }) {
       ['worker', PORT],
       ['admin', ADMIN_PORT],
     ]) {
-      await sequential(port, 100); // warm: V8 has compiled what is hot, in each worker
+      await sequential(port, 100); // V8 compiles the hot code in each worker
       report({ what: 'default metrics', from, ...(await sequential(port, SCRAPES)) });
       const stopped = servers.pids.at(-1);
       process.kill(stopped, 'SIGSTOP');
@@ -88,7 +91,7 @@ async function parallel(servers, port) {
     const pages = await Promise.all(Array.from({ length: PARALLEL }, () => scrapeOnce(port)));
     costOfAll += (servers.cpuSeconds - begun) / ROUNDS;
     took.push(...pages.map(({ ms }) => ms));
-    await delay(1_100); // a heartbeat: the primary's delay is that of the interval before
+    await delay(1_100); // the primary reports its delay in the last full heartbeat interval
     delayMs = Math.max(delayMs, await primaryDelayMs());
   }
   return {

@@ -28,7 +28,7 @@ export const iptables = {
   },
 };
 
-/** Of the connections that come to a rule, one in as many as there are workers left is taken. */
+/** Each rule takes one in n of the connections that reach it, where n workers are left. */
 function rules(ports, listen) {
   return ports
     .map((port, k) => {

@@ -56,13 +56,13 @@ async function startOnPorts(group, { port, env, ...options }) {
   return cluster;
 }
 
-/** What `nestjs-cluster nginx` or `iptables` prints for such a cluster. */
+/** The output of `nestjs-cluster nginx` or `nestjs-cluster iptables` for such a cluster. */
 async function printed(group, front, { node, workers, port }, listen) {
   const args = ['--port', port + 1, '--workers', workers, '--listen', listen].map(String);
   return `${(await group.run(node, [COMMAND, front, ...args])).join('\n')}\n`;
 }
 
-/** It is not scaled: what is in front knows the ports it was set up for. */
+/** Lacks `scale()`: nginx or iptables only knows the ports that it was set up for. */
 function running(group, cluster, { port, enter, nginxPids }) {
   return {
     port,

@@ -26,12 +26,12 @@ export function startOnPorts(group, { workers, port, ...app }) {
   );
 }
 
-/** Where clients connect is one below the first worker's. */
+/** The workers' ports. Clients connect to the port below the first of them. */
 export function workerPorts({ workers, port }) {
   return Array.from({ length: workers }, (_, k) => port + 1 + k);
 }
 
-/** The pids of those that have not ended. */
+/** The pids of the processes that have not ended. */
 export function livePids(processes) {
   return processes.filter(({ runs }) => runs).map(({ pid }) => pid);
 }

@@ -24,7 +24,7 @@ export const pm2 = {
   start({ node, workers, port, ...options }) {
     return ProcessGroup.begin(async (group) => {
       const home = group.temporaryFolder();
-      // What it starts by the name `node` is the Node under test too.
+      // pm2 starts programs by the name `node`; this makes that the Node under test.
       symlinkSync(node, path.join(home, 'node'));
       const env = {
         ...plainEnvironment({ ...options, port }),
@@ -35,12 +35,12 @@ export const pm2 = {
       };
       const command = (...args) => group.run(node, [COMMAND, ...args], { env, cwd: home });
       await command('start', PLAIN_APP, '--name', NAME, '-i', String(workers));
-      // The daemon has left the process that started it.
+      // The daemon is not a child of the process that started it.
       const daemon = Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'));
       const workerPids = () => clusterWorkers(daemon);
       const serve = async (count) => {
         await answersFromAll(group, port, count);
-        // What it scales down is still ending when its command has ended.
+        // `pm2 scale` ends before the workers that it removes have ended.
         while (workerPids().length !== count) await delay(20, undefined, { signal: group.signal });
       };
       await answersHello(group, port);

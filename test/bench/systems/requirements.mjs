@@ -16,7 +16,7 @@ export function isBefore(version, [major, minor]) {
   return ownMajor < major || (ownMajor === major && ownMinor < minor);
 }
 
-/** Whether there is a program, also among those of the system that not everybody has on the path. */
+/** Whether a program is installed. Looks in the `sbin` folders too, which PATH may not contain. */
 export function hasProgram(name) {
   return [...process.env.PATH.split(':'), '/usr/sbin', '/sbin'].some((folder) => {
     try {
@@ -28,7 +28,7 @@ export function hasProgram(name) {
   });
 }
 
-/** Why a package of the benchmark cannot be used; undefined where it can. */
+/** Why a package of the benchmark cannot be used; undefined if it can. */
 export function lacksPackage(name) {
   if (existsSync(new URL(`../node_modules/${name}/package.json`, import.meta.url)))
     return undefined;

@@ -56,7 +56,7 @@ export const watt = {
   },
 };
 
-/** What its documentation has for a Nest app: the built main file, run by @platformatic/node. */
+/** As Watt's documentation recommends for Nest: @platformatic/node runs the built main file. */
 function writeApplication(folder, { workers, port }) {
   const configuration = {
     module: '@platformatic/node',

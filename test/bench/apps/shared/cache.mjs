@@ -12,7 +12,7 @@ const COMPUTE_MS = 20;
 const TTL_MS = 60_000;
 /** Maximum size of each cache whose memory is measured. */
 const FILLED_BYTES = 128 * 1_024 * 1_024;
-/** All workers request a missing value at the same multiples of this time on the machine's clock. */
+/** All workers request a missing value at once: at each multiple of this on the machine's clock. */
 const MISS_EVERY_MS = 50;
 
 /** Both behind cache-manager and Keyv, as an app has them. */

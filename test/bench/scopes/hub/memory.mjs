@@ -3,14 +3,14 @@ import { median } from '../../statistics.mjs';
 import { describeProcess, SharedCluster } from './shared-cluster.mjs';
 
 const MIB = 1_024 * 1_024;
-/** As the app has it. */
+/** Maximum size of the app's cache. */
 const BOUND_MIB = 128;
-/** What is left after a while is what stays. */
+/** Memory is read after this time, when its size has settled. */
 const SETTLED_MS = 3_000;
 const SIZES = [100, 64 * 1_024];
 const STARTS = 5;
 
-/** The process of the hub before and after a cache in it was set full twice and more. */
+/** Memory of the hub's process before and after more than twice the cache's maximum was stored. */
 export async function measureBytes({ node, progress }) {
   const rows = [];
   for (const bytes of SIZES) {
@@ -47,7 +47,7 @@ export async function measureBytes({ node, progress }) {
   return rows;
 }
 
-/** What it costs to have the entries, and to import and not use them: starts in turn. */
+/** Memory of primary and worker, with and without imports of package entries that are not used. */
 export async function measureUnused({ node, workers, progress }) {
   const runs = { without: [], imported: [] };
   for (let start = 0; start < STARTS; start += 1) {

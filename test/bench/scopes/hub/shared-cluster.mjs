@@ -13,7 +13,7 @@ const WITNESS = PORT + 97;
 const REDIS = PORT + 98;
 const PRIMARY = PORT + 99;
 
-/** A cluster that serves by the hub and by Redis, that Redis, and a process that does nothing. */
+/** A cluster that uses the hub and Redis, the Redis server, and a process that does nothing. */
 export class SharedCluster {
   #servers = new Servers();
   #directory = mkdtempSync(join(tmpdir(), 'bench-hub-'));
@@ -62,7 +62,7 @@ export class SharedCluster {
     return this.pids.find((pid) => this.pids.some((other) => parentOf(other) === pid));
   }
 
-  /** Seconds of CPU that all processes use meanwhile. */
+  /** Runs a function and adds up the seconds of CPU that all processes use until it ends. */
   async cpuWhile(run) {
     const read = () => new Map(this.pids.map((pid) => [pid, readCpuTime(pid)]));
     const before = read();
@@ -122,6 +122,6 @@ function parentOf(pid) {
     const [, parent] = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
     return Number(parent);
   } catch {
-    return undefined; // ended meanwhile
+    return undefined; // the process has ended
   }
 }
