@@ -16,7 +16,7 @@ export interface OwnSessions {
   release(request: IncomingMessage): void;
 }
 
-/** The header that asks an owner to release a request. It is never relayed if a client sends it. */
+/** Asks a session's owner to release a request. Relays remove this header from client requests. */
 export const RELEASE = 'x-nestjs-cluster-release';
 
 /** Above Node's default of 16 KiB, because the relaying worker has already checked the headers. */

@@ -12,14 +12,14 @@ import type { RelayLimit } from '../../contract/snapshot/index.js';
 import { RELEASE } from './relay-server.js';
 import { hasBody, headOf, relayedHeaders, requestHeaders } from './request-head.js';
 
-/** Options for idle connections to an owner. Each takes a file descriptor in both workers. */
+/** Options for idle connections to an owner. Each connection takes a descriptor in both workers. */
 const IDLE: AgentOptions = { keepAlive: true, maxFreeSockets: 8, timeout: 5_000 };
 
 /** Relays requests to the workers that own their sessions. */
 export class Relay {
   readonly #kept: Agent;
   readonly #single: Agent;
-  /** For the releases of a drain. One connection to each owner is enough for all of them. */
+  /** The agent for releases in a drain. One connection to each owner is enough for all of them. */
   readonly #releases: Agent;
   /** A function for each open request. It ends the request without loss. */
   readonly #open = new Set<() => void>();

@@ -20,13 +20,13 @@ type LimitedServer = EventEmitter & {
 
 const RETRY_MS = 1_000;
 
-/** Directories may be cleaned while the app runs, so the socket's file is looked for this often. */
+/** How often the socket's file is looked for: its directory may be cleaned while the app runs. */
 const CHECK_MS = 1_000;
 
 /**
- * Sessions in the memory of one worker, although their clients reach any worker. The id of a
- * session names its owner. Other workers relay requests to the owner, and pass upgraded connections
- * to it. With TLS they relay those too, because the connection's keys are in one process.
+ * Serves sessions that one worker has in memory, although their clients reach any worker. The id of
+ * a session names its owner. Other workers relay requests to the owner, and pass upgraded
+ * connections to it. With TLS they relay those too: the connection's keys are in one process.
  */
 export class SessionAffinity {
   readonly #owner: string;
@@ -55,7 +55,7 @@ export class SessionAffinity {
     return this.#relay.open;
   }
 
-  /** Resolves when other workers can reach the sessions of this worker. It retries until then. */
+  /** Resolves when other workers can reach the sessions of this worker. Retries until then. */
   async open(): Promise<void> {
     try {
       const address = await this.find();
@@ -140,7 +140,7 @@ export class SessionAffinity {
   }
 }
 
-/** @returns `undefined` if the connection cannot be passed: with TLS, or with buffered data. */
+/** @returns `undefined` if the connection cannot be passed: it uses TLS or has buffered data. */
 function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undefined {
   if (!(socket instanceof Socket) || socket instanceof TLSSocket) return undefined;
   if (socket.readableLength > 0 || socket.writableLength > 0) return undefined;

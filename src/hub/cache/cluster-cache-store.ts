@@ -15,7 +15,7 @@ export interface ClusterCacheStore {
   has(key: string): Promise<boolean>;
   hasMany(keys: readonly string[]): Promise<boolean[]>;
   delete(key: string): Promise<boolean>;
-  /** @returns whether all keys existed. Keyv 6 takes the result for each key. */
+  /** @returns whether all keys existed. Keyv 6 uses this one result for each key. */
   deleteMany(keys: readonly string[]): Promise<boolean>;
   /** Removes the values of the namespace. Without a namespace, removes all values. */
   clear(): Promise<void>;
@@ -47,8 +47,7 @@ class Store implements ClusterCacheStore {
   constructor(options: ClusterCacheOptions | undefined) {
     const warn = (message: string): void => currentLink()?.warn(message);
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
-    // Keyv 5 iterates only over some dialects. The property is hidden, so copies of `opts` stay
-    // valid.
+    // Keyv 5 iterates only over some dialects. Not enumerable, so that copies of `opts` stay valid.
     this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
 

@@ -135,7 +135,7 @@ export class ClusterCache {
     }, LEASE_MS).unref();
     const ended = found.then(async ({ value, fresh }) => ({ value, fresh: await fresh }));
     const round = { value: found.then(({ value }) => value), joined: Promise.race([ended, late]) };
-    round.joined.catch(() => {}); // unhandled if no caller joins
+    round.joined.catch(() => {}); // without joined callers, nobody handles its error
     this.#rounds.set(key, round);
     return round;
   }

@@ -3,7 +3,7 @@ import { HubError } from './hub-error.js';
 /** Whether the process has a connection to the hub, and whether a connection is possible. */
 export class Availability {
   readonly #waiting = new Set<() => void>();
-  /** The reason why a hub is impossible now. */
+  /** The reason why the hub cannot be used now. */
   #impossible: string | undefined;
   open = false;
 
@@ -11,7 +11,7 @@ export class Availability {
     return this.#impossible !== undefined;
   }
 
-  /** @returns whether there is a connection. Waits for one until `withinMs`, if possible. */
+  /** @returns whether there is a connection. Waits for one, for at most `withinMs`. */
   ready(withinMs: number): Promise<boolean> {
     if (this.open || this.isImpossible) return Promise.resolve(this.open);
     return new Promise((resolve) => {

@@ -9,13 +9,13 @@ import type { Dial, Line, LineEvents } from './hub-client.interface.js';
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
-/** A hub that does not answer `hello` within this time hangs. */
+/** A hub that does not answer `hello` within this time counts as hung. */
 const HELLO_MS = 2_000;
 
 /** The most unread bytes. Beyond it, the hub hangs or is far behind, and is asked nothing more. */
 const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
 
-/** Always sent, because otherwise the hub would keep a lock or a wait for ever. */
+/** Messages that are always sent. Otherwise the hub would keep a lock or a wait for ever. */
 const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
 /** The only connection of a worker to the hub. */

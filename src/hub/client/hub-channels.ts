@@ -39,7 +39,7 @@ interface Waiting {
   readonly since: number;
 }
 
-/** The most bytes of messages that wait for the hub. Beyond it, the oldest are given up. */
+/** The most bytes of messages that wait for the hub. Beyond it, the oldest message is given up. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /** How long a message waits for the hub: long enough for a restart of the hub. */

@@ -15,9 +15,9 @@ export interface LineEvents {
   opened(instance: string): void;
   frame(header: FromHub, body: Buffer): void;
   closed(): void;
-  /** Called when a hub is impossible. The line retries, and calls `opened()` when it succeeds. */
+  /** Called when the hub cannot be used. The line retries, and calls `opened()` at success. */
   unavailable(why: string): void;
-  /** The hub reads again, after something could not be sent. */
+  /** Called when the hub reads again after a message could not be sent. */
   drained(): void;
 }
 
@@ -60,7 +60,7 @@ export interface HubListener {
   /** @param anew whether this is another hub, which has lost all former state. */
   opened?(anew: boolean): void;
   closed?(): void;
-  /** The hub reads again, after something could not be sent. */
+  /** Called when the hub reads again after a message could not be sent. */
   drained?(): void;
   pushed?(event: EventPush, body: Buffer): void;
   heard?(push: ChannelPush, body: Buffer): void;

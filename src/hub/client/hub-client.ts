@@ -54,12 +54,12 @@ export class HubClient implements LineEvents {
     return this.#availability.open;
   }
 
-  /** Whether a hub is impossible, so callers do not wait. The line retries in the background. */
+  /** Whether the hub cannot be used now, so that callers do not wait. The line still retries. */
   get isUnavailable(): boolean {
     return this.#availability.isImpossible;
   }
 
-  /** @returns whether there is a connection. Waits for one until `withinMs`, if possible. */
+  /** @returns whether there is a connection. Waits for one, for at most `withinMs`. */
   ready(withinMs: number): Promise<boolean> {
     return this.#availability.ready(withinMs);
   }
@@ -123,7 +123,7 @@ export class HubClient implements LineEvents {
   /**
    * Like {@link askUntil}, but asks again if the connection is lost.
    *
-   * @throws HubError if the hub refuses the question, or if a hub is impossible.
+   * @throws HubError if the hub refuses the question, or cannot be used.
    */
   async askPatiently(
     question: (leftMs: number) => Question,
@@ -211,7 +211,7 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Asks a question that the hub may answer late. Both the hub and this process keep the time.
+   * Asks a question that the hub may answer late. The hub may hang, so both ends measure the wait.
    *
    * @returns `undefined` without an answer in time.
    * @throws HubError

@@ -4,7 +4,7 @@ export type HubFailure =
   | 'timeout'
   /** The connection was lost, or does not exist yet. */
   | 'lost'
-  /** A hub is impossible, so callers do not wait for one. */
+  /** The hub cannot be used now, so callers do not wait for it. */
   | 'unavailable'
   /** The hub refuses the request, or the request is too large to be sent. */
   | 'refused';

@@ -1,8 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * Encodes data for clients of other workers: as JSON, as for a client of this worker, with its
- * binary data appended. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
+ * Encodes data for clients of other workers: in JSON, as for a client of this worker, and binary
+ * data separately. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
  */
 export function encodeJson(value: unknown): Buffer {
   const parts: Buffer[] = [];

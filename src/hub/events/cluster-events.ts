@@ -30,14 +30,15 @@ export interface ClusterRequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** The longest silence of the hub while it waits for receivers. A hub that hangs ends earlier. */
+/** The longest silence of the hub while it waits for receivers. A hung hub is ended earlier. */
 const EMIT_MS = 30_000;
 const START_MS = 3_000;
 
 /**
  * Events of `@nestjs/event-emitter` that also reach the `@OnEvent()` methods of other workers. Each
  * event reaches a worker at most once, and the events of one sender arrive in order. Payloads are
- * copied as by `structuredClone()`. Provide this class in each module that injects it.
+ * copied as by `structuredClone()`. Provide this class in each module that injects it. All
+ * instances in an app act as one.
  */
 @Injectable()
 export class ClusterEvents
@@ -95,7 +96,7 @@ export class ClusterEvents
 
   /**
    * Sends an event. Resolves when no receiver is far behind, or after some seconds. So a sender
-   * that awaits it sends no faster than the receivers read.
+   * that awaits `emit()` sends no faster than the receivers read.
    *
    * @returns the number of workers that it was sent to; 0 if the hub does not answer.
    * @throws ClusterUncloneableError for a payload that cannot be sent, ClusterConfigurationError

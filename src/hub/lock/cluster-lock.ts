@@ -28,14 +28,14 @@ export interface RunExclusiveOptions {
 /** The lock that is held while `fn` runs. */
 export interface AcquiredLock {
   /**
-   * Aborted if the lock is lost while `fn` runs. If the connection to the hub is lost, it is
-   * aborted at most 1.8 s later, unless the next hub gives the lock back.
+   * Aborted if the lock is lost while `fn` runs. After a loss of the connection to the hub, the
+   * signal is aborted within 1.8 s, unless the next hub gives the lock back.
    */
   readonly signal: AbortSignal;
   /**
    * A fencing token. It grows with each lock that the cluster grants, as long as the primary runs.
    * Send it along with each write of `fn`, and let the resource refuse a token that is lower than
-   * one it has seen. So a holder that has lost its lock without knowing it writes nothing.
+   * one it has seen. Then a holder that has lost its lock, and does not know it, can write nothing.
    */
   readonly token: number;
 }
@@ -65,13 +65,14 @@ export class ClusterLock {
   }
 
   /**
-   * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in their
-   * order. The lock is free again when `fn` or its process has ended.
+   * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in the
+   * order in which they came. The lock is free again when `fn` or its process has ended.
    *
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
-   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError inside
-   * itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for wrong options
-   * and in a thread such as the one of a `@CpuBound()` method, and every error of `fn`.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if
+   * called inside itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for
+   * wrong options and in a thread such as the one of a `@CpuBound()` method, and every error of
+   * `fn`.
    */
   async runExclusive<T>(
     name: string,

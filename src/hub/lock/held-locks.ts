@@ -12,7 +12,7 @@ const RECLAIM_MS = 900;
 /** A lock that this process holds. */
 export class HeldLock {
   readonly #lost = new AbortController();
-  /** The number of the first grant. Every later grant has a higher number. */
+  /** The fencing token: the number of the first grant. Every later grant has a higher number. */
   readonly token: number;
   #deadline: NodeJS.Timeout | undefined;
   held = true;

@@ -30,7 +30,7 @@ const optionsSchema = optionGroup({
 
 /**
  * Socket.IO for an app with several workers. Rooms, broadcasts and `fetchSockets()` reach the
- * clients of all workers, and each request of a client may reach any worker.
+ * clients of all workers, and each request of a client may reach any worker. Use it as
  * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
  */
 export class ClusterIoAdapter extends IoAdapter {
@@ -53,7 +53,7 @@ export class ClusterIoAdapter extends IoAdapter {
     const sessions = new SessionStore(hub, channels, ids, this.#maxBytes, warn);
     // Not an arrow function, because Socket.IO calls it with `new`.
     function adapter(nsp: Namespace): HubAdapter {
-      const [name] = tagsOf([nsp.name]); // short, even if a client has chosen the name
+      const [name] = tagsOf([nsp.name]); // short even if a client has chosen a long name
       const channel = `socket.io ${JSON.stringify([port, path, name])}`;
       return new HubAdapter(nsp, channels, sessions, channel);
     }

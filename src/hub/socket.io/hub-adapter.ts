@@ -38,13 +38,13 @@ export interface Namespace {
 /** In Socket.IO's protocol, the type of a packet that carries an event. */
 const EVENT = 2;
 
-/** Asks other workers to close a client that has come back here, but is still connected there. */
+/** Asks other workers to close the connections of a client that has come back to this worker. */
 const SURRENDER = 'nestjs-cluster surrender';
 
-/** Tells the worker of a socket that the room with its id has a member in another worker. */
+/** Tells a socket's worker that the room with the socket's id has a member in another worker. */
 const JOINED = 'nestjs-cluster joined';
 
-/** The form of a socket's id. Each socket is in a room with its id as the name. */
+/** The form of a socket's id. Each socket has a room of its own, named by this id. */
 const SOCKET_ID = /^[\w-]{20}$/;
 
 /** The longest wait for other workers to close the former connection of a client. */
@@ -73,8 +73,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
     nsp.on(JOINED, (room) => nsp.sockets.has(room) && this.#shared.add(room));
     channels.join(channel, this.uid, {
-      // One microtask later, as the continuation of `doPublish()`, to keep the order. So errors of
-      // listeners of `serverSideEmit()` do not reach the connection to the hub either.
+      // Runs one microtask later, as the continuation of `doPublish()` does, to keep the order. So
+      // an error of a listener of `serverSideEmit()` does not reach the connection to the hub.
       said: (body, _from, offset) =>
         queueMicrotask(() => {
           const message = decodeJson(body) as ClusterMessage;
@@ -121,7 +121,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.say(this.uid, this.#encodeResponse(response), { to });
   }
 
-  /** Leaves out data that is not JSON, because `fetchSockets()` of other workers waits for this. */
+  /** Leaves out data that is not JSON: `fetchSockets()` in another worker waits for an answer. */
   #encodeResponse(response: ClusterResponse): Buffer {
     if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
     try {
@@ -158,13 +158,13 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
       if (isOther) void this.serverSideEmit([JOINED, room]);
     }
     const socket = this.nsp.sockets.get(id);
-    // Socket.IO sends the id to the client after this call.
+    // Signs the id here, because Socket.IO sends it to the client after this call.
     if (rooms.has(id) && socket?.pid !== undefined) {
       socket.pid = this.sessions.ids.sign(this.channel, socket.pid);
     }
     const client = socket && this.#recovering.take(id);
     if (client === undefined) return;
-    this.#shared.add(id); // its room may have members in other workers, which told its old worker
+    this.#shared.add(id); // other workers told only its former worker of members in its room
     // Sends missed packets after CONNECT. Socket.IO's client buffers packets that come before
     // CONNECT, and would get them twice if it lost the connection in between.
     queueMicrotask(() => {
@@ -177,7 +177,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     super.delAll(id);
     this.#shared.delete(id);
     const client = this.#recovering.take(id);
-    // The client was gone, or refused, before it was connected. It may come back.
+    // Keeps the session of a client that left, or was refused, before it was connected.
     if (client !== undefined) this.persistSession(client.session!);
   }
 

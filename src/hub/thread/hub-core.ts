@@ -10,7 +10,7 @@ import { type Peer, refuse } from './services/peer.js';
 /** Any message that a worker sends after its `hello`. */
 export type WorkerMessage = Exclude<ToHub, { op: 'hello' }>;
 
-/** The state that workers share. Needs no thread, so a process without a primary can use it too. */
+/** The state that workers share. It needs no thread, so a process without a primary can use it. */
 export class HubCore {
   readonly #locks: Locks<Peer>;
   readonly #caches: CacheService;

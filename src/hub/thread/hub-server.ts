@@ -60,7 +60,7 @@ async function listenAt(path: string, onConnection: (socket: Socket) => void): P
   // Renames the socket once it listens, so it replaces the previous hub's socket when it is ready.
   const hidden = join(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
   await new Promise<void>((resolve, reject) => {
-    // The message leaves out the hidden path, which is random: workers log each message once.
+    // The message leaves out the random path, because workers log the same message only once.
     server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
       reject(new Error(`no socket can be made in ${dirname(path)}: ${code ?? message}`)),
     );

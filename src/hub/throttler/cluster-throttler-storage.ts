@@ -48,7 +48,7 @@ const optionsSchema = optionGroup({
   onHubSilent: option(oneOf(DECISIONS), 'local'),
 });
 
-/** The wait for the hub at the start, so that the first requests are counted together already. */
+/** How long the app's start waits for the hub, which is to count from the first request on. */
 const START_MS = 3_000;
 
 const SWEEP_MS = 60_000;
@@ -70,7 +70,7 @@ const CONSEQUENCES: Record<Decision, string> = {
 export class ClusterThrottlerStorage
   implements ThrottlerStorage, OnModuleInit, OnApplicationShutdown
 {
-  /** Counts of this worker alone, used without an answer of the hub. */
+  /** Counts of this worker alone, for requests that the hub has not counted. */
   readonly #local = new Counters();
   readonly #logger = new Logger('ClusterThrottlerStorage');
   readonly #warnings = new OnceAMinute((line) => this.#logger.warn(line));

@@ -4,7 +4,7 @@ import { MAX_FRAME_BYTES, NO_BODY, tooLarge } from './limits.js';
 /** Two little-endian numbers: the length of the rest, and the length of the header in it. */
 const PREFIX_BYTES = 8;
 
-/** A header up to this size is read even if the frame is skipped: the sender gets an answer. */
+/** A header up to this size is read even if its frame is skipped, to answer the sender. */
 const MAX_SKIPPED_HEADER_BYTES = 256 * 1024;
 
 /**
@@ -35,7 +35,7 @@ export function encodeFrame(header: object, body: Buffer = NO_BODY): Buffer {
 /** Smaller buffers are left to V8's garbage collector, because releasing them takes more time. */
 const RELEASED_BYTES = 16 * 1024;
 
-/** Created at the first use, which is on Node 20 only. */
+/** A closed port, created at its first use. Only Node 20 needs it. */
 let nowhere: MessagePort | undefined;
 
 /**

@@ -4,7 +4,7 @@ import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 /** A receiver with more unread bytes than this counts as congested. */
 export const CONGESTED_BYTES = 1024 * 1024;
 
-/** The most bytes kept for a receiver. A worker stops sending requests at half of it. */
+/** The most bytes kept for a receiver; `send()` refuses more. A worker stops at half of it. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
 /** How long one turn of the event loop reads frames. Other work runs before the next turn. */
@@ -14,9 +14,9 @@ const TURN_MS = 10;
 const JOINED_BYTES = 64 * 1024;
 
 export interface FrameSocketEvents {
-  /** If it throws, the connection is closed. */
+  /** If this listener throws, the connection is closed. */
   frame(frame: Frame): void;
-  /** Called once. */
+  /** Called once, when the connection has closed. */
   closed(): void;
   /** Called when the other end has read some bytes. */
   drained?(): void;

@@ -42,7 +42,8 @@ const toHubSchema = v.variant('op', [
     block: v.number(),
     throttler: text,
     /**
-     * When the worker sent the request, by the clock of the machine. The hub counts it as of then.
+     * When the worker sent the request, by the clock of the machine. The hub counts it at that
+     * time.
      */
     at: v.optional(amount),
   }),
@@ -90,7 +91,7 @@ const toHubSchema = v.variant('op', [
     form: text,
     failed: v.boolean(),
   }),
-  /** Makes a member in this worker get the messages of a channel. */
+  /** Adds a member in this worker to a channel. */
   v.object({ op: v.literal('join'), id: count, channel: text, name: text }),
   v.object({ op: v.literal('part'), channel: text, name: text }),
   v.object({
@@ -169,8 +170,8 @@ export type FromHub =
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
   /**
-   * For values, how many were set or deleted, and how many were removed to make room. For an event,
-   * how many workers it was sent to, and how many missed it.
+   * For values, `changed` is how many were set or deleted, and `evicted` how many made room. For an
+   * event, `changed` is how many workers it was sent to, and `evicted` how many missed it.
    */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
@@ -179,7 +180,7 @@ export type FromHub =
       readonly name: string;
       readonly form: string;
       readonly from: number;
-      /** Present if the sender waits for a `reply`, which names this number. */
+      /** Present if the sender waits for a `reply` with this number. */
       readonly request?: number | undefined;
     }
   | { readonly t: 'reply'; readonly id: number; readonly form: string; readonly failed: boolean }

@@ -36,8 +36,8 @@ const MAX_GIVEN_BACK = 32;
 /**
  * Memory in blocks that are reused. A value takes a chain of blocks, so V8 has nothing to collect.
  * With one `Buffer` per value, the process would grow to several times the size of the values, and
- * collections would stop the thread. Pages with low numbers are filled first. When less is kept,
- * the other pages become empty and are released. The number 0 means no block.
+ * garbage collections would stop the thread. Pages with low numbers are filled first. When less is
+ * kept, the other pages become empty and are released. The number 0 means no block.
  */
 export class Blocks {
   /** The pages by number; `undefined` for a page that was released. */
