@@ -34,15 +34,17 @@ export const PROJECTS: readonly Project[] = [
 ];
 
 /**
- * What rests on Node's own workings, which differ from line to line: these files run once more on
- * that Node, in a project `node-24` or `node-26`, where `TEST_NODES` lists its program. The rest is
- * ours on every Node. What rests on Node least is run on one of the two.
+ * Test files that depend on how Node itself works, which differs between its major versions. If
+ * `TEST_NODES` lists the program of that version, they run once more on it, in a project `node-24`
+ * or `node-26`. All other files test our own code, which is the same on every version. To save
+ * time, each file is run again on only one of the two.
  *
- * Run again are the tests of how Node listens, accepts and hands on, closes HTTP, TLS and WebSocket
- * connections, ends its channel and its streams, runs, loses and inspects threads, and limits
- * descriptors; and those whose adapter is drawn (`support/adapters.ts`). Refused options, crash
- * loops, reports, counts and commands are ours: `itOnce()` and `describeOnce()` of
- * `support/once.ts` mark them.
+ * The tests that run again are about how Node listens, accepts connections and passes them on,
+ * closes HTTP, TLS and WebSocket connections, ends its channel and its streams, runs, loses and
+ * inspects threads, and limits descriptors. Tests whose adapter depends on the Node version
+ * (`support/adapters.ts`) run again too. Refused options, crash loops, reports, counts and commands
+ * are our own code: in these files `itOnce()` and `describeOnce()` of `support/once.ts` mark such
+ * tests, and they do not run again.
  */
 export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
   [

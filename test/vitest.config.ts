@@ -4,30 +4,30 @@ import { NODE_SENSITIVE, PROJECTS } from './projects.js';
 import { sensitiveNodes } from './support/installed-nodes.js';
 import { LongestFirst } from './support/longest-first.js';
 
-/** Without processes, they have the machine first, and each core of it. */
+/** Projects that start no processes: they run first, on all cores. */
 const computes = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
 
-/** Real processes on few cores. They wait more than they work: so more of them than cores. */
+/** Projects with real processes. They mostly wait, so more files run than there are cores. */
 const processes = {
   globalSetup: ['support/global-setup.ts'],
   maxWorkers: 5,
   sequence: { groupOrder: 1 },
-  // Above what a test waits for one thing: so that it says for which.
+  // Longer than a test waits for a single event, so that the test itself says what is missing.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  // In CI a test has a second try; `support/flaky-reporter.ts` names it and bounds their number.
+  // In CI a failed test is run again. `support/flaky-reporter.ts` lists and limits such tests.
   retry: process.env['CI'] ? 1 : 0,
 };
 
-/** What a project needs beside its folder; see the table of them. */
+/** The settings of each project other than its folder; see `PROJECTS`. */
 const NEEDS = {
-  // One set of modules for all files: to load them anew for each takes longer than the tests.
+  // All files share their modules: to load them for each file takes longer than the tests.
   unit: { ...computes, isolate: false, testTimeout: 60_000 },
-  // One file that computes for minutes: beside those that wait.
+  // One file computes for minutes. It runs together with the projects that mostly wait.
   simulation: { maxWorkers: processes.maxWorkers, sequence: processes.sequence },
   integration: processes,
   thorough: processes,
-  // They wait for most of their time: one disturbs no other.
+  // Both files mostly wait, so they do not disturb each other.
   seconds: { ...processes, maxWorkers: 2, sequence: { groupOrder: 2 } },
   timed: { ...processes, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3 } },
   packaging: {
@@ -38,13 +38,13 @@ const NEEDS = {
   },
 };
 
-/** Tests of documents, deploy and layout need no process either. */
+/** `unit` includes `repo`: tests of documents, deploy files and layout need no processes either. */
 const foldersOf = (name: string): string[] => (name === 'unit' ? [name, 'repo'] : [name]);
 
-/** Where the figures of a run go, as JSON. */
+/** The file that receives the results of a run, as JSON. */
 const report = process.env['TEST_REPORT'];
 
-/** One for each of those Nodes that `TEST_NODES` lists. */
+/** A project for each other Node that `TEST_NODES` lists. */
 const onOtherNodes = [...sensitiveNodes()].map(([major, path]) => ({
   extends: true as const,
   test: {

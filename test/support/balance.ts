@@ -6,13 +6,13 @@ import { hasPrimary } from './scrape.js';
 const REQUESTS = 'nestjs_cluster_worker_requests_total';
 const REBALANCED = 'nestjs_cluster_rebalanced_connections_total';
 
-/** A share is that of what was served in so long: some heartbeats. */
+/** A worker's share is measured over the requests of this time: a few heartbeats. */
 const WINDOW_MS = 1_000;
 
 /** Below the fair share by this much is not balanced. */
 const ENOUGH = 0.6;
 
-/** What of `/metrics` tells of the balance, watched for counters that fall. */
+/** The metrics of `/metrics` that show the balance. Also notes counters that fall. */
 export class BalanceMetrics {
   /** Counters that were less than before, in words. */
   readonly fallen: string[] = [];

@@ -19,12 +19,12 @@ export class Build {
     return { TEST_APP: this.#path };
   }
 
-  /** Whoever is forked from now on runs this file of `test/fixtures/behaviours`. */
+  /** Makes processes that are forked from now on run this file of `test/fixtures/behaviours`. */
   deploy(name: string): void {
     this.write(`export * from '${pathToFileURL(behaviour(name).TEST_APP).href}';\n`);
   }
 
-  /** Whoever is forked from now on runs this source. */
+  /** Makes processes that are forked from now on run this source. */
   write(source: string): void {
     writeFileSync(`${this.#path}.new`, source);
     renameSync(`${this.#path}.new`, this.#path);

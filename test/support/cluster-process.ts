@@ -38,20 +38,20 @@ export interface LogLine {
 export interface StartOptions {
   /** A name of {@link PROGRAMS}, or a path. Default `app`. */
   readonly program?: keyof typeof PROGRAMS | (string & {});
-  /** Options of `bootstrap()`, by which the fixtures are started. `port` is 0, `host` 127.0.0.1, `workers` 2. */
+  /** Options of the fixtures' `bootstrap()`. Defaults: `port` 0, `host` 127.0.0.1, `workers` 2. */
   readonly options?: ClusterOptions;
   readonly env?: Readonly<Record<string, string>>;
   readonly execArgv?: readonly string[];
   readonly cwd?: string;
   /** Default {@link NODE}. */
   readonly node?: string;
-  /** What the program is given. */
+  /** Arguments of the program. */
   readonly args?: readonly string[];
   /** A command that runs the program: `['setpriv', '--reuid=65534']`. */
   readonly within?: readonly string[];
 }
 
-/** What a started program ended with. */
+/** How a started program ended. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -139,7 +139,7 @@ export class ClusterProcess {
     return this.child.pid!;
   }
 
-  /** Where it listens, once it said so. */
+  /** The URL that the cluster listens on, from its `listening` event. */
   get url(): string {
     return String(this.all('listening')[0]?.['url']);
   }
@@ -264,7 +264,7 @@ function environmentOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8');
   } catch {
-    return ''; // ended meanwhile, or not ours
+    return ''; // the process has ended, or belongs to another user
   }
 }
 

@@ -12,7 +12,7 @@ export function commandLine(...args: string[]): Promise<CommandResult> {
   return runCommand(NODE, [MAIN, ...args], { cwd: root, env: plainEnvironment() });
 }
 
-/** What `nestjs-cluster` prints with these arguments; fails unless it ends well and complains of nothing. */
+/** @returns the output of `nestjs-cluster` with these arguments; throws if it fails or warns. */
 export async function printed(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await commandLine(...args);
   if (code !== 0 || stderr !== '') throw new Error(`exit code ${code}: ${stderr}`);

@@ -60,7 +60,7 @@ export class CompiledApp {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** What it imports is what the fixtures import, or what the repository has installed. */
+  /** Gives the app the packages of the fixtures, or the packages installed in the repository. */
   #link(): void {
     const installed = join(root, 'node_modules');
     const target = join(this.directory, 'node_modules');

@@ -7,10 +7,10 @@ import { firstValueFrom, timeout } from 'rxjs';
 import { onTestFinished } from 'vitest';
 import { RedisProcess } from './redis-process.js';
 
-/** Longest wait for an answer: its worker may have been killed without a word. */
+/** Longest wait for an answer: a killed worker never answers. */
 const ANSWER_MS = 10_000;
 
-/** Adds jobs to the queue of `test/fixtures/behaviours/consumer.mjs`, and knows what became of them. */
+/** Adds jobs to the queue of `test/fixtures/behaviours/consumer.mjs` and follows their outcomes. */
 export class Jobs {
   readonly acknowledged: string[] = [];
   readonly #stop = new AbortController();
@@ -51,7 +51,7 @@ export class Jobs {
     this.#stop.abort();
   }
 
-  /** Those that Redis has acknowledged, and nobody has done. */
+  /** The jobs that Redis has acknowledged, but no consumer has done. */
   async lost(): Promise<string[]> {
     const done = new Set(await this.redis.smembers('jobs-done'));
     return this.acknowledged.filter((id) => !done.has(id));

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..');
 export const PLANTED = join(root, 'test/fixtures/planted/main.mjs');
 
 export interface DoctorResult extends CommandResult {
-  /** What it prints with `--json`. */
+  /** The report that the doctor prints with `--json`. */
   readonly report: {
     readonly workers: number;
     readonly findings: readonly Finding[];
@@ -29,7 +29,7 @@ export function doctor(
   return runCommand(NODE, [MAIN, 'doctor', ...args], { cwd, env: environment });
 }
 
-/** What it finds; fails where it prints nothing. */
+/** Runs the doctor with `--json` and parses its report. Fails if the doctor prints nothing. */
 export async function examined(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

@@ -33,10 +33,10 @@ export async function openNow(url: string): Promise<{ connections: number; reque
   };
 }
 
-/** The connection and the request of whoever asks for `/health`. */
+/** The counts if the only connection and request are those by which the test asks for `/health`. */
 export const ONLY_THE_ASKER = { connections: 1, requests: 1 };
 
-/** What was cut, summed over the workers that stopped. */
+/** How many of each kind were cut, summed over the workers that stopped. */
 export function cutBy(lines: readonly LogLine[]): {
   connections: number;
   requests: number;

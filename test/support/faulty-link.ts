@@ -25,13 +25,16 @@ export class FaultyLink {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** Nothing arrives any more, and nobody is told: neither on connections that are, nor on new ones. */
+  /** Drops all data without an error, on existing connections and on new ones. */
   fallSilent(): void {
     this.#isSilent = true;
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** New connections arrive. Those of before never do, as where a router has forgotten them. */
+  /**
+   * Lets new connections through again. Connections from before stay silent, as if a router had
+   * forgotten them.
+   */
   speak(): void {
     this.#isSilent = false;
   }

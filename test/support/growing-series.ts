@@ -25,7 +25,7 @@ export function growingSeries(page: MetricsPage): Map<string, number> {
   );
 }
 
-/** What of it is smaller in a later page, or not there any more, in words. */
+/** Describes each series that is smaller in the later page, or missing from it. */
 export function falls(before: Map<string, number>, after: Map<string, number>): string[] {
   return [...before].flatMap(([series, value]) => {
     const now = after.get(series);

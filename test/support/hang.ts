@@ -1,13 +1,13 @@
 import type { ClusterProcess } from './cluster-process.js';
 import type { RawClient } from './raw-client.js';
 
-/** Heartbeats as short as are still judged by the same rules, on a machine that does nothing else. */
+/** The shortest heartbeats that the same rules still apply to. For an otherwise idle machine. */
 export const FAST = { intervalMs: 200, timeoutMs: 1_000 };
 
-/** Longer than a busy machine holds up a worker that is well. */
+/** A timeout longer than the delays of a healthy worker on a busy machine. */
 export const SURE = { intervalMs: 200, timeoutMs: 3_500 };
 
-/** What the line of a worker that hung says of its event loop. */
+/** The field of a `worker-died` line that describes the blocked event loop of a hung worker. */
 export interface Block {
   readonly forMs: number;
   readonly requests: readonly { method: string; path: string; forMs: number }[];

@@ -2,7 +2,7 @@ import type { WorkerSnapshot } from 'nestjs-cluster';
 import { eventually } from './eventually.js';
 import { getJson } from './http-client.js';
 
-/** What an indicator of `/health` says of itself. */
+/** The entry of one indicator in the body of `/health`. */
 export interface IndicatorReport {
   readonly status: 'up' | 'degraded' | 'down';
   readonly [key: string]: unknown;
@@ -28,7 +28,10 @@ export interface ClusterReport extends IndicatorReport {
   readonly workers: readonly WorkerSnapshot[];
 }
 
-/** What the cluster at `url` says of itself now: not what a worker knew of a primary that is late. */
+/**
+ * A fresh report of the cluster at `url`. If the primary is late, a worker answers with an older
+ * report: then this asks again.
+ */
 export function clusterReport(url: string): Promise<ClusterReport> {
   return eventually(
     'a report of now',

@@ -15,7 +15,7 @@ export class Http2Client {
   /** Resolves with the error code of the GOAWAY frame. */
   readonly goaway: Promise<number>;
   readonly closed: Promise<void>;
-  /** What bodies have brought so far. */
+  /** The text of all response bodies received so far. */
   text = '';
   readonly #session: http2.ClientHttp2Session;
 

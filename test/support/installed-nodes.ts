@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { NODE_SENSITIVE } from '../projects.js';
 
-/** The Node that runs vitest, and those of which `TEST_NODES` lists the programs: their paths by major version. */
+/** Paths of the Node that runs vitest and of the Nodes in `TEST_NODES`, by major version. */
 export function installedNodes(): ReadonlyMap<number, string> {
   const paths = (process.env['TEST_NODES'] ?? '').split(delimiter).filter(Boolean);
   return new Map([process.execPath, ...paths].map((path) => [majorOf(path), path]));
 }
 
-/** Those of them, other than the one that runs vitest, that have tests of their own: {@link NODE_SENSITIVE}. */
+/** Installed Nodes with tests of their own ({@link NODE_SENSITIVE}), but not vitest's Node. */
 export function sensitiveNodes(): ReadonlyMap<number, string> {
   return new Map(
     [...installedNodes()].filter(

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** What proc(5) calls 0A: TCP_LISTEN. */
+/** TCP_LISTEN, in the notation of `/proc/net/tcp`; see proc(5). */
 const LISTEN = '0A';
 
 /** A TCP socket over IPv4, as the kernel lists it. */
@@ -50,7 +50,7 @@ function inodesOf(pid: number): Set<number> {
       const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${descriptor}`))!;
       inodes.add(Number(inode));
     } catch {
-      // no socket, or closed meanwhile
+      // the descriptor is not a socket, or was closed since
     }
   }
   return inodes;

@@ -36,11 +36,11 @@ export async function queueAt(pid: number, url: string): Promise<Promise<Answer>
   return asked;
 }
 
-/** What a killed worker leaves behind. */
+/** The connections that a killed worker leaves behind. */
 export interface Estate {
   /** Ports of the clients whose connections it had accepted. */
   readonly accepted: ReadonlySet<number>;
-  /** What came while it stood still, some of it to the socket that it listened on. */
+  /** Requests sent while the worker was stopped. Some of them came to its own socket. */
   readonly queued: readonly Promise<Answer>[];
 }
 

@@ -16,7 +16,7 @@ const { kinds, $defs } = JSON.parse(
 const ajv = new Ajv({ strict: false, allErrors: true }).addSchema({ $defs }, 'api');
 const validators = new Map<string, ValidateFunction>();
 
-/** What the API would refuse in an object, one line each. */
+/** The errors that the API would refuse an object for, one line each. */
 export function schemaErrors(manifest: Manifest): string[] {
   const kind = `${manifest.apiVersion} ${manifest.kind}`;
   const reference = kinds[kind];

@@ -29,7 +29,7 @@ const REFERENCES: Readonly<Record<string, readonly string[]>> = {
   HorizontalPodAutoscaler: ['spec', 'scaleTargetRef'],
 };
 
-/** Where kustomize puts labels with `includeSelectors`; `*` is every element of a list. */
+/** The paths where kustomize puts labels with `includeSelectors`; `*` is any element of a list. */
 const SELECTORS: Readonly<Record<string, readonly string[]>> = {
   Deployment: [
     'spec/selector/matchLabels',
@@ -44,10 +44,10 @@ const SELECTORS: Readonly<Record<string, readonly string[]>> = {
 const KNOWN = ['apiVersion', 'kind', 'resources', 'nameSuffix', 'labels', 'patches'];
 
 /**
- * What `kubectl kustomize` prints of a folder, for the few things that ours use. Debian's kubectl has
- * a kustomize that is too old for them.
+ * Does what `kubectl kustomize` does with a folder, but only for the few fields that our folders
+ * use. The kustomize in Debian's kubectl is too old for these fields.
  *
- * @throws Error at whatever else there is.
+ * @throws Error if the folder uses any other field.
  */
 export function renderKustomization(folder: string): Manifest[] {
   const kustomization = parse(

@@ -6,7 +6,7 @@ import ts from 'typescript';
 
 const root = join(import.meta.dirname, '../..');
 
-/** What a `.cts` file exports, without a build: vitest takes ES modules alone. */
+/** Loads a `.cts` file without a build, because vitest loads only ES modules. */
 export function loadCommonJs(path: string): unknown {
   const file = join(root, path);
   const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), {

@@ -9,10 +9,10 @@ const DURATIONS = JSON.parse(
   readFileSync(join(import.meta.dirname, 'durations.json'), 'utf8'),
 ) as Readonly<Record<string, number>>;
 
-/** Of a file that is not among them: not so late that it could end last. */
+/** Assumed for a file without a known duration, so that it starts early enough not to end last. */
 const UNKNOWN_SECONDS = 30;
 
-/** At the end no long file keeps the machine waiting for it alone. */
+/** Starts the longest files first, so that no long file runs alone at the end. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

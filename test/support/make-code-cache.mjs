@@ -1,5 +1,6 @@
-// node make-code-cache.mjs LOADER: the cache of this Node for the bundles beside LOADER. An app on each
-// adapter is started and asked first: the functions that it needs are in the cache as well.
+// node make-code-cache.mjs LOADER: makes this Node's code cache for the bundles in LOADER's folder.
+// It first starts an app on each adapter and sends it a request, so that the cache also has the
+// functions that serving a request needs.
 import { renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

@@ -39,7 +39,7 @@ export class NetworkNamespace {
     });
   }
 
-  /** What a program prints in here; fails unless it ends well. */
+  /** The output of a program that runs in this namespace. Throws if the program fails. */
   async output(command: string, args: readonly string[] = [], input = ''): Promise<string> {
     const { code, stdout, stderr } = await this.run(command, args, input);
     if (code !== 0) {
@@ -48,14 +48,14 @@ export class NetworkNamespace {
     return stdout;
   }
 
-  /** A cable to another one: `address` is ours, `theirs` the other's, both with their length of prefix. */
+  /** Links two namespaces. `address` is for this one, `theirs` for the other, with prefix lengths. */
   async connectTo(other: NetworkNamespace, address: string, theirs: string): Promise<void> {
     await this.ip('link', 'add', 'cable', 'type', 'veth', 'peer', 'cable', 'netns', other.name);
     await this.#plugIn(address);
     await other.#plugIn(theirs);
   }
 
-  /** From in here: slots of the workers that answer, on a new connection each time, in that order. */
+  /** The slots of the workers that answer `times` new connections from this namespace, in order. */
   async slotsAt(url: string, times: number): Promise<readonly number[]> {
     return JSON.parse(await this.output(NODE, [client, url, String(times)])) as number[];
   }

@@ -2,10 +2,10 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE_MS } from './patience.js';
 
-/** What takes its time is what a worker that dies has accepted and not answered. */
+/** A slow path, so that a worker that dies has accepted requests that it has not answered. */
 const SLOW_PATH = '/wait/20';
 
-/** Else the clients would have the machine, and a worker that boots under them would take for ever. */
+/** Without this pause the clients would take all CPU time, and a worker would hardly boot. */
 const PAUSE_MS = 10;
 
 /** A request that was not answered with 200. */
@@ -13,9 +13,9 @@ export interface LostRequest {
   /** Port of the client; `undefined` where it was never connected. */
   readonly clientPort: number | undefined;
   readonly serverPort: number;
-  /** Its error's code, or the status. */
+  /** The code of the request's error, or the status of its response. */
   readonly outcome: string;
-  /** Of `performance.now()`. */
+  /** The time of `performance.now()`, in milliseconds. */
   readonly startedAt: number;
 }
 
@@ -42,7 +42,7 @@ export class NewConnections {
     );
   }
 
-  /** What was lost since the last call. */
+  /** Requests that were lost since the last call of this method. */
   takeLost(): LostRequest[] {
     const lost = this.#lost;
     this.#lost = [];

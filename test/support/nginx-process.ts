@@ -8,7 +8,7 @@ import { eventually } from './eventually.js';
 import { runCommand } from './run-command.js';
 import { SYSTEM_ENVIRONMENT } from './system-packages.js';
 
-/** What stands around a file of `conf.d`: nothing is read or written outside of `directory`. */
+/** The main configuration that includes `conf.d`. nginx uses no files outside of `directory`. */
 function mainFile(directory: string): string {
   // The directory is of this user alone: as root nginx would become another one.
   const user = process.geteuid?.() === 0 ? 'user root;' : '';

@@ -28,7 +28,7 @@ export function describeOnEachNode(name: string, define: (node: InstalledNode) =
   }
 }
 
-/** The program of a line of Node. Where it is missing the test is skipped, but in CI it fails. */
+/** The program of a major version of Node. Without it the test is skipped, but in CI it fails. */
 export function nodeFor(major: (typeof MAJORS)[number], context: TestContext): string {
   return installedNodes().get(major) ?? leaveOut(major, context);
 }

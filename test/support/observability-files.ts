@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** Where the sample app's dashboard and rules are. */
+/** The folder of the sample app's dashboard and rules. */
 export const OBSERVABILITY = join(import.meta.dirname, '../../sample-app/observability');
 
 export interface AlertRule {

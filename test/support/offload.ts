@@ -15,8 +15,9 @@ const TASKS = 'nestjs_cluster_offload_tasks_total';
 export const NEVER_MS = 600_000;
 
 /**
- * Options of `forRoot()`, as the fixtures take them. Nothing waits too long unless a test wants it,
- * and threads are no nicer than the rest: on a busy machine they would take half a minute to start.
+ * Options of `forRoot()`, as the fixtures take them. By default no call waits too long for a
+ * thread, and threads have the same nice value as the process. With a higher one they would take
+ * half a minute to start on a busy machine.
  */
 export function offloadOptions(
   offload: NonNullable<ClusterModuleOptions['offload']>,
@@ -61,7 +62,7 @@ export function writtenTimes(cluster: ClusterProcess, line: string): number {
   return cluster.output.split('\n').filter((each) => each === line).length;
 }
 
-/** What a program says that is not an event of the cluster: Nest's log, and the app's own. */
+/** Waits for output that is not an event of the cluster: a log line of Nest or of the app. */
 export async function logged(cluster: ClusterProcess, pattern: RegExp): Promise<void> {
   await cluster.until(String(pattern), () => pattern.test(cluster.output));
 }
@@ -99,7 +100,7 @@ export class TaskCounts {
   }
 }
 
-/** What `/health` says of the pool of the worker that answers. */
+/** The entry in `/health` about the thread pool of the worker that answers. */
 export async function offloadReport(url: string): Promise<IndicatorReport> {
   return (await getJson<HealthBody>(url, '/health')).body.details['offload']!;
 }

@@ -28,7 +28,7 @@ export interface ReceivedSpan extends Omit<WireSpan, 'attributes'> {
 
 const SERVER_KIND = 2;
 
-/** What SDKs of OpenTelemetry export to: OTLP over HTTP, in JSON. */
+/** A server that the OpenTelemetry SDKs export to, by OTLP over HTTP in JSON. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
   /** Bodies of the other signals. */
@@ -36,7 +36,7 @@ export class OtlpReceiver {
   readonly logs: string[] = [];
   readonly #server: http.Server;
 
-  /** @param answers whether it does; else whoever exports waits. */
+  /** @param answers whether the receiver answers. If it does not, the exporter waits. */
   private constructor(answers: boolean) {
     this.#server = http.createServer((request, response) => {
       let body = '';

@@ -29,7 +29,7 @@ export class PrimaryControl {
     return this.#call('reload');
   }
 
-  /** @param workers as JSON tells: also what is no number. */
+  /** @param workers any JSON value, also one that is not a number. */
   scale<T = ClusterSnapshot>(workers: unknown): Promise<T> {
     return this.#call(`scale/${encodeURIComponent(JSON.stringify(workers))}`);
   }
@@ -38,7 +38,7 @@ export class PrimaryControl {
     return this.#call('snapshot');
   }
 
-  /** How many listeners the primary's process and cluster have, and workers that node:cluster knows. */
+  /** Counts of listeners on the primary's process and cluster, and of node:cluster's workers. */
   listeners(): Promise<Readonly<Record<'process' | 'cluster' | 'workers', number>>> {
     return this.#call('listeners');
   }

@@ -11,7 +11,7 @@ export function residentBytesOf(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
-/** Of its threads, the main one first. */
+/** The nice values of a process's threads, beginning with the main thread. */
 export function niceValuesOf(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-/** What `ps` shows of a process. */
+/** The command line of a process, as `ps` shows it. */
 export function commandLineOf(pid: number): string {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
 }
@@ -24,6 +24,6 @@ export function parentOf(pid: string): number | undefined {
     // The name of the program, in brackets, may hold anything.
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
   } catch {
-    return undefined; // ended meanwhile
+    return undefined; // the process has ended
   }
 }

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-/** What a route of the control socket answered. */
+/** The answer of a route of the control socket. */
 export interface ControlAnswer {
   readonly status: number;
   readonly body: string;

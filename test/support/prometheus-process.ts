@@ -22,7 +22,7 @@ export interface RuleState {
   readonly name: string;
   readonly health: string;
   readonly lastError?: string;
-  /** Of alerts: `inactive`, `pending`, `firing`. */
+  /** `inactive`, `pending` or `firing`. Only alerts have a state. */
   readonly state?: string;
 }
 
@@ -78,7 +78,7 @@ export class PrometheusProcess {
     }
   }
 
-  /** What an expression with a range, `up[1m]`, has: samples as they are stored. */
+  /** The stored samples that an expression with a range selects, such as `up[1m]`. */
   async samples(rangeSelector: string): Promise<Series[]> {
     const { result } = await this.#get<{ result: RawSeries[] }>('query', { query: rangeSelector });
     return result.map(toSeries);

@@ -1,12 +1,12 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** What stands for a node of the syntax tree; its class comes with the parser. */
+/** A node of the syntax tree. The parser's package does not export its class. */
 type Node = ReturnType<typeof parser.parse>['topNode'];
 
-/** What a series of a metric may have. */
+/** Properties of a metric that a query must respect. */
 export interface MetricFacts {
   readonly labels: ReadonlySet<string>;
-  /** Whether it only ever grows: what `rate()` is for. */
+  /** Whether the metric only grows, so that `rate()` may be used. */
   readonly accumulates: boolean;
 }
 

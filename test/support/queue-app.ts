@@ -2,7 +2,7 @@ import type { ClusterOptions } from 'nestjs-cluster';
 import { behaviour } from './behaviour.js';
 import { ClusterProcess } from './cluster-process.js';
 
-/** Where the apps of a test have their queues, and note what they run. */
+/** The servers in which a test's apps have their queues, and in which they note their runs. */
 export interface QueuePlaces {
   readonly redis: { readonly port: number };
   readonly effects: { readonly port: number };
@@ -16,7 +16,7 @@ export interface QueueAppOptions {
   readonly execArgv?: readonly string[];
 }
 
-/** What an app answered. */
+/** An app's response. */
 export interface Answer {
   readonly status: number;
   readonly body: unknown;

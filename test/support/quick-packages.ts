@@ -21,10 +21,13 @@ const installed = join(root, 'node_modules');
 /** The fixtures' own `node_modules`. */
 export const QUICK_PACKAGES = join(root, 'test/fixtures/node_modules');
 
-/** Where they are made: two runs may begin at once, and neither is to find half of them. */
+/** The packages are built here and then renamed: a second run must not find them half built. */
 const building = `${QUICK_PACKAGES}.${process.pid}`;
 
-/** ES modules: their entries, each with its file, also those that the copies below load. The bundles share chunks: no module is there twice. */
+/**
+ * Entries of packages that are ES modules, each with its file. They include the entries that the
+ * copies below load. The bundles share chunks, so that no module exists twice.
+ */
 const ES_MODULES: Record<string, Record<string, string>> = {
   '@nestjs/common': {
     index: 'index.js',
@@ -68,7 +71,7 @@ const COPIES = [
   '@nestjs/throttler',
 ];
 
-/** Files of it that are found by their names: a thread begins in the first, a fixture imports the other. */
+/** Our files that are loaded by path: the entry of a thread, and a file that a fixture imports. */
 const FOUND_BY_NAME = ['offload/thread/thread-entry', 'hub/client/hub-client'];
 
 /** Small ones, for apps outside the repository that are linked to this folder. */
@@ -80,10 +83,10 @@ const LINKS = [
 ];
 
 /**
- * Gives the fixtures Nest, rxjs, prom-client and the package under test in a few files. As they are
- * installed, they are more than a thousand, and a worker spends more than a third of its start on opening
- * them. The tests start thousands of workers. The sample app, the app on Nest 11, the command line
- * and `test/packaging` run on the files that are installed, and on `dist/` as it is.
+ * Gives the fixtures Nest, rxjs, prom-client and the package under test in a few files. The
+ * installed packages have more than a thousand files, and a worker would spend more than a third of
+ * its start on opening them. The tests start thousands of workers. The sample app, the app on
+ * Nest 11, the command line and `test/packaging` use the installed files, and `dist/` as it is.
  */
 export async function installQuickPackages(): Promise<void> {
   const stamp = stampOf(
@@ -189,7 +192,10 @@ export const { ${names.join(', ')} } = all;
   write(`${name}/package.json`, JSON.stringify({ name, version, exports }));
 }
 
-/** Real files: through a link they would find the Nest of the repository. What an app imports of them is bundled. */
+/**
+ * Copies our built package as real files: through a link, its files would import the repository's
+ * Nest. The modules that an app imports from the package are bundled.
+ */
 async function bundleBuiltPackage(): Promise<void> {
   const copy = join(building, 'nestjs-cluster');
   cpSync(join(root, 'dist'), join(copy, 'dist'), {

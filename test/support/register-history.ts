@@ -1,16 +1,19 @@
-/** What one client asked of one key, with when it began and ended by one clock. */
+/** One client's operation on one key. `begin` and `end` come from one clock for all clients. */
 export interface Operation {
   readonly kind: 'read' | 'write';
   readonly key: string;
   readonly begin: number;
   readonly end: number;
-  /** No two writes have the same; `null`: none is there. A delete writes it. */
+  /** Different for each write. `null` means that the key has no value: a delete writes `null`. */
   readonly value: string | null;
-  /** Nobody told the client how it ended: a write may be done later or never, a read says nothing. */
+  /** The client got no answer. An unsure write may take effect later or never. */
   readonly unsure?: boolean | undefined;
 }
 
-/** The key has this value from `from` to `to`; or, where that is later, at a moment from `to` to `from`. */
+/**
+ * The key has this value from `from` to `to`. If `from` is later than `to`, the key has it at some
+ * moment between the two.
+ */
 interface Cluster {
   readonly key: string;
   readonly value: string | null;
@@ -19,11 +22,11 @@ interface Cluster {
 }
 
 /**
- * Violations of a history of registers: reads that return neither the last value that was written
- * before them nor one that was written meanwhile, and values that come back after a later one was
- * seen. The zones are those of Gibbons and Korach, "Testing shared memories" (1997): exact for
- * values. Since deletes are all alike, some inversions between two of them stay unseen. None is
- * reported that is not one.
+ * Finds the violations in a history of registers. A read violates if it returns neither the last
+ * value written before it nor a value written during it. A value violates if it is read again after
+ * a later value was read. Gibbons and Korach define the zones in "Testing shared memories" (1997).
+ * For values the check is exact. Deletes cannot be told apart, so the check misses some inversions
+ * between two deletes. It reports no false violations.
  */
 export function violationsOf(history: readonly Operation[]): string[] {
   const byKey = new Map<string, Operation[]>();
@@ -80,12 +83,12 @@ function violationsOfKey(operations: readonly Operation[]): string[] {
   return violations;
 }
 
-/** It may take effect long after the client has given up. */
+/** An unsure write may take effect long after the client has given up. */
 function possible(write: Operation): Operation {
   return write.unsure === true ? { ...write, end: Infinity } : write;
 }
 
-/** Of each value, the first end of its write and its reads, and their last begin. */
+/** For each value, the earliest end and the latest begin among its write and its reads. */
 function clustersOf(
   reads: readonly Operation[],
   byValue: ReadonlyMap<string | null, Operation>,

@@ -8,9 +8,9 @@ export function endedReplacements(cluster: ClusterProcess): LogLine[] {
 }
 
 /**
- * Asserts on the order of the log: no replacement begins before the one before it is over, the old
- * worker drains only when a new one of its slot is ready, and beside the `workers` there is one more
- * process at most.
+ * Checks the order of events in the log. No replacement begins before the previous one is over. The
+ * old worker drains only once a new worker of its slot is ready. There is at most one process more
+ * than `workers`.
  */
 export function expectOneSlotAtATime({ lines }: ClusterProcess, workers: number): void {
   let replacing: LogLine | undefined;

@@ -9,11 +9,11 @@ export interface CommandResult {
 
 export interface CommandOptions {
   readonly cwd: string;
-  /** Nothing of this process's own environment is added. */
+  /** The command's whole environment: nothing from this process's environment is added. */
   readonly env: NodeJS.ProcessEnv;
-  /** What it reads. */
+  /** The command's standard input. */
   readonly input?: string;
-  /** After that it is ended. Default 90 000. */
+  /** The command is ended after this time. Default 90 000. */
   readonly timeoutMs?: number;
 }
 

@@ -3,7 +3,7 @@ import { eventually } from './eventually.js';
 import { request, type RequestOptions } from './http-client.js';
 import { MetricsPage } from './metrics-page.js';
 
-/** Of what is no older than this a scrape has asked anew. */
+/** A snapshot that is younger than this was made for the scrape itself. */
 const JUST_NOW_SECONDS = 0.5;
 
 /** The page at `url` as it is, also where the primary or a worker was late with its part. */

@@ -132,7 +132,7 @@ export class StrictClients {
     this.#withdrawn = new Set([...this.#met].filter(([, at]) => at === pid).map(([id]) => id));
   }
 
-  /** Those that wait come back. */
+  /** The clients that wait connect again. */
   comeBack(): void {
     this.#withdrawn = new Set();
   }

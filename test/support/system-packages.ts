@@ -24,16 +24,16 @@ const PACKAGES = {
 
 type Program = keyof typeof PACKAGES;
 
-/** What such programs need of the environment. Debian leaves the administrator's out of a user's PATH. */
+/** The environment for these programs. Debian's PATH of a user lacks the `sbin` folders. */
 export const SYSTEM_ENVIRONMENT: NodeJS.ProcessEnv = {
   ...plainEnvironment(),
   PATH: [process.env['PATH'], '/usr/sbin', '/sbin'].join(delimiter),
 };
 
 /**
- * `describe()` for tests that need programs of the system; `ip` means network
- * namespaces as well. Where something is missing, one test stands for all of
- * them and says what to do: it is skipped, but in CI it fails.
+ * `describe()` for tests that need system programs. `ip` also requires network namespaces. If a
+ * program is missing, a single test replaces all tests of the suite and says what to install. It is
+ * skipped, but in CI it fails.
  */
 export function describeWith(programs: readonly Program[], name: string, define: () => void): void {
   const missing = whatIsMissing(programs);

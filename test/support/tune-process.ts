@@ -7,7 +7,7 @@ import { plainEnvironment } from './run-command.js';
 
 const root = join(import.meta.dirname, '../..');
 
-/** What starts the sample app. */
+/** The command that starts the sample app. */
 export const SAMPLE_APP = [NODE, join(root, 'sample-app/dist/main.js')] as const;
 
 /** `nestjs-cluster tune`, its output and its processes. */
@@ -29,12 +29,12 @@ export class TuneProcess {
     this.exit = new Promise((resolve) => this.child.once('close', resolve));
   }
 
-  /** What it recommends. */
+  /** The last line of the output, which is the recommendation. */
   get lastLine(): string | undefined {
     return this.stdout.trimEnd().split('\n').at(-1);
   }
 
-  /** Everything it has started, and what that has started. */
+  /** All its child processes, their child processes, and so on. */
   get descendants(): number[] {
     const below = (pid: number): number[] =>
       childrenOf(pid).flatMap((child) => [child, ...below(child)]);

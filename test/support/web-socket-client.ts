@@ -18,7 +18,7 @@ export class WebSocketClient {
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', (data: Buffer) => this.received.push(data.toString()));
-    // What went wrong is told by the code of the closing.
+    // The error is ignored here: tests check the close code.
     socket.on('error', () => {});
     this.closed = new Promise((resolve) => {
       socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
@@ -69,7 +69,7 @@ const HANDSHAKE = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** What a raw client reads of a close frame with status 1001; its first and last byte are no text. */
+/** The bytes of a close frame with status 1001 that are text: all but the first and the last. */
 export const GOING_AWAY = '\u0002\u0003';
 
 /** A WebSocket whose peer reads everything and answers nothing, not even a close. */

@@ -25,9 +25,9 @@ const EXITED_WELL = { code: 0, signal: null };
 /** One way to listen: the options, and where clients find it. */
 interface Listening {
   readonly name: string;
-  /** Bursts also come to workers that have nothing to do; where one accepts as another does, once. */
+  /** Also sends bursts to idle workers. Set for only one of the cases that accept alike. */
   readonly idleToo?: true;
-  /** Where Node has no other part in it than in 'shared'. */
+  /** Runs only on vitest's own Node, because Node accepts here as it does with 'shared'. */
   readonly once?: true;
   readonly options: () => Promise<ClusterOptions> | ClusterOptions;
   readonly targets?: (cluster: ClusterProcess) => readonly Target[];

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 const bench = join(import.meta.dirname, '../bench');
 const runner = join(bench, 'run.mjs');
 
-/** Its own packages are no dependencies of the project. */
+/** Whether the packages of the benchmark are installed: the project does not depend on them. */
 const INSTALLED = existsSync(join(bench, 'node_modules/pm2/package.json'));
 
 interface Row {
@@ -35,7 +35,7 @@ function run(args: readonly string[], env = SYSTEM_ENVIRONMENT) {
 /** The rows of a scope, by system; nothing of it is written to the results of the project. */
 async function measured(...args: string[]): Promise<Map<string, Row>> {
   const json = join(temporaryDirectory(), 'result.json');
-  // What a machine that runs tests is doing besides is not the matter here.
+  // `--force`: the other load on the machine does not matter to these tests.
   const result = await run(['--node', NODE, '--json', json, '--force', ...args]);
   expect(result, result.stderr).toMatchObject({ code: 0 });
   const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: Row[] };
@@ -154,7 +154,7 @@ function daemons(): number[] {
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('PM2 v');
       } catch {
-        return false; // ended meanwhile
+        return false; // the process has ended
       }
     });
 }

@@ -21,8 +21,8 @@ const isRoot = process.getuid!() === 0;
 
 afterEach(stopAll);
 
-// Of the two ways to show a boot each case has one: each way is there for errors of the main file and
-// of the app, and for a process that ends by itself.
+// Each case has one of the two values of CLUSTER_BOOT_LOGS. Each value occurs both with an error of
+// the main file or of the app.
 describe('an app that cannot be created', () => {
   it.each([
     {
@@ -509,7 +509,7 @@ describe('a wrong configuration', () => {
 
     expect(cluster.all('failed')).toHaveLength(1);
     for (const part of row.named) expect(cluster.all('failed')[0]!.message).toContain(part);
-    // No restart can mend it; the second worker may have been called off before it began.
+    // No restart can fix the error. The second worker may have been cancelled before it started.
     expect(startedProcesses(cluster).length).toBeLessThanOrEqual(1 + 2);
     expect(cluster.survivors()).toEqual([]);
   });
@@ -526,7 +526,7 @@ describe('a wrong configuration', () => {
   });
 });
 
-// Needs a control group of one's own; options/cgroup.ts has its unit tests beside this.
+// Needs the right to make a control group. The unit tests of options/cgroup.ts need no group.
 const mayMakeGroups = await (async () => {
   const group = CpuGroup.create(1);
   await group?.remove();

@@ -33,7 +33,7 @@ const SOURCES: Sources = {
   `,
 };
 
-/** An app in one file together with this package, as esbuild makes it: in CommonJS it leaves `import.meta` empty. */
+/** Bundles an app and this package into one file. As with esbuild, CommonJS lacks `import.meta`. */
 async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean }) {
   const app = new CompiledApp(SOURCES);
   onTestFinished(() => app.remove());
@@ -53,7 +53,7 @@ async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean
   return app;
 }
 
-/** Not those of the fixtures, which are bundles themselves. */
+/** Links the repository's packages instead of the fixtures' packages, which are bundles. */
 function usePublishedFiles(directory: string): void {
   rmSync(join(directory, 'node_modules'));
   symlinkSync(join(import.meta.dirname, '../../node_modules'), join(directory, 'node_modules'));

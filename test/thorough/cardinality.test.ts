@@ -19,7 +19,7 @@ interface Row extends RequestOptions {
 
 let cluster: ClusterProcess;
 
-/** Requests answered so far by each route but that of the page itself. */
+/** Requests answered so far by each route, except the route of the metrics page itself. */
 async function countsByRoute(): Promise<Map<string, number>> {
   const page = await scrape(cluster.url);
   const routes = page.labelValues(COUNT, 'route').filter((route) => route !== '/metrics');
@@ -204,7 +204,7 @@ function numbers(seed: number): () => number {
 
 const METHODS = ['GET', 'GET', 'GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND'];
 
-/** Where `?` is, something that no other request has. */
+/** Each `?` is replaced by text that no other request has. */
 const PREFIXES =
   ' /cats /all /files /areas/? /versioned /refused /stopped /static /tenants/? /tenants/?/houses/? ' +
   '/apps/? /apps/?/houses/? /hidden/? /one/? /two/? /pattern /either /passed /%zz ' +

@@ -15,9 +15,9 @@ import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { SAMPLE } from '../unit/support/fake-control-client.js';
 
-// What it prints and refuses, argument by argument: unit/command-line.test.ts has that.
+// unit/tools/cli/command-line.test.ts tests the output and the refusals of each argument.
 
-/** A command that failed as it should: nothing to put into a file or a shell, one line for a human. */
+/** Runs a command that must fail: with an empty stdout, and an error of one line on stderr. */
 async function refusal(code: number, ...args: string[]): Promise<string> {
   const result = await commandLine(...args);
   expect(result).toMatchObject({ code, stdout: '' });

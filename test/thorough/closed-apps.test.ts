@@ -29,7 +29,7 @@ class AppModule {}
 
 type Method = (...args: unknown[]) => unknown;
 
-/** Those on whose class `begin` was called, and not `end`. */
+/** @returns the objects on which `begin` was called, but `end` was not. */
 function unended(prototype: object, begin: string, end: string): ReadonlySet<unknown> {
   const left = new Set<unknown>();
   const follow = (name: string, note: (one: unknown) => void) => {

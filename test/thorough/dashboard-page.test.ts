@@ -64,7 +64,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
   const descriptors = () => readdirSync(`/proc/${command.pid}/fd`).length;
   const status = () => page.getByRole('status');
   const rows = () => page.getByRole('region', { name: 'Workers' }).locator('tbody tr');
-  /** Presses a button, and that of its dialog. */
+  /** Presses a button of the page, and then the button in the dialog that opens. */
   const confirm = async (button: string, answer: string) => {
     await page.getByRole('button', { name: button }).click();
     await page.getByRole('dialog').getByRole('button', { name: answer }).click();
@@ -119,7 +119,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await confirm('Reload', 'Reload');
     await status().getByText('reload gen=1 completed').waitFor();
 
-    // Those before them are shown until they have left.
+    // The page shows the old workers until they have stopped.
     await eventually(
       'a row for each',
       () => rows().count(),

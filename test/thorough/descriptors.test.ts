@@ -60,7 +60,7 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
         each.sum('nestjs_cluster_snapshot_age_seconds') === 0,
     );
     expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
-    // Those that stay silent make room for others.
+    // Silent connections are closed, so that new connections can be accepted.
     await eventually(
       'a new connection served beside them',
       async () => (await request(cluster.url, '/hello')).outcome,

@@ -18,7 +18,7 @@ const root = join(import.meta.dirname, '../..');
 
 const DATABASE_URL = 'mysql://user@127.0.0.1/app?connection_limit=80';
 
-/** Of the environment. */
+/** An empty environment. */
 const NOTHING: Readonly<Record<string, string>> = {};
 
 /** Pids of processes that have this in their environment, zombies left out. */
@@ -27,7 +27,7 @@ function withMarker(marker: string): string[] {
     try {
       return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(marker);
     } catch {
-      return false; // ended meanwhile
+      return false; // the process has ended
     }
   });
 }

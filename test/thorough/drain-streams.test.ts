@@ -37,7 +37,7 @@ function expectNoProblem(cluster: ClusterProcess): void {
   expect(cluster.survivors()).toEqual([]);
 }
 
-/** Sends `begun`, then one byte each second, again and again those of `text`. */
+/** Sends `begun`, and then one byte of `text` each second, from the start again after its end. */
 async function dripping(base: string, text: string, begun = ''): Promise<RawClient> {
   const client = await RawClient.open(base);
   let next = 0;

@@ -23,7 +23,7 @@ const certificate = selfSignedCertificate();
 
 type TestServer = 'https' | 'https-fastify' | 'http2' | 'http2-tls';
 
-/** Of each kind of server the two, in the order in which the adapters are drawn. */
+/** Orders the two servers of one kind, so that the server on {@link ONE_ADAPTER} is first. */
 function drawn<T>(...servers: readonly [T, T]): readonly T[] {
   return ONE_ADAPTER === 'express' ? servers : servers.toReversed();
 }
@@ -107,10 +107,10 @@ async function openSilentTls(url: string): Promise<{ ended: Promise<void> }> {
   return { ended };
 }
 
-/** The beginning of a TLS handshake, whose rest never comes. */
+/** The beginning of a TLS handshake. The rest is never sent. */
 const HALF_A_CLIENT_HELLO = '\u0016\u0003\u0001\u0000\u0070\u0001\u0000\u0000\u006c\u0003\u0003';
 
-/** What the only worker counts, asked through `get`. */
+/** The counts of the only worker, from its `/health` by way of `get`. */
 async function counted(get: (path: string) => Promise<string>) {
   const { details } = JSON.parse(await get('/health')) as HealthBody;
   const { openConnections, requestsInFlight, requestsTotal } = details.cluster.workers[0]!;

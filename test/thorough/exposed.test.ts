@@ -28,7 +28,7 @@ function documented(): Row[] {
   );
 }
 
-/** Labels that a family's samples have, but for those of its buckets. */
+/** The type of each metric family, and the labels of its samples without `le`. */
 function familiesOf(text: string): Map<string, { type: string; labels: Set<string> }> {
   const families = new Map<string, { type: string; labels: Set<string> }>();
   for (const [, name, type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
@@ -64,7 +64,7 @@ beforeAll(async () => {
     options: { admin: { port: 0 } },
   });
   const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
-  // What has a series only once it has happened.
+  // These requests cause the events whose metrics have no series until the first event.
   await eventually(
     'a thread in time',
     () => request(cluster.url, '/offload/fib/1'),
@@ -100,7 +100,7 @@ describe('the reference of everything that is measured', () => {
     const typed = said.map(({ name, kind }) => `${name} ${kind}`);
     const shown = [...exposed.families].map(([name, { type }]) => `${name} ${type}`);
     expect(shown.toSorted()).toEqual(typed.toSorted());
-    // What has not happened yet has no series, and no label to be seen.
+    // A metric whose event has not happened has no series, so its labels cannot be checked.
     const seen = [...exposed.families].filter(([, { labels }]) => labels.size > 0);
     const labelsOf = new Map(said.map(({ name, labels }) => [name, labels.toSorted()]));
     expect(seen.map(([name, { labels }]) => [name, [...labels].toSorted()])).toEqual(

@@ -19,7 +19,7 @@ const UP = { status: 'up', rows: 3 };
 interface Indicators extends Pick<StartOptions, 'program' | 'options'> {
   readonly indicators?: readonly string[];
   readonly health?: object;
-  /** What they do at first. */
+  /** How each indicator behaves at first. */
   readonly state?: Readonly<Record<string, string>>;
 }
 

@@ -14,7 +14,7 @@ const EVENTS = Number(process.env['HUB_EVENTS'] ?? 20_000);
 const SENDERS = 2;
 const EVENT_BYTES = 4 * 1_024;
 const MIB = 1_024 * 1_024;
-/** What the hub keeps for one who does not read is 1 MiB; the rest is for the collector of garbage. */
+/** The hub keeps 1 MiB for a worker that does not read. The rest allows for uncollected garbage. */
 const MOST_BYTES = 32 * MIB;
 
 afterEach(stopAll);
@@ -29,7 +29,7 @@ async function start(workers: number) {
   });
   const ask = async (path: string) =>
     Number((await request(cluster.url, path, { timeoutMs: 60_000 })).body);
-  /** What each worker has heard, as it says itself. */
+  /** Counts of the events that each worker has received, as the worker reports them. */
   const heardBy = async () => {
     await eventually('all workers tell', async () => (await ask('/report')) === workers);
     const told = () =>
@@ -107,7 +107,7 @@ it(
       `${EVENTS} events of ${EVENT_BYTES} bytes in ${seconds.toFixed(1)} s; the primary: ${(rss / MIB).toFixed(0)} MiB before, at most ${(most / MIB).toFixed(0)} MiB; the stopped worker heard ${last.get(pid)!.heard}, others ${heard - last.get(pid)!.heard}`,
     );
     expect([...last.values()].map(({ wrong }) => wrong)).toEqual(Array(WORKERS).fill(0));
-    // Whatever the hub says that it has sent arrives. On a machine that is busy it may say so too late.
+    // Every event that the hub counts as sent arrives. On a busy machine it may count too late.
     expect(heard).toBeGreaterThanOrEqual(before + during);
     expect(during).toBeGreaterThan(EVENTS);
     expect(during).toBeLessThan(EVENTS * WORKERS);

@@ -9,14 +9,14 @@ import { request } from '../support/http-client.js';
 
 afterEach(stopAll);
 
-/** What a process has, as the kernel counts it. */
+/** The numbers of threads and sockets of a process, as the kernel counts them. */
 function countOf(pid: number): { readonly threads: number; readonly sockets: number } {
   const threads = readdirSync(`/proc/${pid}/task`).length;
   const sockets = readdirSync(`/proc/${pid}/fd`).filter((descriptor) => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${descriptor}`).startsWith('socket:');
     } catch {
-      return false; // closed meanwhile
+      return false; // the descriptor was closed since
     }
   }).length;
   return { threads, sockets };

@@ -32,7 +32,7 @@ let cluster: ClusterProcess;
 let directory: string;
 let file: string;
 
-/** One cluster for all: what one test does to the hub, the next one finds mended. */
+/** All tests share one cluster: a test that breaks the hub leaves it working for the next test. */
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'hub-test-'));
   file = join(directory, 'log');
@@ -44,7 +44,7 @@ beforeAll(async () => {
       ...behaviour('shared-state'),
       TEST_FILE: file,
       TEST_LIMIT: String(LIMIT),
-      // Longer than all of this takes: whoever passes, passes in one window.
+      // Longer than all tests of this file take, so that all requests fall into one window.
       TEST_TTL_MS: '600000',
       XDG_RUNTIME_DIR: directory,
     },
@@ -93,7 +93,7 @@ describe('the hub', () => {
     const passed = answers.filter(({ status }) => status === 200).length;
     const local = (await sample('throttler_unanswered_total')) - before;
     expect(answers.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
-    // On a machine that is busy the hub may take longer than a second: each of those passes at most once.
+    // On a busy machine the hub may take over a second: each such request passes at most once.
     expect(passed).toBeGreaterThanOrEqual(LIMIT);
     expect(passed).toBeLessThanOrEqual(LIMIT + local);
     expect(await sample('hub_requests_total{request="count",outcome="ok"}')).toBeGreaterThan(1_000);

@@ -9,10 +9,10 @@ import { agentOf } from '../support/keep-alive-agent.js';
 
 afterEach(stopAll);
 
-/** What a worker may cost its primary. */
+/** The most that a worker may add to the memory of the primary. */
 const MAX_GROWTH_BYTES = 150 * 1024 * 1024;
 
-/** Of the resident memory there ever was. */
+/** The highest resident memory that a process has ever had. */
 function peakBytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return Number(kilobytes) * 1024;
@@ -58,7 +58,7 @@ async function expectEndsWell(cluster: ClusterProcess): Promise<void> {
 }
 
 describe('a worker that misuses its channel', () => {
-  // One cluster suffers those of a row one after the other.
+  // The misuses in a row are sent to one cluster, one after the other.
   it.each([
     ['flood-of-the-app', 'flood-of-nothing', 'flood-of-broken', 'flood-of-blocked'],
     ['flood-of-warnings', 'flood-of-listen-requests', 'huge-strings'],

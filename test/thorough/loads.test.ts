@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 const PRELOAD = join(import.meta.dirname, '../fixtures/preload/note-loads.mjs');
 const DIST = pathToFileURL(join(import.meta.dirname, '../../dist/')).href;
 
-/** What a process has loaded, requires inside of packages left aside. */
+/** The modules that a process has loaded, without what packages `require()` themselves. */
 interface Loads {
   /** Files of this package. */
   readonly own: readonly string[];

@@ -41,10 +41,10 @@ async function writingTo(
   return { cluster, url };
 }
 
-/** Of whoever is there: a worker that was killed may have been asked. */
+/** The metrics page, or an empty page: the worker that was asked may have been killed. */
 const pageOrNone = (url: string) => anyPage(url).catch(() => new MetricsPage(''));
 
-/** A file system of its own with little room. */
+/** Mounts a file system of 64 KiB. */
 function smallDisk(): string {
   const path = temporaryDirectory();
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path]);
@@ -52,7 +52,7 @@ function smallDisk(): string {
   return path;
 }
 
-/** Leaves no byte of it. */
+/** Fills the file system to its last byte. */
 function fill(disk: string): string {
   const path = join(disk, 'filler');
   const descriptor = openSync(path, 'w');
@@ -63,7 +63,7 @@ function fill(disk: string): string {
   return path;
 }
 
-/** Where lines are counted: a machine that is busy makes one more, of threads that are slow to start. */
+/** For tests that count log lines: on a busy machine slow threads would add a warning. */
 const NO_THREADS = { CLUSTER_OFFLOAD: 'inline' };
 
 describe('a device that takes nothing', () => {
@@ -79,11 +79,12 @@ describe('a device that takes nothing', () => {
       (each) => each.sum(DROPPED, { worker: '0' }) >= 42 && each.sum(DROPPED_BY_PRIMARY) >= 4,
     );
     expect(page.values(DROPPED, { worker: '0' })).toEqual([42]);
-    // That it starts, what became ready, where it listens, and that all are there: said once a thread has loaded everything.
+    // The four lines: the start, the ready worker, the address, and that all workers are ready.
+    // They are written once a thread has loaded everything.
     expect(page.values(DROPPED_BY_PRIMARY)).toEqual([4]);
     expect((await getJson<{ pid: number }>(url, '/lines/out/1')).body.pid).toBe(pid);
 
-    // What a dead worker had lost is still counted.
+    // The lines that a dead worker had lost are still counted.
     process.kill(pid, 'SIGKILL');
     const after = await eventually(
       'another worker',
@@ -255,7 +256,7 @@ describe('a pipe that nobody reads', () => {
       const { cluster, url } = await writingTo(path, {
         options: {
           workers: 2,
-          // A worker that is held up answers no request; one that is slow to boot is not to be killed for it.
+          // A delayed worker answers no request. A slow boot must not get a worker killed.
           heartbeat: { intervalMs: 200, timeoutMs: 30_000 },
           reload: { canaryMs: 0 },
         },

@@ -104,7 +104,7 @@ describe.each(ADAPTERS)('what is measured of requests on %s', (adapter) => {
     expect(page.values(ABORTED, { method: 'GET', route: '/wait/:ms' })).toEqual([1]);
     expect(page.values(ABORTED, { method: 'GET', route: '/endless/:id' })).toEqual([1]);
     expect(page.sum(ABORTED)).toBe(2);
-    // Those that were answered are counted elsewhere.
+    // Requests that were answered are counted in the histogram of durations.
     expect(page.sum(`${DURATION}_count`, { route: '/wait/:ms' })).toBe(1);
     expect(page.sum(`${DURATION}_count`, { route: '/endless/:id' })).toBe(0);
   });
@@ -404,7 +404,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
       let before = new Map<string, number>();
       while (!stopping) {
         const { outcome, body } = await request(url, '/metrics');
-        // Whoever asked the worker that was killed has no answer.
+        // A request to the worker that was killed gets no answer.
         if (outcome === 'reset' && who === 'workers') continue;
         expect(outcome).toBe('ok');
         const page = new MetricsPage(body);

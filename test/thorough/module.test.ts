@@ -353,7 +353,7 @@ describe('what the module exports', () => {
 });
 
 describe('without a cluster', () => {
-  /** What one process says of itself. */
+  /** Checks the health report of a process without a cluster. */
   async function expectOneProcess(cluster: ClusterProcess): Promise<void> {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
     const { status, body } = await getJson<HealthBody>(cluster.url, '/health');

@@ -17,10 +17,10 @@ import { checkQuery, type MetricFacts, type Metrics } from '../support/promql.js
 import { runCommand } from '../support/run-command.js';
 import { describeWith, SYSTEM_ENVIRONMENT } from '../support/system-packages.js';
 
-/** Of every series that was scraped. */
+/** Labels that Prometheus adds to every series that it scrapes. */
 const TARGET_LABELS = ['job', 'instance'];
 
-/** What Prometheus adds to a target's own. */
+/** Metrics that Prometheus adds to the metrics of a target. */
 const PROMETHEUS_METRICS: readonly [string, readonly string[]][] = [
   ['up', []],
   ['scrape_duration_seconds', []],
@@ -58,7 +58,7 @@ describe('what the sample app shows of itself', () => {
     for (const { record, expr } of recordingRules()) {
       const report = checkQuery(expr, metrics);
       problems.push(...report.problems.map((problem) => `${record}: ${problem}`));
-      // Those below may ask for it.
+      // Rules further down may use this one.
       metrics.set(record, { labels: report.labels, accumulates: false });
       const [level] = record.split(':');
       for (const label of level!.split('_')) {

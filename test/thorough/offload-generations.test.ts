@@ -86,7 +86,7 @@ describe('what only a thread can tell', () => {
       'works',
     );
 
-    // Where it is bad, a reload fails before an old worker drains, and the old ones serve on.
+    // With a bad new release the reload fails before an old worker drains. The old workers go on.
     await cluster.until('the old ones to go', () => cluster.workerPids.length === 2);
     const before = cluster.workerPids;
     deploy("throw new Error('not in threads');");

@@ -23,12 +23,12 @@ const [app] = pod.containers;
 const [{ command: makeDirectories }] = pod.initContainers;
 const probeOf = (name: string) => app[`${name}Probe`].httpGet.path as string;
 
-/** What the Deployment sets. */
+/** The environment variables that the Deployment sets. */
 const environment = Object.fromEntries(
   (app.env as { name: string; value?: string }[]).map(({ name, value }) => [name, value ?? TOKEN]),
 );
 
-/** As the container runtime does: no capabilities, nobody's rights. */
+/** Runs the command as a container runtime would: without capabilities, as the user nobody. */
 const asUser = [
   'setpriv',
   `--reuid=${runAsUser}`,
@@ -39,7 +39,10 @@ const asUser = [
   '--inh-caps=-all',
 ];
 
-/** A root that nobody writes to, and an emptyDir: the kubelet makes it root's, with the group of fsGroup. This project may be in /tmp itself. */
+/**
+ * Makes the root file system read-only, with an emptyDir at /tmp. The kubelet makes an emptyDir
+ * owned by root, with the group of fsGroup. The project is mounted again, as it may be in /tmp.
+ */
 const readOnly = `
   mount --bind "$0" /mnt && mount -t tmpfs -o mode=2777,gid=${fsGroup} tmpfs /tmp
   mkdir -p "$0" && mount --bind /mnt "$0" && umount /mnt && mount -o remount,bind,ro "$0" && mount -o remount,bind,ro /
@@ -79,7 +82,7 @@ describeWith(['ip', 'unshare', 'mount'], 'a pod of deploy/kubernetes', () => {
     await memory?.remove();
   });
 
-  /** What a port answers: its status. */
+  /** The status that a port answers with. */
   const ask = async (port: number, path: string, token = ''): Promise<number> => {
     const script = `fetch('http://127.0.0.1:${port}${path}', { headers: { authorization: 'Bearer ${token}' } }).then((r) => console.log(r.status))`;
     return Number(await network.output(NODE, ['-e', script]));

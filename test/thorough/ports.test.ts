@@ -24,22 +24,22 @@ import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-con
 
 const balancing = 'ports';
 
-/** Whoever is killed is replaced at once, however often that happens. */
+/** A killed worker is replaced at once, also after many kills. */
 const RESTARTS = { backoffMs: 10, maxBackoffMs: 10, maxFailures: 1_000 };
 
-/** Whoever dies is not replaced. */
+/** A worker that dies is not replaced. */
 const NEVER_AGAIN = { backoffMs: NEVER_MS, maxBackoffMs: NEVER_MS, stableAfterMs: NEVER_MS };
 
 const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
 
 const portsOf = (pid: number): number[] => listenersOf(pid).map(({ localPort }) => localPort);
 
-/** Who answers on a port. */
+/** The worker that answers on a port. */
 async function whoami(port: number): Promise<{ slot: number; pid: number; generation: number }> {
   return (await getJson(urlOf(port), '/whoami')).body;
 }
 
-/** Resolves once the workers of these ports, in the order of their slots, listen on theirs alone. */
+/** Resolves once each worker listens only on its own port. `ports` are in the order of slots. */
 async function settled(cluster: ClusterProcess, ports: readonly number[]): Promise<void> {
   await eventually(
     `a worker for each of ${ports.join(', ')}`,

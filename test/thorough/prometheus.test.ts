@@ -15,7 +15,7 @@ const QUIET_SECONDS = 14;
 const MARGIN_SECONDS = { before: 1, after: 12 };
 
 const PATHS = ['/hello', '/hello', '/hello', '/offload/fib/10'];
-// A call that has waited too long for a thread to start is no answer that is counted here or there.
+// Counts only answers with 200: a call that waited too long for a thread is refused.
 const LOAD =
   'http_request_duration_seconds_count{route=~"/hello|/offload/fib/:n",status_code="200"}';
 const PER_SECOND = 30;
@@ -172,7 +172,7 @@ function isNear(time: number, { from, to }: Span): boolean {
   return time >= from - MARGIN_SECONDS.before && time <= to + MARGIN_SECONDS.after;
 }
 
-/** Where a value is below the one before it. */
+/** The points at which a series falls below its previous value. */
 function fallsOf({ metric, values }: Series) {
   return values.flatMap(([time, value], index) => {
     const before = values[index - 1]?.[1] ?? value;

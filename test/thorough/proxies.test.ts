@@ -196,7 +196,8 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
         await cluster.event('worker-ready', ({ worker, pid }) => worker === 1 && pid !== killed);
         await traffic.serves(200);
 
-        // What was asked for without a body nginx asks of another. Each client posts one at a time.
+        // nginx repeats a request without a body at another worker, so only POSTs are lost. Each
+        // client sends one POST at a time.
         const lostByTheKill = [...traffic.lost];
         expect(lostByTheKill.filter(({ kind }) => !kind.endsWith('POST'))).toEqual([]);
         expect(lostByTheKill.filter(({ status }) => status !== 502)).toEqual([]);
@@ -316,7 +317,7 @@ class Networks {
   }
 }
 
-/** Made by whoever needs them first; both filters have the same. */
+/** Made by the first test that needs them, and shared by both packet filters. */
 let networks: Promise<Networks> | undefined;
 
 afterAll(async () => (await networks)?.remove());

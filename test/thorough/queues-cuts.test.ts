@@ -11,7 +11,7 @@ import { describeWith } from '../support/system-packages.js';
 
 const MB = 1024 * 1024;
 const CALLS = 40;
-/** Of those, each is left by its client. */
+/** Whether the client of call `i` goes away before the answer. */
 const leaves = (i: number) => i % 4 === 3;
 
 let redis: RedisProcess;
@@ -168,7 +168,7 @@ describeWith(['redis-server'], 'a thousand calls of one process at a time', () =
     const before = await Promise.all([web, consumer].map(heap));
     for (const name of ['second', 'third', 'fourth']) await round(name);
     const after = await Promise.all([web, consumer].map(heap));
-    // Of each of these 3,000 calls its argument alone has 4,000 characters.
+    // There were 3,000 calls. The argument of each call has 4,000 characters.
     for (const [i, bytes] of after.entries()) expect(bytes - before[i]!).toBeLessThan(6 * MB);
     console.log(after.map((bytes, i) => `${((bytes - before[i]!) / MB).toFixed(1)} MB`).join(', '));
   });

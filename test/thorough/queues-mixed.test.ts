@@ -37,7 +37,7 @@ describeWith(['redis-server'], 'a look-up by an id that a client made up', () =>
       async () => (await app.get('job/reports/mine')).body,
       (body) => (body as { state: string }).state === 'completed',
     );
-    // Those of the app's own queue come and go.
+    // The keys of the app's own queue come and go, so they are left out.
     const strangers = async () =>
       (await redis.keys('looks:*')).filter((key) => !key.startsWith('looks:reports:')).sort();
     const before = await strangers();
@@ -138,7 +138,7 @@ describeWith(['redis-server'], 'a new method beside an old consumer of its queue
     console.log(`p90 ${p90.toFixed(0)} ms, longest ${latencies.at(-1)!.toFixed(0)} ms`);
     expect(new Set(answers.map(String))).toEqual(new Set(['201,new']));
     expect(p90).toBeLessThan(5_000);
-    // Methods that both have go on meanwhile, and nothing is left of the others.
+    // A method that both releases have is still run, and no job of the new method is left over.
     expect((await caller.call('add', [20, 22])).body).toMatchObject({ sum: 42 });
     for (const name of ['reports', 'reports+Reports.added']) {
       const queue = new Queue(name, { connection: redis, prefix });

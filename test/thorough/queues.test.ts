@@ -11,11 +11,11 @@ import { QueueApp } from '../support/queue-app.js';
 import { RedisProcess } from '../support/redis-process.js';
 import { describeWith } from '../support/system-packages.js';
 
-/** Of the apps here; and what a busy machine adds. */
+/** The apps' lock duration plus their interval of checks for stalled jobs. */
 const LOCK_AND_STALLED_MS = 1_500;
 const SLACK_MS = 4_000;
 
-/** Of the machine of a consumer: by its own clock each call was given up long ago. */
+/** Sets the clock of a consumer forward, so that every call seems to have timed out long ago. */
 const AHEAD = {
   LD_PRELOAD:
     process.env['TEST_LIBFAKETIME'] ?? '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1',
@@ -67,7 +67,7 @@ describeWith(['redis-server'], 'a method with a queue', () => {
       QueueApp.start(places, { queues: { consume: false, maxPayloadBytes: 4_096 } }),
       QueueApp.start(places, {
         queues: { maxPayloadBytes: 4_096 },
-        // The one that is stopped for a while is not to be taken for hung, however slow the machine.
+        // The worker that is stopped for a while must not count as hung, even on a slow machine.
         options: { workers: 2, heartbeat: { timeoutMs: 60_000 } },
         env: { CLUSTER_CONSUME: 'reports', CLUSTER_THREADS: '1' },
       }),

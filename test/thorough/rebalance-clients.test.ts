@@ -16,7 +16,7 @@ afterEach(stopAll);
 
 const ADAPTERS = ['express', 'fastify'] as const;
 
-/** What workers count is reported with their heartbeats: so it is fresh. */
+/** Workers report their counts with their heartbeats, so frequent heartbeats keep them fresh. */
 const FRESH = { heartbeat: { intervalMs: 100 } };
 
 function many<T>(count: number, one: () => Promise<T>): Promise<T[]> {
@@ -127,7 +127,7 @@ describe.each(ADAPTERS)('on %s, while others are moved', (adapter) => {
       () => ({ moved: plain.moved, faults: plain.faults }),
       ({ moved }) => moved >= 5,
     );
-    // Whoever was to be moved has been asked with his next request.
+    // By now every client that was to move has been asked to, with its next response.
     const before = { echoes, pipelined: pipelining.served, text: streams.map(({ text }) => text) };
     await eventually(
       'all go on',

@@ -17,7 +17,7 @@ import { describeOnce, IS_FIRST_RUN } from '../support/once.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { StrictClients } from '../support/strict-clients.js';
 
-/** What workers count is reported with their heartbeats: so it is fresh. */
+/** Workers report their counts with their heartbeats, so frequent heartbeats keep them fresh. */
 const FRESH = { heartbeat: { intervalMs: 100 } } satisfies ClusterOptions;
 
 const CLIENTS = 30;
@@ -116,7 +116,7 @@ describe(`kept connections on ${ONE_ADAPTER}`, () => {
 
     await cluster.event('worker-ready', ({ worker, pid }) => worker === 0 && pid !== killed);
     await metrics.even([0, 1]);
-    // Those of the worker that was killed, and what it had not yet told its name.
+    // Faults are expected for clients of the killed worker, and for clients without a known worker.
     const others = clients.faults.splice(0).filter(({ pid }) => pid !== killed && pid);
     expect(others).toEqual([]);
     expect(await metrics.rebalanced(0)).toBeGreaterThanOrEqual(before[0]!);
@@ -254,7 +254,7 @@ describeOnce('what is to be left alone', () => {
     const { clients, metrics } = started.off;
     expect(counted.off.requests).toBeGreaterThan(100);
     expect([counted.off.moved, clients.moved, clients.opened]).toEqual([0, 0, 10]);
-    // Whoever asks for /metrics may be answered by the other one.
+    // The other worker may have answered requests for /metrics.
     expect(await metrics.requests(1)).toBeLessThan((await metrics.requests(0)) / 10);
     expect(clients.faults).toEqual([]);
   });
@@ -263,7 +263,7 @@ describeOnce('what is to be left alone', () => {
 describeOnce('a worker that is blocked', () => {
   afterEach(stopAll);
 
-  // balance.test.ts has that it is asked for nothing meanwhile.
+  // balance.test.ts tests that a blocked worker is not asked to give connections away.
   it('keeps the others from nothing, and goes on afterwards', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({

@@ -13,7 +13,7 @@ afterEach(stopAll);
 
 const NO_FAILURES = { 'bad-status': 0, reset: 0, refused: 0, timeout: 0 };
 
-/** What a replacement says: how much the worker had served, and for how long. */
+/** How many requests the replaced worker had served, and for how long, from the log line. */
 function servedBy(line: LogLine): { requests: number; seconds: number } {
   const [, requests, seconds] = /^(\d+) requests in (\d+) s$/.exec(String(line['detail']))!;
   return { requests: Number(requests), seconds: Number(seconds) };
@@ -54,7 +54,7 @@ describe('recycling', () => {
         problem: null,
       });
     }
-    // It is no failure: no restart is counted, and no slot is slowed down for it.
+    // Recycling is not a failure: no restart is counted, and no slot is delayed.
     expect(cluster.all('worker-died')).toEqual([]);
     expect(cluster.all('worker-restarting')).toEqual([]);
     const page = await scrape(cluster.url);

@@ -21,7 +21,7 @@ const HAS_REUSE_PORT =
 
 const balancing = 'reuse-port';
 
-/** Whoever is killed is replaced at once, however often that happens. */
+/** A killed worker is replaced at once, also after many kills. */
 const RESTARTS = { backoffMs: 10, maxBackoffMs: 10, maxFailures: 1_000 };
 
 const ascending = (a: number, b: number): number => a - b;
@@ -232,7 +232,7 @@ if (HAS_REUSE_PORT) {
       await settled(cluster, WORKERS);
       await allServe();
       expect(cluster.workerPids).toEqual(pids);
-      // What it had accepted has waited for it.
+      // The connections that the worker had accepted have waited for it.
       await load.turnOver();
       expect(load.takeLost()).toEqual([]);
     });

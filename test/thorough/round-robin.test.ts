@@ -21,7 +21,7 @@ import { Traffic } from '../support/traffic.js';
 
 const balancing = 'round-robin';
 
-/** Whoever is killed is replaced at once, however often that happens. */
+/** A killed worker is replaced at once, also after many kills. */
 const RESTARTS = { backoffMs: 10, maxBackoffMs: 10, maxFailures: 1_000 };
 
 afterEach(stopAll);
@@ -30,7 +30,7 @@ const ascending = (a: number, b: number): number => a - b;
 
 const portOf = ({ url }: ClusterProcess): number => Number(new URL(url).port);
 
-/** Who answers `count` connections, one after the other, with one request each. */
+/** Opens `count` connections, one after the other. Gives the pid that answers on each of them. */
 async function answeredBy({ url }: ClusterProcess, count: number): Promise<number[]> {
   const pids: number[] = [];
   for (let i = 0; i < count; i++) {

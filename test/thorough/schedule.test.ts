@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
-/** SCHEDULE_LONG=1 is the whole of the promise, a minute and more; with 8 workers SCHEDULE_WORKERS=8. */
+/** SCHEDULE_LONG=1 tests for at least a minute. SCHEDULE_WORKERS sets the number of workers. */
 const LONG = process.env['SCHEDULE_LONG'] === '1';
 const WORKERS = Number(process.env['SCHEDULE_WORKERS'] ?? 2);
 const PROGRAM = process.env['SCHEDULE_PROGRAM'] ?? ONE_PROGRAM;
@@ -22,7 +22,7 @@ const KILLS_A_ROUND = 2;
 const AT_LEAST_MS = LONG ? 60_000 : 6_500; // else a quick machine counts too few seconds
 const TEST_MS = LONG ? 600_000 : undefined;
 
-/** What the fixture has written of its runs. */
+/** The fixture's log of its runs. */
 class Runs {
   readonly path = join(temporaryDirectory(), 'runs');
 

@@ -57,11 +57,11 @@ describe('a request in flight when the cluster is told to stop', () => {
       expect(JSON.parse(body)).toEqual({ passed: 'slow' });
       expect(await closed).toEqual({ code: 0, signal: null });
       expect(cluster.all('worker-died')).toEqual([]);
-      // Who comes later is turned away, so that it can go elsewhere: not left waiting.
+      // Later connections are refused, so that a client can try another server. They do not wait.
       expect(later).not.toContain('timeout');
       expect(later).toContain('refused');
       expect(later.lastIndexOf('ok')).toBeLessThan(later.indexOf('refused'));
-      // At most who knocked at the very moment the socket was closed.
+      // Only connections made at the moment of closing the socket may be reset.
       expect(later.filter((each) => each === 'reset').length).toBeLessThanOrEqual(2);
     },
   );

@@ -34,7 +34,7 @@ let cluster: ClusterProcess;
 let clients: Client[] = [];
 const directory = mkdtempSync(join(tmpdir(), 'sio-'));
 
-/** One cluster for all: what one test does to it, the next one finds mended. */
+/** All tests share one cluster: a test that breaks it leaves it working for the next test. */
 beforeAll(async () => {
   cluster = await ClusterProcess.start({
     options: { workers: WORKERS, control: false, reload: { canaryMs: 50 } },
@@ -69,7 +69,10 @@ function client(options: object = {}, namespace = '', { url }: { url: string } =
   return made;
 }
 
-/** As many, and as many again while one worker has them all: the kernel gives them to whoever is free. */
+/**
+ * Connects `count` clients, and `count` more as long as one worker has them all. The kernel gives
+ * each connection to any worker that is free.
+ */
 async function clientsOfSeveral(count: number, connect: () => Client): Promise<Client[]> {
   const made: Client[] = [];
   do {
@@ -133,7 +136,7 @@ describe('a broadcast', () => {
     const payload = [{ deep: Buffer.from([0, 255]), at: new Date(0) }, '\0x', null];
     clients[2]!.socket.emit('to', 'room', 'bytes', ...payload);
     const expected = [{ deep: Buffer.from([0, 255]), at: new Date(0).toISOString() }, '\0x', null];
-    // Where its session is kept, its offset is the last argument.
+    // If the client's session is kept, the last argument is the event's offset.
     for (const args of await Promise.all(heard))
       expect(args).toEqual([...expected, expect.any(String)]);
   });
@@ -231,7 +234,7 @@ describe('a flood of CONNECTs', () => {
     return (JSON.parse(body.slice(1)) as { sid: string }).sid;
   };
 
-  /** @returns how long the event loops stood still at most, in ms: of three, the machine spoils some. */
+  /** @returns the longest block of an event loop, in ms: the least of three rounds. */
   async function flood(packet: (own: { pid: string; offset: string }) => string): Promise<number> {
     const standstills: number[] = [];
     for (let round = 0; round < 3; round += 1) {
@@ -240,12 +243,12 @@ describe('a flood of CONNECTs', () => {
       const { body: greeted } = await poll(`&sid=${known}`);
       const own = { pid: /"pid":"([^"]+)"/.exec(greeted)![1]!, offset: '0.0' };
       const text = packet(own);
-      // To split 300,000 is 70 ms of Engine.IO's own.
+      // At most 100,000 packets: Engine.IO itself takes 70 ms to split 300,000.
       const count = Math.min(100_000, Math.floor(900_000 / (text.length + 1)));
       await clients[0]!.socket.emitWithAck('loops');
       const body = Array.from({ length: count }, () => text).join('\x1e');
       await poll(`&sid=${sid}`, { method: 'POST', body });
-      // What it sets off comes behind its answer.
+      // The packets are handled after the answer to the POST: the loops are watched from here on.
       let longest = 0;
       for (const until = performance.now() + OBSERVED_MS; performance.now() < until;) {
         const all = (await clients[0]!.socket.emitWithAck('loops')) as number[];

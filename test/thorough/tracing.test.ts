@@ -12,7 +12,7 @@ import { OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.js';
 const preload = (name: string): string =>
   pathToFileURL(join(import.meta.dirname, `../fixtures/preload/${name}.mjs`)).href;
 
-/** What a user writes into a command line, or into NODE_OPTIONS. */
+/** The arguments that a user adds to the command line or to NODE_OPTIONS. */
 const TRACING = ['--import', preload('tracing'), '--import', preload('announce-sdk')];
 
 const PATH = '/traced/7';

@@ -12,7 +12,7 @@ import { SAMPLE_APP, TuneProcess } from '../support/tune-process.js';
 const root = join(import.meta.dirname, '../..');
 const FIXTURE = join(root, 'test/fixtures/app.mjs');
 
-/** What `tune` says of a command that starts no app it could measure. */
+/** The error of `tune` for a command that starts no app that it can measure. */
 async function refusal(
   code: number,
   command: readonly string[],

@@ -15,7 +15,7 @@ describe.each(['app', 'nest11'] as const)('an app in workers (%s)', (program) =>
     const lines = cluster.output.split('\n');
 
     for (const [slot, pid] of cluster.workerPids.entries()) {
-      // Those of Nest itself are among them.
+      // The lines of the app include the lines of Nest itself.
       const text = lines.filter((line) => line.startsWith(`[Nest] ${pid} `));
       expect(text.join('\n')).toContain(' LOG [RouterExplorer] Mapped {/hello, GET} route');
       expect(text.filter((line) => !line.startsWith(`[Nest] ${pid} w${slot}  - `))).toEqual([]);

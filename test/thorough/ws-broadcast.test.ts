@@ -9,7 +9,7 @@ const MESSAGES = 100;
 
 afterEach(stopAll);
 
-/** What they say in their first message. */
+/** The pid that a worker sends in its first message. */
 const pidOf = ({ received }: WebSocketClient): unknown =>
   received[0] && (JSON.parse(received[0]) as { data: unknown }).data;
 

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.js';
 const CONTEXT = { worker: { slot: 1, pid: 2, generation: 3 } };
 const app = { init: async () => {}, close: async () => {} };
 
-/** What becomes of what the user's function gives. */
+/** The app made from what the user's function returns. */
 const created = (given: unknown) => createAppBy((() => given) as CreateApp, CONTEXT);
 
 describe('createApp', () => {
@@ -59,7 +59,7 @@ describe('createApp', () => {
   });
 
   describe('that a loader of TypeScript does not find', () => {
-    /** Beside ./app.module.ts. */
+    /** The loader's error for a module `name`, in a folder that has `app.module.ts`. */
     const lost = (name: string, code = 'MODULE_NOT_FOUND') => {
       const folder = temporaryDirectory();
       writeFileSync(join(folder, 'app.module.ts'), '');

@@ -229,7 +229,7 @@ describe('the name of a cluster', () => {
   });
 });
 
-/** Of a primary that nobody asks anything. */
+/** Opens the control socket of a primary that gets no requests. */
 const openControl = (path: string, warn: (message: string) => void) =>
   Control.open(
     { options: resolveOptions({ control: { path } }, {}), cluster: {} } as Controlled,

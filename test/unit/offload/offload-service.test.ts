@@ -84,7 +84,7 @@ async function start(
   return {
     offload,
     instance,
-    /** What the operator was told, by the primary. */
+    /** The warnings that were sent to the primary's log. */
     told,
     pending: () => hasTasksFrom(Infinity),
     observes: () => enterScope !== undefined,

@@ -31,7 +31,7 @@ describe('a timer of the core', () => {
     const { due, timers } = start();
     timers.arm(timer, 1_000);
     timers.disarm({ ...timer });
-    timers.disarm({ ...timer }); // which is no error
+    timers.disarm({ ...timer }); // to disarm it twice is not an error
     vi.advanceTimersByTime(2_000);
     expect(due).not.toHaveBeenCalled();
     expect(vi.getTimerCount()).toBe(0);

@@ -25,7 +25,7 @@ export async function appOf(
   return app.init();
 }
 
-/** What a check finds, a line each. */
+/** The findings of a check, one line each. */
 export function look(check: Check, app: object, situation: Situation): string[] {
   return findingsOf([check], new AppView(app), situation).map(
     ({ where, problem }) => `${where}: ${problem}`,

@@ -2,7 +2,7 @@ import { vi } from 'vitest';
 import { runCommandLine } from '../../../src/tools/cli/program.js';
 import type { CommandResult } from '../../support/run-command.js';
 
-/** What `process.exit()` does here: nothing behind it is run. */
+/** `process.exit()` throws this in the tests, so that no code after the call runs. */
 class Exit extends Error {
   constructor(readonly code: number) {
     super(`exit ${code}`);
@@ -34,7 +34,7 @@ export async function commandLine(...args: string[]): Promise<CommandResult> {
   }
 }
 
-/** What it prints; fails unless it ends well and complains of nothing. */
+/** @returns the output of a command. Throws if it fails or warns. */
 export async function printed(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await commandLine(...args);
   if (code !== 0 || stderr !== '') throw new Error(`exit code ${code}: ${stderr}`);

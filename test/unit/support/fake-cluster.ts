@@ -36,7 +36,7 @@ export const PRIMARY: PrimaryStats = {
   logLinesDroppedTotal: 4,
 };
 
-/** What the primary measures of itself. */
+/** The primary's measurements of itself. */
 export const METER = { stats: () => PRIMARY };
 
 /** Its first random numbers are close to 0.5: the jitter is 0. */
@@ -48,12 +48,12 @@ export class FakeCluster {
   readonly supervisor: Supervisor;
   /** Every worker there ever was. */
   readonly forked: FakeWorker[] = [];
-  /** What each was forked with. */
+  /** The arguments of each fork. */
   readonly forks: { slot: number; generation: number; script: string; printsBootError: boolean }[] =
     [];
-  /** What the next reload finds. */
+  /** The program that the next reload finds, or the reason why it finds none. */
   program: ProgramPaths | Error = { script: '/app/main.js', cwd: '/app' };
-  /** What is missing of the release before. */
+  /** The reason why the previous release cannot be started again. */
   missing: Error | undefined;
   /** Why there is nothing to listen on for another slot. */
   refuseToListen: Error | undefined;
@@ -62,10 +62,10 @@ export class FakeCluster {
   exitCode: number | undefined;
   listeningClosed = 0;
   readonly #events: [ClusterEventName, unknown][] = [];
-  /** Above what Linux gives: /proc knows none of them. */
+  /** Pids above the maximum of Linux, so that /proc has none of them. */
   #pid = 2 ** 22;
 
-  /** `workers` slots with a worker of generation 0 each, ready if nothing else is said. @param jitters whether waits and limits are random. */
+  /** @param jitters whether waits and limits are random. Every worker is of generation 0. */
   constructor(
     workers = 2,
     options: ClusterOptions = {},
@@ -140,7 +140,7 @@ export class FakeCluster {
     );
   }
 
-  /** What the snapshot says of a slot: of each of its processes. */
+  /** The entries of the snapshot about each process of a slot. */
   slot(index: number): WorkerSnapshot[] {
     return this.supervisor.snapshot().workers.filter(({ slot }) => slot === index);
   }
@@ -161,7 +161,7 @@ export class FakeCluster {
     return worker;
   }
 
-  /** The new worker of a slot comes up, lives through its canary time and is asked whether it is well. */
+  /** Lets a slot's new worker become ready and survive its canary time, until it is checked. */
   reachCheck(slot: number): FakeWorker {
     const candidate = this.newest(slot);
     candidate.becomeReady();
@@ -212,7 +212,7 @@ export class FakeCluster {
     );
   }
 
-  /** Whoever waits for a promise has been told by then. */
+  /** Resolves once the callbacks of settled promises have run. */
   settled(): Promise<void> {
     return new Promise((resolve) => process.nextTick(resolve));
   }

@@ -36,7 +36,7 @@ const limit = () => new SeriesLimit(OWN.maxSeries);
 /** A body that counts `n`. */
 export const body = (n: number) => encodeBody({ ...OWN, families: [counter(n)] });
 
-/** What these bodies count together. */
+/** The sum of the counts in these bodies. */
 export const totalOf = (bodies: readonly string[]) => {
   const families = bodies.map((text) => decodeBody(text)!.families);
   return mergeFamilies([], families, limit())[0]?.series.get('')![0] ?? 0;

@@ -22,12 +22,12 @@ export const TASK: Task = {
   parameters: ['first', 'second'],
 };
 
-/** A call as a {@link FakeRunner} has it: it ends when it is told to. */
+/** A call of a {@link FakeRunner}. It ends when the test ends it. */
 export class FakeRun implements Run {
   readonly result: Promise<RunResult>;
   aborted = false;
   over = false;
-  /** What its thread is to go on to. */
+  /** The call that the thread is to run next. */
   next: FakeOffer | undefined;
   #resolve!: (result: RunResult) => void;
   #reject!: (error: unknown) => void;
@@ -122,7 +122,7 @@ export class FakeOffer {
 /** Has as many threads as it is told. */
 export class FakeRunner implements Runner {
   readonly runs: FakeRun[] = [];
-  /** Whether a call that is aborted is gone at once, as in a thread; on the event loop it goes on. */
+  /** Whether an aborted call ends at once, as in a thread. On the event loop it goes on. */
   endsAtOnce = true;
   startMs = 0;
   closed = false;
@@ -193,7 +193,7 @@ export class FakeObserver implements TaskObserver {
   }
 }
 
-/** Whoever waits for an answer, until it goes away. */
+/** A client that waits for an answer until it disconnects. */
 export class FakeWaitingClient {
   gone = false;
   readonly #watchers = new Set<() => void>();

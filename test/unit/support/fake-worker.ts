@@ -68,17 +68,17 @@ export function knownWorker(
 export class FakeWorker {
   readonly handle: WorkerHandle;
   connected = true;
-  /** The kernel takes nothing: what is sent waits. */
+  /** Whether the channel is full, so that sent messages wait. */
   clogged = false;
-  /** It answers each ping at once. */
+  /** Whether the worker answers each ping at once. */
   lively = false;
   readonly signals: NodeJS.Signals[] = [];
-  /** What was sent beside a message. */
+  /** Handles that were sent with messages. */
   readonly handles: unknown[] = [];
   readonly #sent: PrimaryMessage[] = [];
   readonly #waiting: (() => void)[] = [];
 
-  /** @param tell is told what its process tells; without it nobody is. */
+  /** @param tell receives the events of the worker's process. */
   constructor(
     about: { slot?: number; pid?: number; generation?: number; state?: WorkerState } = {},
     private readonly tell: (event: ProcessEvent) => void = () => {},
@@ -101,7 +101,7 @@ export class FakeWorker {
     this.enter(state);
   }
 
-  /** The kernel takes what waits. */
+  /** Sends the messages that wait. */
   unclog(): void {
     this.clogged = false;
     for (const taken of this.#waiting.splice(0)) taken();
@@ -131,7 +131,7 @@ export class FakeWorker {
     this.tell({ type: 'exit', exit: { code: null, signal: null, ...exit } });
   }
 
-  /** What its process tells, whatever it is. */
+  /** Emits an event of the worker's process. */
   tells(event: ProcessEvent): void {
     this.tell(event);
   }
@@ -170,7 +170,7 @@ export class FakeWorker {
     this.say({ type: 'replace-request', reason: 'test' });
   }
 
-  /** What it says of itself, without having been asked. */
+  /** Sends the worker's statistics without a ping. */
   reports(stats: Partial<WorkerStats>): void {
     this.say({ type: 'pong', stats });
   }

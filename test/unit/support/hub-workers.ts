@@ -19,19 +19,19 @@ export function forgetHub(): void {
   holder[KEY] = undefined;
 }
 
-/** Everything that is due in microtasks has happened. */
+/** Resolves once all microtasks have run. */
 export const idle = () => new Promise((resolve) => setImmediate(resolve));
 
 /** The connection of a worker to a hub, without sockets: its frames are delivered in microtasks. */
 export function connect(core: HubCore, slot: number) {
   const state = { congested: false, unsentBytes: 0, holding: false };
-  /** What the hub has said meanwhile. */
+  /** Messages from the hub that are held back while `holding` is set. */
   const held: (() => void)[] = [];
   const frames = { failed: (thrown: unknown): void => void thrown };
-  /** What does not reach the hub, by its `op`. */
+  /** Messages that never reach the hub, by `op`. */
   const lost = new Set<string>();
   let [drain, leave] = [(): void => {}, (): void => {}];
-  /** What the hub has not read, by its `op`. */
+  /** Messages that the hub has not read yet, by `op`. */
   const unread = new Map<string, (() => void)[]>();
   const hub = new HubClient((events) => {
     const peer: Peer = {
@@ -73,7 +73,7 @@ export function connect(core: HubCore, slot: number) {
     state,
     frames,
     lost,
-    /** The hub does not read these until the function is called that this gives. */
+    /** Delays messages to the hub, until the function that this returns is called. */
     delayed: (op: string) => {
       const waiting: (() => void)[] = [];
       unread.set(op, waiting);
@@ -91,7 +91,7 @@ export function connect(core: HubCore, slot: number) {
       Object.assign(state, { congested: false, unsentBytes: 0 });
       drain();
     },
-    /** What the hub has said to it arrives. */
+    /** Delivers the messages from the hub that were held back. */
     deliver: () => {
       state.holding = false;
       for (const each of held.splice(0)) each();

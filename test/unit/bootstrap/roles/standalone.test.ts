@@ -33,7 +33,7 @@ Module({})(AppModule);
 async function startAndShutDown(): Promise<void> {
   const runtime = await runStandalone(async () => {
     const app = await NestFactory.create(AppModule, { logger: false });
-    // SIGUSR2 is none of ours.
+    // We install no handler for SIGUSR2.
     return app.enableShutdownHooks(['SIGTERM', 'SIGUSR2']);
   }, options);
   await runtime.shutdown();
@@ -67,7 +67,7 @@ it('leaves nothing behind where an app is started and shut down many times in on
   }
   const before = ofTheProcess();
   await startAndShutDown();
-  // Of the output there is one guard from now on.
+  // The first start guards the output, and the guard stays. Later starts must not add another one.
   const guarded = ofTheStreams();
 
   for (let start = 1; start < STARTS; start++) await startAndShutDown();

@@ -243,7 +243,7 @@ const EVENTS: readonly AnyEvent[] = [
     text: `${HUNG_TEXT}; in flight: GET /spin for 3.0 s, POST /cats for 12 ms; blocked f0 (/app/main.js:0:1) < f1 (/app/main.js:1:1) < f2 (/app/main.js:2:1) < f3 (/app/main.js:3:1) < f4 (/app/main.js:4:1)`,
   },
   {
-    // Where there is no inspector to be had.
+    // The inspector was not available.
     name: 'worker-died',
     event: { ...HUNG, blocked: { ...BLOCK, frames: [] } },
     level: 'error',

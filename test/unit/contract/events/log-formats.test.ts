@@ -55,7 +55,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** What a log writes to each stream. */
+/** The text that a log writes to each stream. */
 function written(options: LogOptions, events: readonly AnyEvent[], { isTTY = false } = {}) {
   const texts = { out: '', err: '' };
   const streamTo = (name: 'out' | 'err') => ({
@@ -70,7 +70,7 @@ function written(options: LogOptions, events: readonly AnyEvent[], { isTTY = fal
   return texts;
 }
 
-/** What is written to the standard streams meanwhile. */
+/** The text that `write` writes to the standard streams. */
 function standardOutput(write: () => void) {
   const texts = { out: '', err: '' };
   for (const [name, stream] of [['out', process.stdout] as const, ['err', process.stderr] as const])
@@ -114,7 +114,7 @@ describe('the format nest', () => {
 });
 
 describe('the format pino', () => {
-  /** What pino itself writes of the same, as an app logs it. */
+  /** The line that pino itself writes if an app logs the same fields. */
   const byPino = (level: 'info' | 'warn' | 'error', fields: object, text: string) => {
     let line = '';
     const logger = pino({}, { write: (chunk: string) => void (line += chunk) });

@@ -153,7 +153,7 @@ const onTheWire = (message: unknown): unknown => JSON.parse(JSON.stringify(messa
 
 type Path = readonly (string | number)[];
 
-/** Where every field of `value` is, its objects included. */
+/** The paths of all fields of `value`, also of fields that are objects. */
 function pathsOf(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
@@ -657,7 +657,7 @@ describe('reportError', () => {
     ['an error whose message is a number', Object.assign(new Error('x'), { message: 5 })],
     ['an error whose message is an object', Object.assign(new Error('x'), { message: {} })],
     ['an error without a name', Object.assign(new Error('x'), { name: undefined })],
-    // What Error.prepareStackTrace returns may be anything: some libraries make it an array.
+    // Error.prepareStackTrace may return any value. Some libraries make it return an array.
     ['an error whose stack is an array', Object.assign(new Error('x'), { stack: [{}] })],
   ])('fits a message whatever was thrown: %s', (_, thrown) => {
     expect(arrives(reportError(thrown))).toBe(true);

@@ -41,16 +41,16 @@ function at(object: unknown, key: string): unknown {
 
 interface NumberOption {
   readonly key: string;
-  /** Where its value is in the resolved options, if not at its key. */
+  /** The path of the value in the resolved options. Default: `key`. */
   readonly resolvedAt?: string;
   readonly byDefault: number;
   readonly min: number;
   readonly max: number;
   readonly whole?: boolean;
   readonly allowed: string;
-  /** It may be a number as text. */
+  /** Whether a number as text is allowed. */
   readonly asText?: boolean;
-  /** What must be set too for the bounds not to be in conflict with other defaults. */
+  /** Options to set as well, so that the bounds do not conflict with other defaults. */
   readonly beside?: ClusterOptions;
 }
 
@@ -162,7 +162,7 @@ const NUMBERS: readonly NumberOption[] = [
   { key: 'shutdown.killTimeoutMs', byDefault: 2_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
 ];
 
-/** `value` at `key`, beside what it needs. */
+/** Options with `value` at `key`, and the other options that this needs. */
 function optionsWith({ key, beside = {} }: NumberOption, value: unknown): unknown {
   const [group, name] = key.split('.') as [keyof ClusterOptions, string?];
   return name === undefined

@@ -45,7 +45,7 @@ describe('a guarded stream', () => {
     device.state = 'full';
     device.write('one\ntwo\n');
     vi.advanceTimersByTime(2_500);
-    // That it could not be said is no line lost.
+    // The report that could not be written is not counted as a lost line.
     expect(stream.dropped).toBe(2);
     device.state = 'well';
     vi.advanceTimersByTime(60_000);

@@ -20,7 +20,7 @@ function burn(ms: number): number {
   return turns;
 }
 
-/** What Node's histogram of the delay says from now on. */
+/** Makes Node's histogram of the event loop delay return these values from now on. */
 function delayIs(delay: { readonly count: number; readonly p99Ms: number }): void {
   const histogram = monitorEventLoopDelay();
   const prototype = Object.getPrototypeOf(Object.getPrototypeOf(histogram)) as typeof histogram;

@@ -6,7 +6,7 @@ import {
   SCRAPE_TIMEOUT_MS,
 } from '../../../../src/contract/snapshot/index.js';
 
-/** What a scrape is promised to take at most. */
+/** The longest that a scrape may take, in milliseconds, as documented. */
 const SCRAPE_MS = 1_000;
 
 /** For messages between the processes, for writing metrics and for merging them. */

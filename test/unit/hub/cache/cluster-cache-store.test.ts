@@ -8,7 +8,7 @@ import { eventually } from '../../../support/eventually.js';
 import { clusterCache } from '../../../../src/hub/cache/index.js';
 
 let caches = 0;
-/** A cache of its own for each test: those of one name are one. */
+/** A new cache for each test: caches with the same name share their entries. */
 const store = () => clusterCache({ name: `store-${(caches += 1)}` });
 
 async function ofNest(): Promise<Cache> {

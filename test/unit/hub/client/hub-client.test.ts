@@ -257,7 +257,7 @@ describe('a lock that is held', () => {
     const lock = new HeldLocks(hub).add('l', 1);
     close();
     await vi.advanceTimersByTimeAsync(1_000);
-    close(); // it was tried again: the deadline is that of the first loss
+    close(); // a second try failed: the deadline still counts from the first loss
     await vi.advanceTimersByTimeAsync(799);
     expect(lock.signal.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);

@@ -49,7 +49,7 @@ async function start(count: number) {
   return workers as [ClusterPubSub, ...ClusterPubSub[]];
 }
 
-/** What a worker hears on these triggers, as it comes. */
+/** The payloads that a worker receives on these triggers, in order of arrival. */
 async function hearing(pubSub: ClusterPubSub, ...triggers: string[]) {
   const heard: unknown[] = [];
   for (const trigger of triggers) {

@@ -17,7 +17,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('pass' as const), ms: fc.nat(25) }),
 );
 
-/** What it has to be, written as plainly as can be. */
+/** The model that the locks are compared with: the same rules, without optimizations. */
 class Model {
   readonly held = new Map<string, { request: Request; grant: number }>();
   waiting: { name: string; request: Request; until: number }[] = [];

@@ -55,9 +55,9 @@ function connect(nsp: ReturnType<Server['of']>, auth: object = {}, readyState = 
     request: { headers: {}, connection: {} },
     packets,
     socket: undefined as Socket | undefined,
-    /** What it has heard, each with its offset. */
+    /** The events that the client has received, each with its offset. */
     heard: () => packets.flatMap(({ type, data }) => (type === 2 ? [data] : [])),
-    /** What Socket.IO's client says when it comes back. */
+    /** The data that Socket.IO's client sends when it reconnects. */
     auth: () => {
       const pid = packets.find(({ type }) => type === 0)!.data.pid;
       return { pid, offset: client.heard().at(-1)!.at(-1) };

@@ -13,7 +13,7 @@ afterEach(() => {
   holder[KEY] = undefined;
 });
 
-/** A process on a hub. What the hub answers arrives once the test says so. */
+/** Connects a process to a hub. The hub's answers arrive only when the test calls `deliver()`. */
 function connect(core: HubCore, options?: ClusterCacheOptions) {
   const answers: (() => void)[] = [];
   const deliver = (): void => {
@@ -206,7 +206,7 @@ it('has the next one compute after 30 s in the worker of a computation that neve
   expect(await settled(cache.get('k'), deliver)).toBe('next');
 });
 
-/** Callers of two workers whose computations never end, at a time that passes when the test says so. */
+/** Callers in two workers whose computations never end. The test moves the clock. */
 async function startEndless() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());

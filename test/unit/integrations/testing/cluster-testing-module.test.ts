@@ -11,7 +11,7 @@ import { ClusterHealthIndicator } from '../../../../src/observe/health/cluster.h
 import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
 import { OffloadHealthIndicator } from '../../../../src/observe/health/offload.health.js';
 
-/** What a user's test would have injected. */
+/** A class of the user that a test would inject the service into. */
 class Subject {
   constructor(readonly cluster: ClusterService) {}
 }

@@ -59,7 +59,7 @@ async function serve(source: AdminSource = answering(), token?: string) {
   return { server, url, host: `127.0.0.1:${port}`, get, requests };
 }
 
-/** What a request brings whose body is no text. */
+/** Sends a request whose response is not text. */
 async function getBytes(url: string, headers: Record<string, string>) {
   const response = await fetch(url, { headers });
   return { headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };

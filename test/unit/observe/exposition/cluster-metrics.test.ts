@@ -136,7 +136,7 @@ const TYPES = {
 };
 
 const WORKER_METRICS = Object.keys(TYPES).filter((name) => name.includes('cluster_worker_'));
-/** Those that a worker itself measures. */
+/** The metrics that a worker itself measures. */
 const MEASURED = [
   'resident_memory_bytes',
   'heap_used_bytes',

@@ -14,7 +14,7 @@ const OWN = { prefix: 'own_', maxSeries: 5 };
 
 const encode = (...families: MetricFamily[]) => encodeBody({ ...OWN, families });
 
-/** What a worker may send that is no body, or not one of metrics. */
+/** Texts from a worker that are not a body, or not a body of metrics. */
 const HOSTILE = [
   '',
   'nonsense',
@@ -34,7 +34,7 @@ const collectedOf = (bodies: readonly string[], retired: readonly string[] = [])
 
 const PREFIX = 'own_';
 
-/** What the workers have counted, on a page that a worker makes. */
+/** The merged counts of all workers, as on a page that a worker makes. */
 function merged(
   bodies: readonly string[],
   retired: readonly string[] = [],

@@ -32,7 +32,7 @@ const encoded = (families: readonly MetricFamily[]) =>
   encodeBody({ prefix: '', maxSeries: 1_000, families });
 const decoded = (text: string) => decodeBody(text)!.families;
 
-/** What workers that are gone had counted, as one body. */
+/** The counts of workers that are gone, folded into one body. */
 const fold = (bodies: Bodies, limit = new SeriesLimit(Infinity)) =>
   decoded(encoded(foldFamilies(bodies, limit)));
 
@@ -588,7 +588,7 @@ describe('more series than a metric may have', () => {
 });
 
 describe('totals', () => {
-  /** What a worker has counted: by kind, route and code. */
+  /** A worker's counts, by kind, route and code. */
   type Counts = Map<string, number>;
 
   /** Bounds of the buckets of two releases. */
@@ -666,7 +666,7 @@ describe('totals', () => {
         if (action < 13) {
           const kind = ['counter', 'histogram', 'summary'][random(3)]!;
           const key = `${kind} /r${random(4)} ${200 + random(3)}`;
-          // What sums are made of is rarely a whole number.
+          // Summands that are not whole numbers, as in most sums.
           const by = kind === 'counter' ? random(1_000) / 7 : random(50);
           worker.counts.set(key, (worker.counts.get(key) ?? 0) + by);
           truth.set(kind, (truth.get(kind) ?? 0) + by);

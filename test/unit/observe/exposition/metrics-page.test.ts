@@ -14,7 +14,7 @@ const LARGE = family(
 const respond = (headers: Record<string, string | undefined>, ...families: MetricFamily[]) =>
   new MetricsPage(families).respond({ headers });
 
-/** Of Prometheus 3. */
+/** The `Accept` header of Prometheus 3. */
 const PROMETHEUS =
   'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2';
 

@@ -34,12 +34,12 @@ interface Asked {
   ageMs?: number;
   accepting?: boolean;
   minReady?: MinReady;
-  /** Of the process that is asked. */
+  /** The pid of the process that is asked. */
   pid?: number;
   terminus?: typeof TERMINUS_12;
 }
 
-/** What the indicator says of a cluster of four slots with these workers. */
+/** The indicator's result for a cluster of four slots with these workers. */
 async function check(
   workers: readonly Worker[] = [ready, ready, gone, gone],
   snapshot: Partial<ClusterSnapshot> = {},

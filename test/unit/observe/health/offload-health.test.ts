@@ -4,7 +4,7 @@ import type { Offload, OffloadSnapshot } from '../../../../src/offload/index.js'
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
 import { TERMINUS_12 } from '../../support/fake-terminus.js';
 
-/** What the indicator says, as terminus would put it. */
+/** The indicator's result, in the form of terminus. */
 function check(
   about: Partial<OffloadSnapshot> = {},
   key?: 'pool' | 'offload',

@@ -10,7 +10,7 @@ import { MetricsPage } from '../../../support/metrics-page.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { counter } from '../../support/metric-families.js';
 
-/** What was collected where the workers sent these bodies. */
+/** The result of a collection in which the workers sent these bodies. */
 const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
   snapshot: SNAPSHOT,
   workers: bodies.map((body, slot) => ({ slot, ageMs: 0, body })),

@@ -52,7 +52,7 @@ function client(app: App) {
     const answered = once(response, 'answered');
     app.handle(request, response);
     await answered;
-    // What the handler does after its answer comes before Node tells of it.
+    // Node reports the end of a response only after the rest of the handler has run.
     await turn();
     return read(request);
   };

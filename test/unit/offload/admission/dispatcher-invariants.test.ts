@@ -49,7 +49,7 @@ class Trial {
   readonly faults: string[] = [];
   readonly dispatcher = new Dispatcher(this.runner, MAX_QUEUE, this.observer, () => {});
   readonly #random: (below: number) => number;
-  /** Who submitted the calls that have begun. */
+  /** The numbers of the callers whose calls have begun. */
   readonly #begun: number[] = [];
 
   constructor(seed: number, endsAtOnce: boolean, takesOffers: boolean) {
@@ -97,7 +97,7 @@ class Trial {
     this.dispatcher.close();
     for (const run of this.runner.active) run.lose(new Error('terminated'));
     await turn();
-    // What had been asked to be refused a turn later.
+    // Lets calls be refused whose refusal was put off by a turn of the event loop.
     vi.advanceTimersByTime(10);
   }
 
@@ -167,7 +167,7 @@ class Trial {
   }
 }
 
-/** What promises and turns of the event loop have to tell has been told. */
+/** Resolves once all due promise callbacks and turns of the event loop have run. */
 async function turn(): Promise<void> {
   for (let turns = 0; turns < 3; turns += 1) {
     for (let i = 0; i < 8; i += 1) await Promise.resolve();

@@ -12,7 +12,7 @@ function inFile<T>(filename: string, source: string): T {
 type Decorator = (...args: unknown[]) => void;
 type Applied = (decorators: Decorator[]) => void;
 
-/** What tsc puts at the head of a file. */
+/** The helper that tsc puts at the beginning of a file. */
 const TSC_HELPER = `function __decorate(decorators, target, key, desc) {
   if (typeof Reflect === 'object' && typeof Reflect.decorate === 'function') Reflect.decorate(decorators, target, key, desc);
   else for (const decorator of decorators.reverse()) decorator(target, key, desc);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isMoved, move } from '../../../../src/offload/admission/move.js';
 import { contentsOf, restoreBuffers } from '../../../../src/offload/task/parcel.js';
 
-/** What arrives of values that are sent as they should be. */
+/** The values as they arrive, if they are sent correctly. */
 function sent(values: unknown[]): unknown[] {
   const { moved, buffers } = contentsOf(values);
   return restoreBuffers(structuredClone(values, { transfer: moved }), buffers);

@@ -16,7 +16,7 @@ afterEach(() => {
 const run = (body: () => unknown, contexts?: CarriedContexts) =>
   runBody({ name: 'Cats.count', functionName: 'Cats.count' }, body, contexts);
 
-/** What a body throws that runs where it is to run. */
+/** The error that a body throws, as its caller gets it. */
 async function thrownBy(body: () => unknown): Promise<unknown> {
   const result = await run(body);
   if (!('error' in result)) throw new Error('it did not fail');

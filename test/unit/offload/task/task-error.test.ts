@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
 import { describeError, restoreError } from '../../../../src/offload/task/task-error.js';
 
-/** What arrives of what was thrown in a thread. */
+/** An error thrown in a thread, as its caller gets it. */
 const arrived = (thrown: unknown) => restoreError(structuredClone(describeError(thrown)));
 
 class CatLimitException extends BadRequestException {

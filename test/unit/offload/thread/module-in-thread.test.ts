@@ -26,14 +26,14 @@ function moduleOf({ Module }: Common, metadata: ModuleMetadata): Type {
   return Made;
 }
 
-/** What a class asks for, and where it has it from. */
+/** The dependency that a class asks for. `from` names the provider that made it. */
 class Dictionary {
   from = 'a class';
 }
 const dictionary = { provide: Dictionary, useFactory: () => ({ from: 'a factory' }) };
 const exported: ModuleMetadata = { providers: [dictionary], exports: [Dictionary] };
 
-/** What `offload.module` may be, `root`, so that a class that asks for a dictionary has one. */
+/** Makes metadata of a module that provides a {@link Dictionary}. */
 type Way = (nest: Common, root: Type) => ModuleMetadata;
 
 const WAYS: Record<string, Way> = {

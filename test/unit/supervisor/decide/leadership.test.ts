@@ -66,7 +66,7 @@ describe('the leader', () => {
     expect(second.sent('lead')).toMatchObject([{ since: until }]);
     expect(leaderOf(cluster)).toBe(1);
 
-    answer(first); // it goes on: the other one leads all the same
+    answer(first); // the first worker answers again, but the second stays the leader
     expect(leaderOf(cluster)).toBe(1);
     second.exit();
     expect(leaderOf(cluster)).toBe(0);

@@ -36,7 +36,7 @@ class FakeSocket {
   }
 }
 
-/** A worker that keeps what it is sent, with the handle beside it. */
+/** A worker that keeps the messages that it is sent, each with its handle. */
 class Worker {
   readonly handle: WorkerHandle;
   #listens = false;
@@ -60,7 +60,7 @@ class Worker {
     this.handle.look = () => known;
   }
 
-  /** What it was sent since this was last called, e.g. `adopt 1`. */
+  /** The messages sent since `told` was last read, for example `adopt 1`. */
   get told(): string[] {
     return this.#sent.splice(0).map(({ type, slot }) => `${type} ${slot}`);
   }
@@ -69,7 +69,7 @@ class Worker {
     return this.#sent;
   }
 
-  /** Whoever is ready was given its socket before; nothing is kept of that. */
+  /** Grants a ready worker its socket, as before it became ready. That message is not kept. */
   listenOn(listening: SlotListening): void {
     if (this.#listens || this.handle.state !== 'ready') return;
     this.#listens = true;
@@ -77,7 +77,7 @@ class Worker {
     this.#sent.pop();
   }
 
-  /** It owes the answer to a ping for so long. */
+  /** The worker has not answered a ping for this time. */
   silentFor(ms: number): void {
     this.enter('ready', { seq: 1, sentAt: NOW - ms });
   }

@@ -40,7 +40,7 @@ const of = (root: string, name: string) => ({
   script: join(root, name, 'dist', 'main.js'),
 });
 
-/** Why there is no program: a start throws that, a reload is told. */
+/** The error for a missing program: `resolve()` throws it at a start, `find()` returns it. */
 function missing(program: Program): string {
   const found = program.find() as Error;
   expect(() => program.resolve()).toThrow(found);
@@ -50,7 +50,7 @@ function missing(program: Program): string {
 describe('a program', () => {
   it('that was started in a symlinked directory follows the symlink with each reload', () => {
     const { root, current, point } = deployment();
-    // `cd current && node dist/main.js`: the kernel and Node know the real path, the shell the symlink.
+    // `cd current && node dist/main.js`: the kernel and Node see the real path, the shell the link.
     const program = new Program({
       script: join(root, 'rel1/dist/main.js'),
       cwd: join(root, 'rel1'),
@@ -123,7 +123,7 @@ describe('a program', () => {
 });
 
 describe('a program that was started in the real path of its release, without PWD', () => {
-  /** As systemd does with `WorkingDirectory=…/current`; the script is named by what `named` gives. */
+  /** Starts as systemd does with `WorkingDirectory=…/current`. `named` gives the script's path. */
   function startedBySystemd(
     named: (names: { root: string; current: string }) => string,
     inside = '',
@@ -217,7 +217,7 @@ describe('a program that was started in the real path of its release, without PW
       join(names.root, 'rel2/dist/main.js'),
     );
     cleanUp();
-    // Of the release nothing is gone but the directory: a worker that dies waits for it.
+    // Only the working directory of the release is gone. A worker that dies waits for its return.
     expect(program.revive(first)).toBe(first);
     expect(program.warnings).toEqual([]);
     const next = { ...program.resolve(), generation: 1 };

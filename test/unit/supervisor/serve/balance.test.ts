@@ -34,11 +34,11 @@ function start(workers = 2) {
     },
     asked,
     report,
-    /** How often each of the first workers was asked what it carries. */
+    /** How often each of the first workers was asked for its load. */
     get rounds() {
       return all.map(asked);
     },
-    /** What each of the first workers was asked to give away, rounded. */
+    /** The ratios that each of the first workers was asked to give away, rounded. */
     get given() {
       return all.map((worker) =>
         worker.sent('give-away').map(({ ratio }) => Math.round(ratio * 1_000) / 1_000),
@@ -165,7 +165,7 @@ describe('a round', () => {
     started.report(started.all[1]!, 1.5);
     started.all[0]!.enter('draining');
     started.report(started.all[2]!, 0.5);
-    // The mean is that of the two that stay.
+    // The mean is computed from the two workers that stay.
     expect(started.given).toEqual([[], [0.333], []]);
   });
 

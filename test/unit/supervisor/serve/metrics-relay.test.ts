@@ -303,7 +303,7 @@ describe('metrics of workers that are gone', () => {
     expect([a.sent('fold').length, b.sent('fold').length]).toEqual([1, 0]);
     deaths(1, all);
     expect([a.sent('fold').length, b.sent('fold').length]).toEqual([1, 1]);
-    // Whoever answers first has done it, be it late; the other one's answer would count twice.
+    // The first answer is used, even if it is late. The other answer would count everything twice.
     all.relay.folded(a.handle, 0, 3, body(3));
     expect(totalOf(retired(b, all))).toBe(9);
     all.relay.folded(b.handle, 0, 9, body(1_000));

@@ -4,7 +4,7 @@ import { roomForSnapshot } from '../../../../src/supervisor/serve/snapshot-room.
 import { STATS } from '../../support/fake-worker.js';
 
 const MB = 1e6;
-/** What V8 makes of 100 MB: less since Node 24. */
+/** MB that V8 needs to make a snapshot of a heap of 100 MB. It is less since Node 24. */
 const GRAPH = /^v2[02]\./.test(process.version) ? 1_200 : 900;
 const NEEDED = 150 + GRAPH;
 const NO_LIMIT = { softLimitBytes: Infinity, hardLimitBytes: Infinity };
@@ -13,7 +13,7 @@ const WORKER = {
   stats: { ...STATS, heapUsedBytes: 100 * MB },
 };
 
-/** Of a worker of 150 MB, of which the heap has 100. */
+/** Asks whether there is memory for a snapshot of a worker of 150 MB with a heap of 100 MB. */
 function judge(availableBytes: number, hardLimitBytes = Infinity): void {
   roomForSnapshot(
     WORKER,

@@ -37,7 +37,7 @@ interface Place extends Partial<Slot> {
   readonly counts?: SlotCounts;
 }
 
-/** Of slots 0 and up. */
+/** The snapshot of a cluster with these slots, numbered from 0. */
 function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {}, ports?: number[]) {
   let workers = new WorkerMap();
   const handles = new Map<WorkerId, WorkerHandle>();
@@ -51,7 +51,7 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
   };
   const slots = places.map((place, index) => {
     const { leaving, holds, candidate } = place;
-    // The order is that of the snapshot's own.
+    // Processes are added in the order in which the snapshot lists them.
     const candidateId = add(candidate, index);
     const worker = add(holds, index);
     add(leaving, index);

@@ -129,7 +129,7 @@ describe('where nothing answers', () => {
 
 const INJECTION = '3000; rm -rf /';
 
-/** Answers of what is no cluster, or means ill. */
+/** Answers of a server that is not a cluster, or is malicious. */
 const HOSTILE: readonly (readonly [string, string])[] = [
   ['no JSON', '<html>\u001b[31mHello</html>'],
   ['nothing', ''],

@@ -10,7 +10,7 @@ import { freePorts } from '../../../support/free-ports.js';
 import { COMMANDS, portsIn } from '../../../support/proxy-ports.js';
 import { commandLine, printed } from '../../support/command-line-here.js';
 
-/** A command that failed as it should: nothing to put into a file or a shell, one line for a human. */
+/** Runs a command that must fail: with an empty stdout, and an error of one line on stderr. */
 async function refusal(code: number, ...args: string[]): Promise<string> {
   const result = await commandLine(...args);
   expect(result).toMatchObject({ code, stdout: '' });
@@ -20,7 +20,7 @@ async function refusal(code: number, ...args: string[]): Promise<string> {
   return result.stderr;
 }
 
-/** The URL of a server that is no cluster: it answers everything with `body`. */
+/** Starts a server that is not a cluster and answers everything with `body`. Gives its URL. */
 async function answering(body: string, type = 'application/json'): Promise<string> {
   const server = http.createServer((_request, response) => {
     response.writeHead(200, { 'content-type': type }).end(body);

@@ -24,7 +24,7 @@ describe('the summary of a CPU profile', () => {
     { id: 7, callFrame: frame('stringify') },
     { id: 8, callFrame: frame('stringify') },
   ];
-  // The time until the next sample is that of a sample; nobody knows that of the last.
+  // A sample's duration is the time until the next sample. The last sample's duration is unknown.
   const profile = (...samples: readonly (readonly [node: number, ms: number])[]) => ({
     nodes,
     samples: [...samples.map(([node]) => node), 2],

@@ -9,7 +9,7 @@ const nest11 = createRequire(new URL('../fixtures/nest-11/app.mjs', import.meta.
   '@nestjs/common',
 ) as Nest;
 
-/** What Nest does with an error of its container: logs it, and ends the process. */
+/** Does what Nest does with an error of its container: logs it, and ends the process. */
 function failIn({ ConsoleLogger }: Nest, printsError: boolean) {
   const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const failed = vi.fn();

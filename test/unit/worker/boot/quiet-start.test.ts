@@ -40,7 +40,7 @@ describe.each([
     logger.warn('warn');
     logger.error('error');
   };
-  // Tests beside this one may have changed it.
+  // Other tests may have changed the logger.
   beforeEach(() => {
     Logger.overrideLogger(new ConsoleLogger());
     Reflect.set(Logger, 'logLevels', undefined);

@@ -2,13 +2,13 @@ import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { QueueWorkers } from '../../../../src/worker/drain/queue-workers.js';
 
-/** An app with these providers, as far as Nest's container is looked at. */
+/** An app with these providers. It has only the parts of Nest's container that the code reads. */
 function appWith(...instances: unknown[]) {
   const providers = new Map(instances.map((instance, i) => [i, { instance }]));
   return { container: { getModules: () => new Map([['AppModule', { providers }]]) } };
 }
 
-/** What BullMQ makes, of which nothing is connected. */
+/** An instance of a class of BullMQ, without a connection to Redis. */
 function made<T extends { pause(): Promise<unknown> }>(Class: new (...args: never[]) => T) {
   const instance = Object.create(Class.prototype as object) as T;
   let paused = 0;

@@ -18,7 +18,7 @@ afterEach(() => {
   }
 });
 
-/** What a Nest app on Express shows of itself. */
+/** Imitates the parts of a Nest app on Express that the code reads. */
 function appOf(server: unknown, instance: unknown, type = 'express') {
   return {
     getHttpServer: () => server,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { choose, Rebalance } from '../../../../src/worker/http/rebalance.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
-/** Of the event loop, cumulative, as Node gives it. */
+/** The cumulative times of the event loop, in milliseconds, as Node returns them. */
 let loop = { idle: 0, active: 0 };
 
 beforeEach(() => {

@@ -19,7 +19,7 @@ function start(timeoutMs = 500) {
   return { requests, ids, ask, alone, answer };
 }
 
-/** What `promise` is by now. */
+/** The value or the error of `promise`, or `'pending'`. */
 async function stateOf(promise: Promise<unknown>): Promise<unknown> {
   let state: unknown = 'pending';
   promise.then(

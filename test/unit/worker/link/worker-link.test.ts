@@ -317,7 +317,7 @@ describe('a worker that should be replaced', () => {
     link.requestReplacement('second');
     vi.advanceTimersByTime(ASK_AGAIN_MS);
     expect(sent('replace-request').map(({ reason }) => reason)).toEqual(['first', 'first']);
-    // Beside that by which the process is measured.
+    // One timer repeats the request, the other measures the process.
     expect(vi.getTimerCount()).toBe(2);
   });
 

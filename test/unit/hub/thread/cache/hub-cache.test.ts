@@ -7,7 +7,10 @@ import { describe, expect, it } from 'vitest';
 import { Blocks } from '../../../../../src/hub/thread/cache/blocks.js';
 import { LruCache } from '../../../../../src/hub/thread/cache/lru-cache.js';
 
-/** Two have the same bytes, in one byte a character and in two. The last ones are no whole characters. */
+/**
+ * Two keys have the same bytes: one key in Latin-1, the other in UTF-16. The last two keys are lone
+ * surrogates, which are not whole characters.
+ */
 const keys = fc.constantFrom('a', 'b', '\u043d', '=\u0004', '\ud800', '\ud801');
 const step = fc.oneof(
   fc.record({ do: fc.constant('get' as const), key: keys }),
@@ -29,7 +32,7 @@ const ROOM = 10 * BLOCK;
 const MIB = 1_024 * 1_024;
 const BYTES = randomBytes(200_000);
 
-/** What an entry takes, beside a form of one byte. */
+/** The bytes that an entry takes, if its form has one byte. */
 function roomOf(key: string, value: Buffer): number {
   return BLOCK * Math.ceil((40 + 2 * key.length + 1 + value.length) / 256);
 }
@@ -39,7 +42,7 @@ describe('a cache of the hub', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
         const cache = new LruCache(ROOM);
-        // Who was used last is last.
+        // The entry that was used most recently is the last.
         let model: { key: string; value: Buffer; until: number }[] = [];
         let now = 0;
         let lastByte = 0;
@@ -95,7 +98,7 @@ describe('a cache of the hub', () => {
     );
   });
 
-  /** What is left after a collection. V8 takes it off its figure in threads of its own, when these come to it. */
+  /** The bytes left after a collection. V8's own threads update that figure with some delay. */
   const settledUse = async (isEnough: (bytes: number) => boolean): Promise<number> => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
@@ -156,7 +159,7 @@ describe('a cache of the hub', () => {
 
   it('forgets the keys that begin as they should, whatever their characters are', () => {
     const cache = new LruCache(4 * MIB);
-    // A narrow and a wide prefix; of the wide one, the low bytes are those of the narrow one.
+    // A prefix of one byte a character, and a prefix of two. The low bytes of both are the same.
     const [narrow, wide] = ['aa', '\u0461\u0461'];
     const heads = [narrow, wide, 'a', '\u0461', 'b', ''];
     const names = heads.flatMap((head) =>
@@ -241,7 +244,7 @@ describe('a cache of the hub', () => {
     expect([cache.bytes, cache.size, cache.get('key 1', 0)]).toEqual([0, 0, undefined]);
   });
 
-  /** Beside V8's heap, without a collection. */
+  /** Bytes outside of V8's heap, measured without collecting garbage first. */
   const outside = () => process.memoryUsage().arrayBuffers;
   const value = BYTES.subarray(0, 1_000);
   const fill = (cache: LruCache, count: number, ttlMs: number | null = null) => {
@@ -253,7 +256,7 @@ describe('a cache of the hub', () => {
   };
 
   it('gives its memory back some seconds after it was cleared, and takes it again', async () => {
-    await settledUse(() => true); // that of other tests
+    await settledUse(() => true); // waits until the memory of other tests is free
     const before = outside();
     const cache = new LruCache(64 * MIB);
     for (let round = 0; round < 2; round += 1) {
@@ -271,7 +274,7 @@ describe('a cache of the hub', () => {
   });
 
   it('gives memory back that it has not needed for a while, though values come and go', async () => {
-    await settledUse(() => true); // that of other tests
+    await settledUse(() => true); // waits until the memory of other tests is free
     const before = outside();
     const cache = new LruCache(64 * MIB);
     fill(cache, 45_000, 10);

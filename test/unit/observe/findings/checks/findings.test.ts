@@ -131,7 +131,7 @@ describe('a cache', () => {
     clear: async () => {},
   });
 
-  /** Keyv 6, of which there is no copy here: its store is in a property, and it has no options. */
+  /** Imitates Keyv 6, which is not installed: it has its store in a property, and no options. */
   const Keyv6 = class Keyv {
     constructor(readonly store: object) {}
   };

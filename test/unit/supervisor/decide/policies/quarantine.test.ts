@@ -18,7 +18,7 @@ function start() {
   const table = { workers: workers.map(({ handle }) => handle), quarantined: 0 };
   const emit = vi.fn();
   const quarantine = new Quarantine(table, emit);
-  /** What the worker was told last. */
+  /** The last `quarantine` message that the worker was sent. */
   const told = (slot: number) => workers[slot]!.sent('quarantine').at(-1);
   return {
     quarantine,

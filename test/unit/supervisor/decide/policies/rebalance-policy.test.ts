@@ -267,7 +267,7 @@ describe('numbers that are absurd', () => {
     ['served by connections that are gone', report(50_000, 0, 0.4)],
   ] as const;
 
-  /** Those with a ratio that is not `sound`. */
+  /** The cases with a ratio that is not `sound`. */
   const wrong = (
     cases: readonly (readonly LoadReport[])[],
     sound: (ratio: number, report: LoadReport) => boolean,
@@ -495,7 +495,7 @@ const STARTS = {
     index % 3 > 0 ? 0 : index % workers,
 } as const;
 
-/** Of the capacity of all workers. */
+/** Demand, as a share of the capacity of all workers. */
 const DEMANDS = [
   ['with room', 0.4],
   ['with all of them full', 2.5],

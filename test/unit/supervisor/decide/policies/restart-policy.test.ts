@@ -22,7 +22,7 @@ const CRASH: Failure = { cause: 'crash', livedMs: 0 };
 const KILL: Failure = { cause: 'killed', livedMs: 0 };
 const NEVER_STARTED: Failure = { cause: 'boot', livedMs: undefined, started: false };
 
-/** What a slot has behind it after each of these failures. */
+/** A slot's history of failures after each of these failures. */
 function after(failures: readonly Failure[], options = OPTIONS): FailureHistory[] {
   let history = NO_FAILURES;
   return failures.map((failure) => (history = recordFailure(history, failure, options)));

@@ -23,7 +23,7 @@ function ask(cluster: FakeCluster, slot: number): FakeWorker {
 
 const toldTo = (worker: FakeWorker) => worker.sent('reloaded').map(({ result }) => result);
 
-/** What a worker was told, in order. */
+/** The `reloaded` and `drain` messages that a worker was sent, in order. */
 const decisionsOf = ({ inbox }: FakeWorker) =>
   inbox.filter((type) => type === 'reloaded' || type === 'drain');
 

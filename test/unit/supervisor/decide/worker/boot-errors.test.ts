@@ -22,7 +22,7 @@ function start(workers = 3) {
   return {
     cluster,
     fail,
-    /** Of each slot, whether its newest worker prints its error. */
+    /** For each slot, whether its newest worker prints its error. */
     prints: () =>
       Array.from(
         { length: workers },

@@ -60,7 +60,7 @@ describe('the start of a cluster', () => {
     ready(third);
     await cluster.settled();
     expect(served.mock.calls).toEqual([['http://1']]);
-    // What one has found holds for those that came before, and for those that come later.
+    // One worker's result holds for all workers, also for those that become ready later.
     expect(asked(cluster)).toEqual([0, 1, 0]);
   });
 
@@ -78,7 +78,7 @@ describe('the start of a cluster', () => {
     expect(asked(cluster)).toEqual([1, 1]);
     answer(workers[1]!);
     await cluster.settled();
-    // The address is that of the first: it is everybody's.
+    // The address comes from the first worker. All workers have the same address.
     expect(served.mock.calls).toEqual([['http://0']]);
   });
 
