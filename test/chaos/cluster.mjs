@@ -164,7 +164,7 @@ export class Cluster {
     }
   }
 
-  /** What the primary holds. To be compared, where it was at rest each time. */
+  /** Resources of the primary. Compare only samples that were taken while it was at rest. */
   async sample() {
     rmSync(this.#restFile, { force: true });
     this.signal('SIGUSR2');
@@ -176,7 +176,7 @@ export class Cluster {
     };
   }
 
-  /** Asks it to end; resolves with its exit, or with undefined where it does not. */
+  /** Asks the cluster to end. Resolves with its exit, or with undefined after `timeoutMs`. */
   async stop(timeoutMs) {
     this.signal('SIGTERM');
     const timer = new AbortController();

@@ -16,7 +16,7 @@ export function readCounters(page) {
   return counters;
 }
 
-/** What has fallen, or is gone, as `{ series, from, to }`. */
+/** Counters that have decreased or disappeared, as `{ series, from, to }`. */
 export function fallen(before, after) {
   return [...before]
     .filter(([series, value]) => !(after.get(series) >= value))

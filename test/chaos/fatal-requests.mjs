@@ -1,10 +1,10 @@
-// A client that repeats fatal requests beside others that are well:
+// A client that repeats fatal requests while other clients send normal requests:
 //
 //   node test/chaos/fatal-requests.mjs --kinds reject,timer,loop,heap --seconds 600 --workers 2
 //
-// Prints how many workers ended, what the others lost, and whether the cluster is whole a minute
-// later (--rest, in seconds). Exit code 1 if it does not hold. It runs the build that the last run of
-// process tests has put beside the fixtures.
+// Prints how many workers ended, what the other clients lost, and whether all workers are ready a
+// minute later (--rest, in seconds). Exit code 1 if a check fails. Runs the build that the last run
+// of the process tests has put into the folder of the fixtures.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { join } from 'node:path';

@@ -5,7 +5,7 @@ const AROUND_MS = 1_500;
 /** A scrape that missed may have begun before what it waited for, and ended after it. */
 const SCRAPE_MS = 4_000;
 
-/** What a run has shown, check by check: plain data, which report.mjs puts into words. */
+/** The result of each check of a run, as plain data. report.mjs makes a text of it. */
 export function judge(settings, seen) {
   const { context, cluster, clients, scraper, log, faults } = seen;
   const faultBefore = (at) => faults.findLast((fault) => fault.at <= at)?.name ?? 'none';

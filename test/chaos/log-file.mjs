@@ -15,14 +15,14 @@ const DISK_BYTES = 4 * 2 ** 20;
 /** Well below: a disk is full only where the run wants it to be. */
 const LONG_BYTES = 2 ** 20;
 const READ_MS = 100;
-/** Of an hour, and more. */
+/** Maximum number of lines kept: more than an hour's. Beyond it the oldest are dropped. */
 const LINES_KEPT = 200_000;
 
 /** The file that the cluster writes its log to, on a disk of its own where that is to be filled. */
 export class LogFile {
-  /** What the cluster is given as its standard output: it appends. */
+  /** Descriptor for the cluster's standard output, which appends to the file. */
   descriptor;
-  /** `{ at, text, event }`, the oldest left out. */
+  /** The newest lines, `{ at, text, event }`. */
   lines = [];
   #disk;
   #mounted;

@@ -9,7 +9,7 @@ export function liveChildrenOf(pid) {
       .map(Number)
       .filter((child) => child > 0 && isAlive(child));
   } catch {
-    return []; // ended meanwhile
+    return []; // the process has ended
   }
 }
 
@@ -53,6 +53,6 @@ function environmentOf(pid) {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');
   } catch {
-    return ''; // ended meanwhile, or not ours
+    return ''; // it has ended, or belongs to another user
   }
 }

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '../..');
 const START = `import { start } from './app/app.mjs';\nawait start();\n`;
 
-/** What a release is made of; those that are broken are so in ways of their own. */
+/** The main file of each kind of release. Each broken kind fails in another way. */
 const SOURCES = {
   good: START,
   throws: `throw new Error('this release is broken');\n`,
@@ -23,7 +23,7 @@ const SOURCES = {
 
 export const BROKEN = Object.keys(SOURCES).filter((name) => name !== 'good');
 
-/** Releases of the app in directories of their own, and the link `current` to the one in force. */
+/** Releases of the app, each in its own directory, and the link `current` to the deployed one. */
 export class Releases {
   #directory;
   #count = 0;
@@ -34,12 +34,12 @@ export class Releases {
     this.deploy('good');
   }
 
-  /** What the cluster is started with. */
+  /** Path of the main file that the cluster is started with. */
   get script() {
     return join(this.#directory, 'current/main.mjs');
   }
 
-  /** Points `current` at a new release; returns the one before. */
+  /** Points `current` at a new release; returns the previous release. */
   deploy(source) {
     const name = `release-${++this.#count}`;
     addFiles(join(this.#directory, name));
@@ -47,7 +47,7 @@ export class Releases {
     return this.restore(name);
   }
 
-  /** Points `current` at a release that is there; returns the one before. */
+  /** Points `current` at an existing release; returns the previous release. */
   restore(name) {
     const before = this.#current;
     symlinkSync(name, join(this.#directory, 'current.new'));

@@ -1,5 +1,5 @@
 const OUTCOMES = ['success', 'ended', 'reset', 'closed', 'refused', 'timeout', 'unexpected'];
-/** Of each kind of trouble; the JSON file has all. */
+/** Maximum number of losses, and of other problems, that are printed. The JSON file has all. */
 const SHOWN = 15;
 
 /** A verdict in words. */

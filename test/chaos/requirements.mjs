@@ -4,7 +4,7 @@ const FAKETIME = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`)
   .find((path) => existsSync(path));
 
-/** What some faults need of the machine: whether it is there, and how to get it. */
+/** Requirements of some faults: whether the machine meets them, and if not, how to do so. */
 const REQUIREMENTS = {
   root: { met: process.getuid() === 0, remedy: 'run as root' },
   faketime: { met: FAKETIME !== undefined, remedy: 'apt-get install faketime' },
@@ -13,7 +13,7 @@ const REQUIREMENTS = {
 /** The library that gives processes a clock of their own. */
 export const clockLibrary = FAKETIME;
 
-/** What a fault lacks, in words; undefined where it lacks nothing. */
+/** The unmet requirements of a fault, in words; undefined if all are met. */
 export function whatIsMissing({ name, needs = [] }) {
   const missing = needs.filter((need) => !REQUIREMENTS[need].met);
   if (missing.length === 0) return undefined;

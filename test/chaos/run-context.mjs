@@ -6,12 +6,12 @@ const POLL_MS = 50;
 const LEAST_LIMIT_MS = 20_000;
 const LIMIT_BOOTS = 6;
 const FIRST_LIMIT_MS = 60_000;
-/** A heartbeat older than this is none. */
+/** A worker whose last heartbeat is older than this is not healthy. */
 const FRESH_MS = 2_000;
 
-/** What a fault may do and await; it keeps what its verdict needs. */
+/** The actions that faults may use. Records the data that the verdict needs. */
 export class RunContext {
-  /** What was not as it should be, `{ at, what }`. */
+  /** Failed expectations, `{ at, what }`. */
   failures = [];
   /** Times without descriptors, `{ from, to }`. */
   shortages = [];
@@ -45,7 +45,7 @@ export class RunContext {
     this.#expected.add(pid);
   }
 
-  /** Those that have come since may be dead already, or on their way out. */
+  /** Allows all workers but the given ones to die: new workers may be dead or about to die. */
   expectNewcomersDead(workers) {
     const pids = [...this.cluster.deaths.map(({ pid }) => pid), ...this.cluster.workerPids];
     for (const pid of pids) if (!workers.includes(pid)) this.expect(pid);
@@ -110,12 +110,12 @@ export class RunContext {
     while (this.#undos.length > 0) this.#undos.pop()();
   }
 
-  /** What the primary reports; `settled` where all is as it should be. */
+  /** The primary's report, with `settled`: whether all desired workers are ready and healthy. */
   async report() {
     const report = await this.cluster.report();
     if (report === undefined) return { settled: false };
     const { desired, ready, workers } = report;
-    // The primary hears of an end a little later than it is seen here.
+    // A worker's end is seen here a little before the primary learns of it.
     const alive = this.cluster.workerPids;
     const well = workers.filter(
       ({ pid, state, heartbeatAgeMs }) =>

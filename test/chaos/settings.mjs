@@ -21,11 +21,11 @@ const HELP = `npm run chaos -- [options]
 
 Ends with 0 where every check holds, else with 1.`;
 
-/** A mistake of whoever called: one line, no stack. */
+/** A mistake in the command line. It is printed as one line, without a stack. */
 export class UsageError extends Error {}
 
 /**
- * What the command line says, checked.
+ * Parses and checks the command line.
  *
  * @throws UsageError
  */

@@ -1,20 +1,20 @@
-/** How much later than it happens a death is seen here, where the machine is busy. */
+/** Maximum delay with which a death is noticed here on a busy machine. */
 const LAG_MS = 1_000;
 
 /**
- * What may be lost, and what for. A loss is allowed only
+ * Decides whether a loss is allowed, and by which cause. A loss is allowed only
  *
- * 1. on a connection of a worker that a fault was to kill and that has died: from the fault on, if
- *    there was a sign of life on that connection before the death;
- * 2. on a connection that no worker has answered on yet, so that nobody knows whose it is, where a
- *    worker that a fault was to kill has died meanwhile;
- * 3. on such a connection while there were no descriptors to accept it with;
- * 4. where the app itself answers that it had no descriptor, while there were none.
+ * 1. on a connection of a worker that died because of a fault: from the fault on, if the client saw
+ *    a sign of life on the connection before the death;
+ * 2. on a connection without any answer yet, so that its worker is unknown, if a worker that a
+ *    fault was to kill died before the loss;
+ * 3. on a connection without any answer yet, while descriptors to accept connections were lacking;
+ * 4. if the app itself answered that it had no descriptor, while descriptors were lacking.
  *
- * @param deaths of workers, `{ pid, doomedAt, at, fault }`; `fault` is undefined where none was to
- *   kill it.
+ * @param deaths deaths of workers, `{ pid, doomedAt, at, fault }`; `fault` is undefined if no fault
+ *   was to kill the worker.
  * @param shortages times without descriptors, `{ from, to }`.
- * @returns the cause that allows it, or undefined.
+ * @returns the cause that allows the loss, or undefined.
  */
 export function allowance({ since, at, answered, pid, what }, deaths, shortages) {
   const death = deaths.find((each) => {

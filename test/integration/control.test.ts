@@ -50,7 +50,7 @@ describe('a running cluster', () => {
 
   const command = (...args: string[]): Promise<CommandResult> =>
     runCommand(NODE, [MAIN, ...args], { cwd: '/', env: { ...plainEnvironment(), ...env } });
-  /** What a command prints that ends well. */
+  /** Runs a command that must succeed, and returns what it prints. */
   const done = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await command(...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -129,7 +129,7 @@ describe('a running cluster', () => {
     expect(first!.stdout).toMatch(/\[1\/2\][^]*\[2\/2\][^]*reload gen=1 completed\n$/);
     expect(second).toMatchObject({ code: 1 });
     expect(second!.stderr).toMatch(/^error: a reload is under way/);
-    // No worker of before is left, so another leads than before. That is no step of the reload.
+    // The old workers are gone, so a new worker becomes the leader. `reload` must not print that.
     await eventually(
       'the leader of the new workers',
       () => told,

@@ -383,7 +383,7 @@ describe('the drain of one worker', () => {
 
     await cluster.event('worker-stopped', ({ pid }) => pid === drained);
     expect((await held).outcome).toBe('ok');
-    // The same client goes on: on a connection to whoever is there now.
+    // The same client continues on a connection to another worker.
     expect((await request(cluster.url, '/hello', { agent })).outcome).toBe('ok');
     const { body } = await getJson<{ pid: number }>(cluster.url, '/whoami');
     expect(body.pid).not.toBe(drained);

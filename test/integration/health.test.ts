@@ -39,7 +39,7 @@ async function ready({ url }: ClusterProcess): Promise<void> {
 const worker0 = { worker: '0' };
 const worker1 = { worker: '1' };
 
-/** What holds while worker 0 does not answer: the other answers at once, and tells. */
+/** While worker 0 does not answer, worker 1 must answer at once and report worker 0. */
 async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
   await expectAnswerWithinASecond(async () => {
     const health = await getJson<HealthBody>(cluster.url, '/health');
@@ -84,7 +84,7 @@ async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
   expect(page.values('nestjs_cluster_worker_up', worker1)).toEqual([1]);
   expect(page.sum('nestjs_cluster_worker_heartbeat_age_seconds', worker0)).toBeGreaterThan(1);
   expect(page.sum('nestjs_cluster_worker_snapshot_age_seconds', worker1)).toBeLessThan(1);
-  // What it had measured is still on the page.
+  // Metrics that worker 0 sent before remain on the page.
   expect(page.values('nestjs_cluster_worker_resident_memory_bytes', worker0)).toHaveLength(1);
 }
 
@@ -203,7 +203,7 @@ describe.each([
     await cluster.event('worker-restarting');
 
     expect((await request(cluster.url, '/health/live')).status).toBe(200);
-    // Whoever is asked has it from the primary, where that is not late.
+    // The answering worker learns the state from the primary, which may be late.
     const health = await eventually(
       'one ready worker',
       () => getJson<HealthBody>(cluster.url, '/health'),

@@ -169,7 +169,7 @@ describe('a worker that runs out of memory by itself', () => {
   });
 });
 
-// Needs a memory group of one's own; options/cgroup.ts has its unit tests beside this.
+// These tests need the right to create a memory control group; test/unit has tests that do not.
 const mayMakeGroups = await (async () => {
   const group = MemoryGroup.create(64 * MIB);
   await group?.remove();
@@ -193,7 +193,7 @@ if (mayMakeGroups) {
         await getJson<{ limitBytes: number; execArgv: string[] }>(cluster.url, '/heap')
       ).body;
 
-      // What the app passes on to threads and processes of its own is not ours to set.
+      // The heap size must not be in execArgv: threads and processes of the app would inherit it.
       expect(execArgv).toEqual([]);
       // Both workers full, and the primary, fit into the limit.
       expect(2 * heapBytes + residentBytesOf(cluster.pid)).toBeLessThan(limitBytes);
@@ -228,7 +228,7 @@ if (mayMakeGroups) {
 
       const { limitBytes } = (await getJson<{ limitBytes: number }>(cluster.url, '/heap')).body;
 
-      // Its own share would be 432 MiB: beside the old space there is room for the young one.
+      // The 100 MiB of the old space and the young space. The worker's share would be 432 MiB.
       expect(limitBytes).toBeLessThan(200 * MIB);
       await cluster.destroy();
     });

@@ -178,7 +178,7 @@ describe("the app's own metrics", () => {
     expect(scrapes).toBeGreaterThan(KILLS);
     const page = await scrapeBoth(cluster);
     expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'killed' })).toBe(KILLS);
-    // What a worker had not sent when it was killed is lost; the rest is there.
+    // Counts that a worker had not sent when it was killed are lost; all others must be there.
     expect(page.sum('cats_total')).toBeGreaterThan(already);
     expect(page.sum('cats_total')).toBeLessThanOrEqual(already + counted + 2 * KILLS);
     expect(page.sum(`${DURATION}_count`, { route: '/count' })).toBe(page.sum('cats_total'));
@@ -199,9 +199,9 @@ describe('parallel scrapes', () => {
     const cpuMs = cpuTimeMs(cluster.pid) - cpuBefore;
     expect(answers.map(({ outcome }) => outcome)).toEqual(answers.map(() => 'ok'));
     const collects = (await scrape(cluster)).sum('collects_total') - before;
-    // Were each collected for itself, each worker would be asked 50 times.
+    // Without a shared collection, each worker would be asked 50 times.
     expect(collects).toBeLessThan(SCRAPES / 2);
-    // Of its own time, not of the clock's: the machine may be busy.
+    // CPU time of the primary, not time by the clock: the machine may be busy.
     expect(cpuMs).toBeLessThan(300);
   });
 });
@@ -231,7 +231,7 @@ describe.each(['express', 'fastify'] as const)('the request histogram on %s', (a
     }
   }
 
-  /** What has been counted in the running test, with the scrape before it. */
+  /** Number of requests counted since `before`: in the running test, and the scrape before it. */
   const counted = (page: MetricsPage, labels: Record<string, string> = {}) =>
     page.sum(`${DURATION}_count`, labels) - before.sum(`${DURATION}_count`, labels);
 

@@ -108,7 +108,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
           isRangeError: true,
         },
       });
-      // Where it was thrown, not where it arrived.
+      // The stack shows where the thread threw the error, not where the caller received it.
       expect(body.stack).toMatch(/Answers\.domainError \(.*offload-answers\.mjs:\d+/);
     });
 

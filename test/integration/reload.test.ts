@@ -186,7 +186,7 @@ describe('a reload', () => {
       expect(await control.reload()).toMatchObject({ outcome: 'completed', generation: reload });
     }
 
-    // A pipe of the first reload may not have been closed when it was looked: fewer is no leak.
+    // Fewer descriptors are fine: a pipe of the first reload may still have been open at `before`.
     const after = await eventually(
       'no more descriptors than before',
       look,
@@ -435,7 +435,7 @@ describe('a release behind a symlink', () => {
   });
 });
 
-/** Runs what follows it on a terminal of its own. */
+/** Prefix of a command: runs it on a new terminal. */
 const ON_A_TERMINAL = ['sh', '-c', 'exec script -qec "$0 $*" /dev/null'];
 
 describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
@@ -447,7 +447,7 @@ describe.runIf(existsSync('/usr/bin/script'))('SIGHUP on a terminal', () => {
       options: { workers: 1 },
     });
     let primary = childrenOf(cluster.pid)[0]!;
-    // Where the shell of script(1) does not replace itself.
+    // Some shells of script(1) fork the command instead of replacing themselves by it.
     if (!childrenOf(primary).includes(cluster.workerPids[0]!)) primary = childrenOf(primary)[0]!;
     onTestFinished(() => {
       expect(cluster.survivors()).toEqual([]);

@@ -358,7 +358,7 @@ describe('what the workers of the sample app share with SAMPLE_SHARED=1', () => 
     const { status, body } = await request(cluster.url, `/shared/${path}`, options);
     return { status, body: JSON.parse(body) as T };
   };
-  /** What each worker answers, by its slot. */
+  /** The answer of each worker, in the order of `slots`. */
   async function each<T extends { slot: number }>(path: string): Promise<T[]> {
     const found = new Map<number, T>();
     await eventually(

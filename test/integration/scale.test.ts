@@ -105,7 +105,7 @@ describe('scaling under load', () => {
     rmSync(dirname(gate), { recursive: true });
   });
 
-  /** Nobody lost anything, and whoever left did so in peace. */
+  /** No request was lost, no worker died, and the removed workers ended without a problem. */
   async function unnoticed(): Promise<void> {
     await traffic.serves(50);
     expect(traffic.lost).toEqual([]);
@@ -413,7 +413,7 @@ describe('scaling during a reload', () => {
   const completed = (cluster: ClusterProcess) =>
     cluster.event('reload-ended', (line) => line['outcome'] === 'completed');
 
-  // What is added meanwhile, and a slot whose turn has not come: see the unit tests of reloads.
+  // Unit tests of reloads cover a slot that is added during a reload, or is still to be replaced.
   it('down: the slot that is being replaced goes with both its workers', async () => {
     const cluster = await standingAtSlot1();
 

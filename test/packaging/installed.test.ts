@@ -19,7 +19,7 @@ const NEST = [
   'rxjs',
 ];
 
-/** What a user writes, but for the port, the host and the number of workers. */
+/** An app as a user writes it, without the port, the host and the number of workers. */
 const APP_MODULE = `
   import { Controller, Get, Module } from '@nestjs/common';
   import { ClusterModule, ClusterService } from 'nestjs-cluster';
@@ -197,7 +197,7 @@ describe('both ways to load it', () => {
 });
 
 describe('a peer that is missing', () => {
-  /** Beside the complete project, not in it: a module is looked for in every folder above. */
+  /** Outside the complete project, because Node looks for a module in all parent folders. */
   let incomplete: TemporaryProject;
 
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { packed, type Tarball } from './support/tarball.js';
 import { ROOT, TemporaryProject } from './support/temporary-project.js';
 
-/** For test runners. What its entries share has no declarations: theirs are those of the ES modules. */
+/** For test runners. Shared chunks have no declarations: the entries use the ES modules' ones. */
 const COMMON_JS = 'dist/common-js/';
 
 type Conditions = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -136,7 +136,7 @@ describe('package.json', () => {
       rxjs: '^7.1.0',
       'socket.io-adapter': '^2.5.4',
     });
-    // Of nestjs-cluster tune, of health, of metrics, of traces and of an extra alone.
+    // Needed only by `nestjs-cluster tune`, health, metrics, traces or a single extra.
     expect(manifest.peerDependenciesMeta).toEqual({
       '@nestjs/event-emitter': { optional: true },
       '@nestjs/platform-socket.io': { optional: true },

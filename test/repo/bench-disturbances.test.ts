@@ -9,7 +9,7 @@ const CAPACITY = 400;
 
 type Ticks = Record<number, { parent?: number; ticks: number; kernel?: boolean }>;
 
-/** What a machine had done so far; `work` is that of its processes if nothing else is said. */
+/** A reading of a machine. By default `work` is the sum of its processes' ticks. */
 function machine(atMs: number, processes: Ticks, totals: { work?: number; stolen?: number } = {}) {
   const all = Object.entries(processes).map(
     ([pid, { parent = 1, ticks, kernel = false }]) =>

@@ -267,7 +267,7 @@ describe('a number of workers', () => {
   });
 });
 
-/** What would end a word in a shell, in nginx's configuration or in a ruleset. */
+/** Texts that would end a word in a shell, in nginx's configuration or in a ruleset. */
 const HOSTILE = [
   '$(reboot)',
   '`reboot`',

@@ -34,7 +34,7 @@ const last = stage(froms.at(-1)!);
 const of = (keyword: string) => last.filter((each) => each.keyword === keyword);
 const textOf = (keyword: string) => of(keyword).map(({ text }) => text);
 
-/** What comes after a `HEALTHCHECK`'s `CMD`, or is a `CMD`: in the form with brackets. */
+/** The words of a `CMD`, or of the `CMD` in a `HEALTHCHECK`, in the form with brackets. */
 const wordsOf = (text: string) => JSON.parse(text.slice(text.indexOf('['))) as string[];
 
 describe('deploy/Dockerfile', () => {

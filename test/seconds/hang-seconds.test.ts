@@ -93,8 +93,8 @@ describe('a worker that only seems to hang', () => {
     expectNobodyFailed(cluster, pids);
   });
 
-  // One cluster at a time: Node takes the port after the primary's for a worker's inspector,
-  // whoever else has it, and a worker without an inspector is not left alone.
+  // One cluster at a time: Node uses the port after the primary's for a worker's inspector. If
+  // another process has that port, the worker has no inspector, so it is not left alone.
   it.each([
     {
       by: 'NODE_OPTIONS',

@@ -99,7 +99,7 @@ describeWith(['redis-server'], 'a Redis that is full', () => {
   const REFUSED = 'Redis of the queues does not take a reply: OOM';
 
   it('is given a reply again until it takes it, or the call has its 504', async () => {
-    // Locks are not renewed meanwhile.
+    // Locks are not renewed while Redis is full, so `lockMs` is longer than that.
     const queues = { prefix: 'full', lockMs: 30_000, callTimeoutMs: 6_000 };
     const [web, consumer] = await Promise.all([
       QueueApp.start(places, { queues: { ...queues, consume: false } }),

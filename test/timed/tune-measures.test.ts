@@ -9,7 +9,7 @@ afterEach(() => {
   running?.child.kill('SIGTERM');
 });
 
-/** What `tune` finds for a route of the sample app. */
+/** Runs `nestjs-cluster tune` on a route of the sample app. */
 async function tune(route: string, seconds: number, ...options: string[]): Promise<TuneProcess> {
   const port = await freePorts(1);
   const url = `http://127.0.0.1:${port}${route}`;
@@ -33,7 +33,7 @@ function rowsOf({ stdout }: TuneProcess): Record<string, number>[] {
 
 const MEASURED = { timeout: 120_000 };
 
-/** What others took of the machine meanwhile is not the app's doing. `tune` has to say so itself. */
+/** Checks the recommendation, unless `tune` notes that other programs disturbed the measurement. */
 function expectRecommended({ lastLine, stdout }: TuneProcess, line: string): void {
   const disturbed = /^note: (rounds of the same setting differ|other programs took)/m.test(stdout);
   if (!disturbed) expect(lastLine, stdout).toBe(line);
@@ -53,7 +53,7 @@ describe('a route that computes', () => {
     for (const row of rows) {
       expect(row['requests/s']).toBeGreaterThan(1);
       expect(row['p99 ms']).toBeGreaterThanOrEqual(row['p50 ms']!);
-      // Of CPU time: a request computes for milliseconds, and no worker has more than its core.
+      // A request computes for milliseconds, and a worker cannot use more than one core.
       expect(row['CPU ms/request']).toBeGreaterThan(1);
       expect(row['CPU cores']).toBeLessThan(row['workers']! + 0.3);
       expect(row['event loop']).toBeGreaterThan(0.6);

@@ -44,11 +44,13 @@ async function createApp() {
       ? [new (await import('@nestjs/platform-fastify')).FastifyAdapter()]
       : [];
   const app = await NestFactory.create(AppModule, ...adapter, { logger: ['error', 'warn'] });
-  // Whose answer it is, on every answer: a client that loses the next one knows whom it had asked.
+  // Names the worker in each response. If a connection's next request is lost, the client knows
+  // which worker had it.
   app.getHttpServer().prependListener('request', (_request, response) => {
     response.setHeader('X-Worker', process.pid);
   });
-  // Node's own is 5 s, and resets what was sent to a process that was frozen for longer.
+  // Node's default is 5 s. A process that was frozen for longer would reset connections on which
+  // requests have arrived.
   app.getHttpServer().keepAliveTimeout = KEEP_ALIVE_MS;
   serveWebSockets(app.getHttpServer());
   app.useWebSocketAdapter(new ClusterIoAdapter(app));

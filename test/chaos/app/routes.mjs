@@ -7,7 +7,7 @@ import { concat, defer, interval, map, of } from 'rxjs';
 
 const EVENT_EVERY_MS = 50;
 
-/** What a compiler emits for decorators. */
+/** Applies decorators as TypeScript's compiler does: the app is plain JavaScript. */
 export function decorate(decorators, target, key) {
   let descriptor = Object.getOwnPropertyDescriptor(target, key);
   for (const apply of decorators.toReversed()) {

@@ -25,7 +25,8 @@ const counts = { success: 0, ended: 0 };
 let stopped = false;
 
 process.on('disconnect', () => process.exit());
-// Whoever sits at the terminal asks the run to end, and the run asks us.
+// Ctrl+C sends SIGINT to this process too. It is ignored, because the run then asks this process to
+// end.
 process.on('SIGINT', () => {});
 process.on('message', () => (stopped = true));
 const telling = setInterval(() => process.send({ counts }), TELL_MS);

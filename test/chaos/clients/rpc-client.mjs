@@ -29,12 +29,12 @@ export async function call(port, session) {
   connection.close();
 }
 
-/** What ends a connection in good order. */
+/** Stands for an orderly end of a connection by the server. */
 const FIN = Symbol('FIN');
 
 const finOf = ({ end, received }) => (end?.message === 'FIN' && received === '' ? FIN : undefined);
 
-/** Nest's frames: the length in characters, `#`, JSON. */
+/** Reads one frame of Nest's TCP transport: the length in characters, `#`, JSON. */
 function takePacket(connection) {
   const { received } = connection;
   const start = received.indexOf('#') + 1;

@@ -39,7 +39,7 @@ export const MACHINE_FAULTS = [
       share: random.ratio(),
       forMs: random.between(1_000, 3_000),
     }),
-    /** What cannot be accepted is lost, and nothing else. */
+    /** Only connections that cannot be accepted may be lost. */
     async inject(run, { who, left, share, forMs }) {
       const pids = {
         worker: () => run.pickWorkers(share, 1),
@@ -53,7 +53,7 @@ export const MACHINE_FAULTS = [
         pids.forEach((pid, index) => limit(pid, limits[index]));
         end();
       });
-      // They take what is left, and hold it.
+      // Open connections use up the descriptors that are left.
       await flood(run, SILENT_CONNECTIONS);
       await delay(forMs);
       run.undoNow();
@@ -107,7 +107,7 @@ async function flood(run, connections) {
     net.connect(run.cluster.port, '127.0.0.1'),
   );
   run.undoLater(() => sockets.forEach((socket) => socket.destroy()));
-  for (const socket of sockets) socket.on('error', () => {}); // theirs is no loss
+  for (const socket of sockets) socket.on('error', () => {}); // not counted as losses
   await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => {})));
 }
 
@@ -140,6 +140,6 @@ function limit(pid, descriptors) {
     // The soft limit alone: it can be raised again.
     execFileSync('prlimit', ['--pid', pid, `--nofile=${descriptors}:`], { stdio: 'pipe' });
   } catch (error) {
-    if (signal(pid, 0)) throw error; // else it has ended meanwhile
+    if (signal(pid, 0)) throw error; // otherwise the process has ended
   }
 }

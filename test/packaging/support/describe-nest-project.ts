@@ -7,17 +7,17 @@ import { NestProject } from './nest-project.js';
 import { expectEnding, expectServing } from './serving.js';
 import { describeStarts, type Start } from './starts.js';
 
-/** What a project has beside what holds for all. */
+/** The parts of a project's tests that differ between the versions of Nest. */
 interface More {
-  /** Packages that it needs for that. */
+  /** Packages that these parts need. */
   readonly packages: readonly string[];
-  /** What happens under `nest start --watch`. */
+  /** Declares the tests of `nest start --watch`. */
   readonly watch: (project: () => NestProject) => void;
   /** Other ways to build and to start it, in the order in which they are tried. */
   readonly starts: readonly Start[];
 }
 
-/** What holds for a project that the Nest CLI has made. */
+/** Declares the tests of a project that the Nest CLI has made. */
 export function describeNestProject(major: 11 | 12, { packages, watch, starts }: More): void {
   describe(`a project that 'nest new' of Nest ${major} makes`, () => {
     let project: NestProject;

@@ -9,7 +9,7 @@ export interface ExportedName {
   readonly calls: readonly string[];
 }
 
-/** What a declaration file exports, sorted. */
+/** The exports of a declaration file, sorted. */
 export function exportsOf(path: string): readonly ExportedName[] {
   const program = ts.createProgram([path], {
     module: ts.ModuleKind.NodeNext,

@@ -13,19 +13,19 @@ export interface Start {
   /** In the project. */
   readonly program: string;
   readonly args?: readonly string[];
-  /** Where it is another than the one under test. */
+  /** The major version of Node, if not the one under test. */
   readonly node?: 20 | 22;
-  /** What stands in the way of threads. */
+  /** The message with which the start fails, if threads cannot load the app. */
   readonly refusal?: RegExp;
-  /** That it serves without threads is seen in another row. */
+  /** Checks only the refusal: another row checks that the app serves without threads. */
   readonly onlyRefused?: boolean;
 }
 
-/** In its own file, and no thread can be given what reads it. */
+/** The class has its own file, but a thread cannot load TypeScript. */
 export const NO_TYPESCRIPT =
   /a thread cannot import \S+\/src\/app\.service\.ts, which declares AppService\.report: .*tsx on Node 22 or later.* set CLUSTER_OFFLOAD=inline/;
 
-/** In one file with everything else. */
+/** The class is in one file with the whole app, which does not export it. */
 export const BUNDLED =
   /a thread has imported \S+\/dist\/\S+\.js and found no export of the class AppService with AppService\.report\. .*build without it \(tsc or SWC alone\), or set CLUSTER_OFFLOAD=inline/;
 

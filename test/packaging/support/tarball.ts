@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { inject } from 'vitest';
 
-/** What `npm pack` made of the package. */
+/** The package as packed by `npm pack`. */
 export interface Tarball {
   readonly path: string;
   /** Paths inside the package, sorted. */
   readonly files: readonly string[];
   readonly sizeBytes: number;
   readonly unpackedBytes: number;
-  /** Of those of its files that `matches`. */
+  /** Total size of the files whose path `matches`. */
   bytesOf(matches: (path: string) => boolean): number;
 }
 
-/** What npm tells of it. */
+/** The output of `npm pack --json`. */
 export interface PackReport {
   readonly filename: string;
   readonly files: readonly { readonly path: string; readonly size: number }[];

@@ -31,7 +31,7 @@ export class WatchedProject {
     return new WatchedProject(project, cli, `http://127.0.0.1:${port}`, source);
   }
 
-  /** What the app says from now on; any text of TypeScript that may stand between quotes. */
+  /** Changes the app's answer. The text is put between quotes in its source as it is. */
   say(text: string): Promise<void> {
     return this.project.write({ [SERVICE]: this.source.replace('Hello World!', text) });
   }
@@ -86,6 +86,6 @@ function titleOf(pid: number): string {
   try {
     return commandLineOf(pid);
   } catch {
-    return ''; // ended meanwhile
+    return ''; // the process has ended
   }
 }
