@@ -24,8 +24,8 @@ const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
  * Listens for requests that other workers relay. The HTTP server does not listen itself, so the
- * drain neither closes nor counts it. Above the limit of connections, new requests get 503. Waiting
- * requests are still released, because that frees connections.
+ * drain neither closes nor counts it. Its sessions end earlier. Above the connection limit, new
+ * requests get 503. Waiting requests are still released, because that frees connections.
  */
 export async function listenForRelays(
   path: string,

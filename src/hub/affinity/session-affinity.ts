@@ -20,7 +20,9 @@ type LimitedServer = EventEmitter & {
 
 const RETRY_MS = 1_000;
 
-/** How often the socket's file is looked for: its directory may be cleaned while the app runs. */
+/**
+ * How often the socket's file is looked for. The OS cleans directories, some at a user's logout.
+ */
 const CHECK_MS = 1_000;
 
 /**

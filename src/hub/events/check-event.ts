@@ -31,7 +31,7 @@ export const requestSchema = optionGroup({
 const NAME = `1 to ${MAX_TEXT_LENGTH} characters; put what varies into the payload`;
 const nameSchema = v.pipe(v.string(NAME), v.nonEmpty(NAME), v.maxLength(MAX_TEXT_LENGTH, NAME));
 
-/** @throws ClusterConfigurationError for a wrong name, ClusterUncloneableError for a wrong payload. */
+/** @throws ClusterConfigurationError for a wrong name, ClusterUncloneableError for the payload. */
 export function encodeEvent(name: string, payload: unknown): Buffer {
   validate(nameSchema, name, 'name of an event');
   return encodePayload(`the payload of the event '${name}'`, payload);
