@@ -7,7 +7,7 @@ import { LongestFirst } from './support/longest-first.js';
 /** Projects that start no processes: they run first, on all cores. */
 const computes = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
 
-/** Projects with real processes. They mostly wait, so more files run than there are cores. */
+/** Projects with real processes. They mostly wait, so they run more files than there are cores. */
 const processes = {
   globalSetup: ['support/global-setup.ts'],
   maxWorkers: 5,

@@ -48,7 +48,7 @@ export class NetworkNamespace {
     return stdout;
   }
 
-  /** Links two namespaces. `address` is for this one, `theirs` for the other, with prefix lengths. */
+  /** Links this namespace (`address`) and another (`theirs`). Both addresses have prefix lengths. */
   async connectTo(other: NetworkNamespace, address: string, theirs: string): Promise<void> {
     await this.ip('link', 'add', 'cable', 'type', 'veth', 'peer', 'cable', 'netns', other.name);
     await this.#plugIn(address);

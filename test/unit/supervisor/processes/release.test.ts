@@ -217,7 +217,7 @@ describe('a program that was started in the real path of its release, without PW
       join(names.root, 'rel2/dist/main.js'),
     );
     cleanUp();
-    // Only the working directory of the release is gone. A worker that dies waits for its return.
+    // Only the working directory is gone, and it may come back: new workers keep the release.
     expect(program.revive(first)).toBe(first);
     expect(program.warnings).toEqual([]);
     const next = { ...program.resolve(), generation: 1 };
