@@ -21,7 +21,7 @@ export type CreateAppModule =
   | { readonly default: CreateApp<INestApplicationContext> };
 
 /**
- * The result of the function for `bootstrap()`: an app, or a module, as from `import('./app.js')`.
+ * A Nest app, or a module that creates one: the result of the function passed to `bootstrap()`.
  */
 export type AppSource = INestApplicationContext | CreateAppModule;
 

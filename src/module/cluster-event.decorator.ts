@@ -14,8 +14,8 @@ interface Decorated {
 }
 
 /**
- * Calls a method of a provider or controller for each event of that name in the cluster. The method
- * is called in every worker that has it. A worker that does not read its IPC channel in time misses
+ * Decorator for a method of a provider or controller: the package calls the method in every worker
+ * for each cluster event named `event`. A worker that does not read its IPC channel in time misses
  * events, so do not use them for exact counts. Errors that the method throws are logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {

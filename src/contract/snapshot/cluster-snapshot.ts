@@ -25,9 +25,9 @@ export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
 export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
 
 /**
- * `completed`: every worker is of the new generation. `aborted`: a new worker failed, and the
- * previous release keeps serving. `reverted`: all workers were replaced, but a worker failed while
- * the new release was observed, and the cluster went back to the previous release.
+ * How a reload ended: `completed` (every worker is of the new generation), `aborted` (a new worker
+ * failed, and the previous release keeps serving) or `reverted` (all workers were replaced, but one
+ * failed while the new release was observed, and the cluster went back to the previous release).
  */
 export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
 
