@@ -36,7 +36,7 @@ export class Deadline {
 /**
  * The time that is left of a wait after one of its slices. If the slice ended late, the primary was
  * stopped (suspend, SIGSTOP, a blocked event loop), so only the planned length of the slice counts.
- * Messages that arrived by then may be unread, so at least one more slice follows.
+ * Messages that arrived during the stop may be unread, so at least one more slice follows.
  */
 export function leftAfterSlice(leftMs: number, sliceMs: number, elapsedMs: number): number {
   if (elapsedMs <= sliceMs + SLICE_MS) return leftMs - elapsedMs;

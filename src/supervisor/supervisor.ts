@@ -146,7 +146,7 @@ export class Supervisor {
     for (const worker of this.#table.workers) worker.tell(name, event);
   };
 
-  /** Runs `run` in the event queue after `ms`. The queue catches errors; a timer does not. */
+  /** Runs `run` in the event queue after `ms`. The queue catches errors of `run`; a timer would not. */
   readonly #later: Later = (ms, run) => {
     const timer = setTimeout(() => this.#post({ type: 'task', run }), ms);
     return () => clearTimeout(timer);
@@ -171,7 +171,7 @@ export class Supervisor {
     const { state, effects } = this.outside.decide(before, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#effects.post(effect);
-    // These answers are frequent, and never change which workers serve.
+    // Answers to pings and leases are frequent, and never change which workers serve.
     if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
     this.listening.settle(this.#table.workers, now);
   }

@@ -28,10 +28,10 @@ type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 /** Maximum of different warnings; more are dropped. An app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
 
-/** Maximum of names per worker; more are ignored. A Socket.IO server needs one name. */
+/** Maximum of names under which a worker takes connections; more are ignored. Socket.IO needs one name. */
 const MAX_NAMES = 1_000;
 
-/** Messages that the watchdog sends, which also runs while the event loop is blocked. */
+/** Types of messages that the watchdog sends, even while the event loop is blocked. */
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
   'resumed',
@@ -225,7 +225,7 @@ export class Switchboard {
     if (!isOurs(raw)) return undefined;
     this.to.table.countsOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
-    // No message of this worker is understood. Without this, it would wait until it is killed.
+    // No message of this worker is understood. Without this event, the worker would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
       return { type: 'foreign-version', version };
     }

@@ -36,7 +36,7 @@ export type ClusterEvent =
   | {
       readonly type: 'stop';
       readonly reason: string;
-      /** The signal that asked for the stop; `undefined` if a call did. */
+      /** The signal that asked for the stop; `undefined` if a function call asked for it. */
       readonly signal: { readonly name: NodeJS.Signals; readonly number: number } | undefined;
     }
   | { readonly type: 'acceptors-closed' };

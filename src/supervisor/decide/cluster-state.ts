@@ -25,7 +25,7 @@ interface AnyWorker {
   readonly generation: number;
   /** The time of the fork, in monotonic ms, like every time in the state. */
   readonly startedAt: number;
-  /** Whether the worker's inspector may be open. Timeouts then do not count. */
+  /** Whether the worker's inspector may be open. If so, its start and its heartbeat have no time limit. */
   readonly debugged: boolean;
   /** The ping that has no answer yet. */
   readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
@@ -33,19 +33,19 @@ interface AnyWorker {
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
   /** The last error that the worker reported. */
   readonly error: ErrorReport | null;
-  /** Whether the worker reported that an error of its own ends it. */
+  /** Whether the worker reported an uncaught error that ends it. */
   readonly fatal: boolean;
-  /** Why the primary killed the worker, or why it ends by itself. Its exit does not show that. */
+  /** Why the primary killed the worker, or why the worker ends itself. The exit code does not show the reason. */
   readonly condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
   /** Whether the worker may print the error that keeps it from becoming ready. */
   readonly printsBootError: boolean;
   /** A random number 0..1 that varies the worker's recycling limits. */
   readonly jitter: number;
-  /** Whether the worker has asked to be told when it leads. */
+  /** Whether the worker has jobs that only the leader runs, so that it needs a lease when it leads. */
   readonly follows: boolean;
-  /** Whether the worker let a lease end unanswered. It cannot lead until it answers again. */
+  /** Whether a lease ended that the worker had not answered. The worker cannot lead until it answers. */
   readonly lapsed: boolean;
-  /** Names of the jobs that the worker runs now. Only one worker at a time may run each of them. */
+  /** Names of the jobs that the worker runs now. Each job may run in only one worker at a time. */
   readonly jobs: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export interface DrainingWorker extends AnyWorker {
   readonly state: 'draining';
   /** `undefined` if the worker was told to leave before it was ready. */
   readonly readyAt: number | undefined;
-  /** Why it was asked to leave; `undefined` if it drains by itself after an uncaught error. */
+  /** Why the worker was asked to leave; `undefined` if it drains by itself after an uncaught error. */
   readonly retirement: Retirement | undefined;
   /** Whether the worker did not leave in time and was killed. */
   readonly overdue: boolean;
@@ -79,7 +79,7 @@ export interface DrainingWorker extends AnyWorker {
 
 export interface Retirement {
   readonly cause: RetireCause;
-  /** The signal that its app's shutdown hooks receive. */
+  /** The signal that the shutdown hooks of the worker's app receive. */
   readonly signal: NodeJS.Signals;
   /** The unix socket to which the worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
@@ -98,7 +98,7 @@ export interface Slot {
   readonly lastExit: WorkerExit | null;
   /** The number of requests that were aborted by drains that were cut short. */
   readonly abortedRequests: number;
-  /** Until this time no upkeep replaces the worker: the last try failed or would not help. */
+  /** Until this time upkeep replaces no worker of the slot: the last replacement failed or would not help. */
   readonly noReplacementBefore: number;
 }
 
@@ -113,7 +113,7 @@ export interface ReplacementRequest {
   readonly snapshotTo?: string | undefined;
 }
 
-/** The replacement under way: one at a time. */
+/** The replacement under way. Only one runs at a time. */
 export type Replacement = Candidacy | HandingOver;
 
 export interface Candidacy extends ReplacementRequest {
@@ -134,7 +134,7 @@ export interface HandingOver extends ReplacementRequest {
 /** The requester of a reload, a scaling or a restart. It gets one answer. */
 export type Requester =
   | { readonly by: 'caller'; readonly id: number }
-  /** A worker that is itself to leave gets its answer before it drains. */
+  /** If the requester itself is replaced, it gets its answer before it drains. */
   | {
       readonly by: 'worker';
       readonly worker: WorkerId;
@@ -150,16 +150,16 @@ export interface PendingRequest {
 }
 
 export interface ReloadUnderWay {
-  /** The number of the reload, also while the reload is taken back. */
+  /** The number of the reload. It does not change when the reload goes back to the release before. */
   readonly generation: number;
   /** The release of the new workers; `undefined` until it has been found. */
   readonly release: Release | undefined;
-  /** The release to go back to if the new one fails; `undefined` if no earlier one works. */
+  /** The release to go back to if the new release fails; `undefined` if no earlier release works. */
   readonly before: Release | undefined;
   readonly startedAt: number;
-  /** The outcome if nothing else goes wrong. If it is not `completed`, the reload is going back. */
+  /** The outcome so far. If it is not `completed`, the reload is going back to the release before. */
   readonly outcome: ReloadOutcome;
-  /** Why the reload goes back to the release before. */
+  /** Why the reload goes back to the release before; `null` if it does not. */
   readonly reason: string | null;
 }
 
@@ -209,7 +209,7 @@ export type WorkerTimer =
 export interface ClusterState {
   /** The number of workers that the cluster should have. */
   readonly desired: number;
-  /** All slots that ever existed: scaling down does not lose their counts. */
+  /** All slots that ever existed. Scaling down keeps the slots, because their counts must not be lost. */
   readonly slots: readonly Slot[];
   readonly workers: WorkerMap;
   readonly forks: number;
@@ -217,7 +217,7 @@ export interface ClusterState {
 
   /** The release for a new slot. The last completed reload set it. */
   readonly release: Release;
-  /** The release before, while the new one is observed. */
+  /** The release before `release`, while `release` is observed after a reload. */
   readonly previous: Release | undefined;
   readonly reload: ReloadUnderWay | undefined;
   /** Number of the last reload that began. */

@@ -11,7 +11,7 @@ export type Effect =
       readonly worker: WorkerId;
       readonly slot: number;
       readonly release: Release;
-      /** Whether to keep a working directory that is missing, because it may come back. */
+      /** Whether to keep the release's working directory even if it is missing, because it may come back. */
       readonly patient: boolean;
       /** The number of workers that the cluster should have. */
       readonly workers: number;
@@ -19,7 +19,7 @@ export type Effect =
     }
   | { readonly type: 'send'; readonly worker: WorkerId; readonly message: PrimaryMessage }
   | { readonly type: 'kill'; readonly worker: WorkerId; readonly signal: NodeJS.Signals }
-  /** The process does not end. Report it as exited, so that nothing waits for it. */
+  /** The process does not end after SIGKILL. Report it as exited, so that nothing waits for it. */
   | { readonly type: 'abandon'; readonly worker: WorkerId }
   /** Make the worker end its connections now. If its channel is closed, kill the process. */
   | { readonly type: 'force'; readonly worker: WorkerId }
@@ -53,7 +53,7 @@ export type Answer =
   /** The new workers would have no socket to listen on. */
   | { readonly type: 'scale-refused'; readonly error: Error };
 
-/** An event of the cluster. The supervisor replaces the worker's id by its identity. */
+/** An event of the cluster. It has the worker's id, which the supervisor replaces with a `WorkerIdentity`. */
 export type Emit = {
   [N in ClusterEventName]: {
     readonly type: 'emit';

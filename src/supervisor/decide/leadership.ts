@@ -3,19 +3,19 @@ import type { ClusterState, ReadyWorker, Worker, WorkerId } from './cluster-stat
 import type { Step } from './step.js';
 
 /**
- * The leader is the worker that has been ready longest and does not drain. It runs the jobs that
- * only one worker may run, and only under a lease:
+ * The leader is the worker that has been ready longest, not counting workers that drain. It runs the
+ * jobs that only one worker at a time may run. To run them, it needs a lease:
  *
- * 1. A lease ends at a time of the machine's monotonic clock, which primary and workers read. It
- *    counts from the moment of sending, so reading the message late cannot prolong it.
- * 2. The worker reads that clock right before it runs a job. Even if it was blocked or stopped, it
- *    starts nothing after the lease has ended.
- * 3. The primary renews a lease only after the last one was answered. It appoints another leader
- *    when the worker has resigned or exited, or a margin after the lease has ended. The margin is
- *    for a worker that is delayed between reading the clock and running the job.
+ * 1. A lease ends at a time of the machine's monotonic clock, which primary and workers read. The
+ *    time is set when the lease is sent, so reading the message late cannot prolong the lease.
+ * 2. The leader reads that clock right before it runs a job. Even if it was blocked or stopped, it
+ *    starts no job after the lease has ended.
+ * 3. The primary renews a lease only after the leader has answered it. The primary appoints another
+ *    leader when the leader has resigned or exited, or a margin after the lease has ended. The margin
+ *    is for a leader that is delayed between reading the clock and running the job.
  *
- * So two workers never run jobs at the same time. A primary that is stopped renews no lease, and
- * then no worker runs jobs until the primary continues.
+ * So two workers never run jobs at the same time. While the primary is stopped, it renews no lease,
+ * so no worker starts such a job until the primary continues.
  */
 export const LEASE_MS = 900;
 export const RENEW_MS = 200;
@@ -24,15 +24,15 @@ export const MARGIN_MS = 100;
 /** Maximum of names in `done`; more are ignored. An app has fewer methods with `@Timeout()`. */
 const MAX_DONE = 1_000;
 
-/** Which worker runs the jobs that only one worker may run. */
+/** Which worker runs the jobs that only one worker at a time may run. */
 export interface Leadership {
   readonly leader: WorkerId | undefined;
-  /** Until this lease ends, no other worker leads. A leader that did not ask has no lease. */
+  /** Until this lease ends, no other worker leads. A leader without such jobs has no lease. */
   readonly lease: Lease | undefined;
   readonly leases: number;
   /** Jobs due up to this time belonged to earlier leaders; `undefined` before the first leader. */
   readonly endedAt: number | undefined;
-  /** Names of jobs that run once in the life of the cluster, and have begun. */
+  /** Names of the jobs that have begun and may run only once in the life of the cluster. */
   readonly done: readonly string[];
 }
 
@@ -66,7 +66,7 @@ export function settleLeadership(step: Step): void {
   appoint(step);
 }
 
-/** Notes that a worker has jobs to run, and wants to know when it leads. */
+/** Notes that a worker has jobs that only the leader runs, so it gets a lease when it leads. */
 export function wantsToLead(step: Step, worker: Worker): void {
   step.change(worker, { follows: true });
 }
@@ -79,7 +79,7 @@ export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<
     set(step, { lease: { ...lease, answered: true } });
 }
 
-/** Ends the lease of a worker that starts no job that is due after the given time. */
+/** Ends the lease of a worker that has resigned. The worker starts no job that is due after `at`. */
 export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'resigned'>): void {
   const { lease } = step.state.leadership;
   if (lease?.worker !== worker.id) return;

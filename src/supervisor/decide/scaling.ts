@@ -40,7 +40,7 @@ export function settleScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
 }
 
-/** Answers all requests, because the cluster shuts down. */
+/** Answers all scale requests, because the cluster shuts down. */
 export function cancelScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
@@ -81,7 +81,7 @@ function dismiss(step: Step, index: number): void {
   }
 }
 
-/** Whether a slot has a starting worker and no ready one. A slot without both has failed. */
+/** Whether a slot has a starting worker and no ready worker. A slot with neither has failed. */
 function isComingUp({ state }: Step, slot: Slot): boolean {
   if (isServed(state, slot)) return false;
   return contendersOf(state, slot).some(({ state: each }) => each === 'starting');

@@ -33,7 +33,7 @@ export function stop(step: Step, { reason, signal }: Stop): void {
   step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
 }
 
-/** Shuts the cluster down because of an error. Workers that still serve drain. */
+/** Shuts the cluster down because of an error. Workers that still serve requests are drained. */
 export function giveUp(step: Step, error: ClusterError): void {
   if (step.state.shutdown !== undefined) return;
   const { message, exitCode } = error;
@@ -59,7 +59,7 @@ export function settleShutdown(step: Step): void {
   step.set({ ended: true });
 }
 
-/** Closes the sockets: clients must be refused, and not wait on one that no worker has. */
+/** Closes the sockets, so that clients are refused and do not wait on a socket that no worker has. */
 export function releaseSockets(step: Step): void {
   step.do({ type: 'close-sockets' });
   step.do({ type: 'close-acceptors' });

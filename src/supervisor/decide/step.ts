@@ -25,7 +25,7 @@ export interface Settings {
   readonly url: string;
   /** Whether a debugger may stop a worker as early as its first line. */
   readonly mayBeDebugged: boolean;
-  /** The time of the machine's clock minus the time of the core, in ms. Default 0. */
+  /** The machine's monotonic clock minus the clock of the core, in ms. Default 0. */
   readonly machineClockMs?: number;
 }
 
@@ -38,10 +38,10 @@ type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 export class Step {
   readonly effects: Effect[] = [];
   #state: ClusterState;
-  /** Whether the state is a copy of this step, which may be changed in place. */
+  /** Whether the state is a copy that this step has made, and may change in place. */
   #isOwn = false;
   #timers: Map<string, Timer> | undefined;
-  /** The replacement that ended in this step, and the reason if the old worker stays. */
+  /** The replacement that ended in this step. `failure` says why the old worker stays, if it does. */
   ended: (ReplacementRequest & { readonly failure: string | null }) | undefined;
 
   constructor(
@@ -126,7 +126,7 @@ export class Step {
     this.effects.push({ type: 'arm', timer, ms });
   }
 
-  /** Arms a timer of a worker. It is disarmed when the worker leaves its state. */
+  /** Arms a timer of a worker. The timer is disarmed when the worker leaves its state. */
   armFor({ id }: Pick<Worker, 'id'>, type: WorkerTimer, ms: number): void {
     this.arm({ type, worker: id }, ms);
   }

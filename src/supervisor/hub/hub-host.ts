@@ -9,14 +9,14 @@ import type { HubMove, HubThreadData, HubThreadMessage } from '../../hub/thread/
 
 const CHECK_MS = 1_000;
 
-/** The thread counts as hung after this many checks without a pulse. Load stops it for less. */
+/** The thread counts as hung after this many checks without a pulse. Load alone delays the pulse for less. */
 const MAX_SILENT_CHECKS = 3;
 
 /** The delay before the thread is restarted. It doubles with each failure up to its maximum. */
 const RESTART_MS = 50;
 const MAX_RESTART_MS = 15_000;
 
-/** After a life of this length, the delay starts at its minimum again. */
+/** If a thread has lived this long, the delay before its restart is the minimum again. */
 const STABLE_MS = 60_000;
 
 /** Names of hubs' sockets (`<pid of the primary>.<random>.hub`), and of their workers' sockets. */
@@ -70,7 +70,7 @@ export class HubHost {
    */
   async address(): Promise<HubAddress> {
     if (this.#problem !== undefined) throw new Error(this.#problem);
-    // A hub that is being restarted makes the file itself.
+    // A hub that is being restarted makes a new socket file itself.
     if (this.#listening && !existsSync(this.place.path)) {
       await (this.#moving ??= this.#move().finally(() => (this.#moving = undefined)));
     }

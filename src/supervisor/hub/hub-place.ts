@@ -16,9 +16,9 @@ export interface HubPlace {
 }
 
 /**
- * The place is next to the control socket, or in a new directory that only this user can enter.
+ * Finds a place next to the control socket, or in a new directory that only this user can enter.
  *
- * @throws Error if no directory can be made, or its path is too long for a socket.
+ * @throws Error if no directory can be made, or if its path is too long for a socket.
  */
 export function findHubPlace(file: string): HubPlace {
   try {
@@ -44,14 +44,14 @@ export function findHubPlace(file: string): HubPlace {
 
 const TEMPORARY = 'nestjs-cluster-hub-';
 
-/** Workers' sockets are in the same directory. Their names have this many bytes more. */
+/** Workers' sockets are in the same directory. Their names are this many bytes longer than the hub's. */
 const OWNER_BYTES = 14;
 
-/** Refuses a path that is too long: a socket there can be made, but nobody can connect to it. */
+/** Refuses a path that is too long: a socket could be made there, but nobody could connect to it. */
 function refuseLong(path: string): void {
   const bytes = Buffer.byteLength(path) + OWNER_BYTES;
   if (bytes <= MAX_PATH_BYTES) return;
-  // Leaves out the path: because of its random part, each failure would be logged as a new one.
+  // The message leaves out the path. With its random part, each failure would be logged as a new failure.
   throw new Error(
     `a path in ${tmpdir()} is too long for a unix socket (${bytes} bytes, at most ${MAX_PATH_BYTES}); set XDG_RUNTIME_DIR or TMPDIR to a shorter directory`,
   );

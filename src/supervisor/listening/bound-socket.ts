@@ -143,7 +143,7 @@ async function resolveHost(host: string): Promise<string> {
   return (await lookup(host)).address;
 }
 
-/** Removes a killed process's socket file. @throws Error if it is in use or another user's. */
+/** Removes a killed process's socket file. @throws Error if the file is in use or another user's. */
 async function removeStaleSocket(path: string): Promise<void> {
   const { lstat, unlink } = await import('node:fs/promises');
   const stat = await lstat(path).catch(() => undefined);

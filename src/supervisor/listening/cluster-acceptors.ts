@@ -5,7 +5,7 @@ import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept
 /** A diagnostics channel of node:net, since Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
-/** Maximum time to empty the accept queues. The primary needs it only on an overloaded machine. */
+/** The maximum time to empty the accept queues. Only an overloaded machine needs this long. */
 const PATIENCE_MS = 5_000;
 
 interface Acceptor {
@@ -25,7 +25,7 @@ export class ClusterAcceptors {
     subscribe(LISTENING, (message) => {
       const { server } = message as { readonly server: Acceptor['server'] };
       this.#acceptors = this.#acceptors.filter(isOpen);
-      // The handle is read now, because node:cluster is about to remove it from its server.
+      // The handle is read now, because node:cluster is about to remove it from the server.
       this.#acceptors.push({ server, handle: server._handle as Acceptor['handle'] });
     });
   }
@@ -33,7 +33,8 @@ export class ClusterAcceptors {
   /** Accepts all waiting connections, and hands them to workers. Then closes the sockets. */
   async close(): Promise<void> {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    // Only node:cluster removes a server's handle. Any other server keeps it, and must stay open.
+    // Only node:cluster takes the handle from its server. A server that still has its handle is not
+    // node:cluster's, and must stay open.
     const ours = this.#acceptors.filter((each) => isOpen(each) && each.server._handle === null);
     this.#acceptors = [];
     await Promise.all(

@@ -14,7 +14,7 @@ export interface Listening {
   /**
    * Makes sure that this number of slots can listen.
    *
-   * @throws ClusterAddressError if a socket cannot be bound. No socket has changed then.
+   * @throws ClusterAddressError if a socket cannot be bound. In this case no socket has changed.
    */
   reserve(slots: number): void;
   /** Adapts to workers that have started, exited or stopped answering. @param now monotonic ms. */

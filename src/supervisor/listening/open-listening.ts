@@ -28,7 +28,7 @@ async function bind({ address, balancing, workers }: Options): Promise<Listening
   }
   if (balancing === 'round-robin') {
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    // Binding has shown that the address is free, and which port the system chose for port 0.
+    // Binding only had to show that the address is free, and which port the system chooses for port 0.
     return new SharedListening(balancing, socket.letGo());
   }
   if (socket.handle === undefined) {

@@ -35,9 +35,9 @@ type Fork = Effect & { readonly type: 'fork' };
 type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>;
 
 /**
- * Starts the user's script as a worker. Only `exit` marks its end, because Node's 'disconnect' may
- * come before it, after it or never. If the process cannot be started (no descriptors, no memory,
- * no such directory), `exit` comes at once.
+ * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
+ * 'disconnect' may come before `exit`, after it or never. If the process cannot be started (no
+ * descriptors, no memory, no such directory), `exit` comes at once.
  */
 export function forkWorker(
   effect: Fork,
@@ -55,7 +55,7 @@ export function forkWorker(
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
   }
   if (worker.process.pid === undefined) {
-    // Node reports this only with an 'error' event, and leaves the worker in `cluster.workers`.
+    // Node reports a failed start only with an 'error' event, and leaves the worker in `cluster.workers`.
     delete cluster.workers![worker.id];
     // Reports the first error only. Without a listener, the next one would end the primary.
     let failed = false;
@@ -82,15 +82,15 @@ function fork(
     exec: release.script,
     cwd: release.cwd,
     execArgv,
-    // Workers get the ports after the primary's. After 0 (any port) Node would refuse port 1.
+    // Node counts workers' inspector ports up from the primary's. From 0 (any port) it would refuse port 1.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
-    // With pipes for streams, a primary that reads too slowly would block its workers.
+    // The streams are inherited. With pipes, a primary that reads too slowly would block its workers.
     stdio: [
       ...(['inherit', 'inherit', 'inherit', 'ipc'] as const),
       ...(watchdog ? (['pipe'] as const) : []),
     ],
     // With 'advanced', a malformed frame would end the process that reads it
-    // (https://github.com/nodejs/node/issues/61312, which Node 20 never fixes).
+    // (https://github.com/nodejs/node/issues/61312, never fixed in Node 20).
     serialization: 'json',
   });
   const assignment: WorkerAssignment = {

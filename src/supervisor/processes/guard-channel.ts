@@ -40,8 +40,7 @@ export function guardChannel(child: ChildProcess, broken: (error: unknown) => vo
     ({ description }) => description === 'kChannelHandle',
   );
   const handle = symbol && (Reflect.get(child, symbol) as ChannelHandle | null | undefined);
-  // If Node lacks these internals, a hostile worker can end the primary, as with plain
-  // node:cluster.
+  // If Node lacks these internals, a hostile worker can end the primary, as with plain node:cluster.
   if (typeof handle?.onread === 'function') handle.onread = guarded(handle.onread);
   if (typeof handle?.writeUtf8String === 'function') watchWrites(handle, broken);
   // Guards internal messages of Node only. Errors of the user's own listeners stay visible.

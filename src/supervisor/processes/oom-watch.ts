@@ -12,7 +12,7 @@ export class OomWatch {
   hasKilled(): boolean {
     const before = this.#seen;
     const now = this.count();
-    // If no descriptor is free, the count is unknown. The last known one is kept for comparison.
+    // If no descriptor is free, the count is unknown. The last known count is kept for comparison.
     this.#seen = now ?? before;
     return before !== undefined && now !== undefined && now > before;
   }

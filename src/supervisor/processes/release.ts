@@ -33,7 +33,7 @@ export class Program {
   readonly #cwd: string;
   /** Whether `#cwd` contains a symlink, which a deploy can point to another release. */
   readonly #named: boolean;
-  /** The working directory through a symlink in the script's path, if only that path has one. */
+  /** The working directory through a symlink in the script's path, if only the script's path has a symlink. */
   readonly #cwdByScript: string | undefined;
   /** The relative path from the script's directory to the working directory. */
   readonly #fromScript: string;
@@ -46,9 +46,9 @@ export class Program {
   ) {
     this.#cwd = pwd !== undefined && isAbsolute(pwd) && realpath(pwd) === cwd ? pwd : cwd;
     this.#named = this.#cwd !== cwd;
-    // Node made a relative script absolute with the kernel's path. This uses the shell's instead.
+    // Node made a relative script absolute with the kernel's path. This line uses the shell's path instead.
     this.#script = isInside(cwd, script) ? join(this.#cwd, relative(cwd, script)) : script;
-    // systemd sets no PWD and uses the real path. The script's path may still have a symlink.
+    // systemd sets no PWD and resolves the working directory. The script's path may still have a symlink.
     this.#cwdByScript = this.#named ? undefined : behindSymlink(script, cwd);
     this.#fromScript = relative(dirname(this.#scriptNow() ?? script), cwd);
   }
@@ -88,7 +88,7 @@ export class Program {
   /**
    * The release for a new worker. If its directory is gone, its paths are looked up again.
    *
-   * @param patient keeps a working directory that alone is missing, because it may come back.
+   * @param patient whether to keep the working directory if only that is missing. It may come back.
    */
   revive(release: Release, patient = true): Release {
     const scriptIsThere = existsSync(dirname(release.script));
@@ -122,7 +122,7 @@ export class Program {
         `${missing}, nor is the script ${this.#script}; start it by a name that outlives a deploy (…/current/main.js)`,
       );
     }
-    // A parent directory is not used: in one like /tmp, any user could place an .env file.
+    // A parent directory is not used. It may be one like /tmp, where any user could place an .env file.
     const beside = realpath(join(dirname(script), this.#fromScript));
     const cwd = beside ?? dirname(script);
     const why = beside ? 'the same place as seen from the script' : 'the directory of the script';
@@ -132,7 +132,7 @@ export class Program {
   /** The real path of the script; `undefined` if its directory does not exist. */
   #scriptNow(): string | undefined {
     const directory = realpath(dirname(this.#script));
-    // The script may have been named without its extension. Then only Node finds the file.
+    // The script may have been named without its extension. Only Node can find such a file.
     const named = directory === undefined ? undefined : join(directory, basename(this.#script));
     return realpath(this.#script) ?? named;
   }
@@ -145,7 +145,7 @@ export class Program {
   }
 }
 
-/** `cwd` through a symlink in the path of `script`; `undefined` if no symlink there leads to it. */
+/** `cwd` through a symlink in the path of `script`; `undefined` if no symlink there leads to `cwd`. */
 function behindSymlink(script: string, cwd: string): string | undefined {
   for (let directory = dirname(script); dirname(directory) !== directory;) {
     const real = realpath(directory);

@@ -7,8 +7,8 @@ export const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
 const INSTANCE_ID = 'service.instance.id';
 
 /**
- * The user's attributes, and a `service.instance.id` for the worker. At any time, no other process
- * of the service has the same id on any machine: such processes would share their metrics.
+ * The user's attributes, and a `service.instance.id` for the worker. The id is unique among the
+ * service's running processes on all machines. Processes with the same id would share their metrics.
  */
 export function resourceAttributes(
   { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { InspectionError } from '../../contract/errors/index.js';
 import { readFrames } from './read-frames.js';
 
-/** The maximum size of a transfer; a larger one fails. No tool opens a larger profile. */
+/** The maximum size of a transfer; a larger transfer fails. No tool opens a larger profile. */
 const MAX_BYTES = 512 * 1024 * 1024;
 
 /**
@@ -54,7 +54,7 @@ export class Transfer {
   /**
    * Yields the bytes that the worker sends. When the reader stops, the connection is closed.
    *
-   * @param silenceMs maximum time in which no byte arrives or is read; then the transfer fails.
+   * @param silenceMs the maximum time without a byte that arrives or is read. After it the transfer fails.
    * @param overdue resolves with an error if the worker has not connected in time.
    * @throws InspectionError if the worker does not connect, reports an error, or ends early.
    */

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 
-/** node:cluster's message with a connection, and its answer. Both are the same on Node 20 to 26. */
+/** node:cluster's message with a connection, and the worker's answer. Both are the same on Node 20 to 26. */
 interface ClusterMessage {
   readonly cmd?: unknown;
   readonly act?: unknown;
@@ -14,8 +14,8 @@ interface ClusterMessage {
  * forgets the connection: its client hangs for ever, and the primary loses a descriptor
  * (https://github.com/nodejs/node/issues/21746).
  *
- * @returns a function that gives these connections to other workers, or closes them if there are
- *   none. Call it once the worker has exited and all its messages have been read.
+ * @returns a function that gives these connections to other workers, or closes them if no other
+ *   worker listens. Call it once the worker has exited and all its messages have been read.
  */
 export function followConnections(worker: Worker): () => void {
   const { process } = worker;

@@ -5,7 +5,7 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 const COMPILER_FLAG = /--(no-?)?(always-)?(opt|turbofan|maglev|jitless)\b/;
 const SEMI_SPACE_FLAG = /--(min|max)[-_]semi[-_]space|--semi[-_]space/;
 
-/** V8 of Node 22, the first with Maglev: a compiler between the baseline one and TurboFan. */
+/** The V8 version of Node 22, the first with Maglev: a compiler between the baseline compiler and TurboFan. */
 const FIRST_WITH_MAGLEV = 12;
 
 /** The facts about this process from which the flags are chosen. */
@@ -21,8 +21,8 @@ function situation() {
 /**
  * Turns off V8's optimizing compiler TurboFan in the primary, which saves 5 MB. A message then
  * takes 6.9 µs with Maglev, instead of 6.1 µs. Without Maglev it would take 23 µs, so Node 20 keeps
- * TurboFan. TurboFan also stays if each connection passes through the primary, or if one of its
- * threads renders pages of metrics, because a process and its threads share the flags.
+ * TurboFan. TurboFan also stays if each connection passes through the primary, or if a thread of the
+ * primary renders pages of metrics, because a process and its threads share the flags.
  */
 export function leaveTurbofanOut(
   { balancing, admin }: Pick<ResolvedClusterOptions, 'balancing' | 'admin'>,

@@ -50,7 +50,7 @@ export interface WorkerArguments {
 export function workerArguments(workers: number, script: string): WorkerArguments {
   // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
   // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it again later,
-  // when the primary's release may have been removed. So it is taken from the worker's own release.
+  // when the primary's release may be gone, so the preload is taken from the worker's own release.
   const preload =
     process.versions['pnp'] === undefined
       ? ownFileFor(script, 'worker/boot/early-boot.cjs')
@@ -81,7 +81,7 @@ export function heapArguments(
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
-  // No app starts with less than the minimum. More than V8's default would only raise that limit.
+  // No app starts with less than the minimum. More than V8's default would only raise V8's limit.
   if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
   return [`--max-old-space-size=${oldSpace}`];
 }

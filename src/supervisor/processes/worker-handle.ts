@@ -4,10 +4,10 @@ import type { WorkerIdentity, WorkerState, WorkerStats } from '../../contract/sn
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from '../listening/bound-socket.js';
 
-/** Maximum of unwritten messages to a worker. Further ones are dropped, except decisive ones. */
+/** Maximum of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE} ones. */
 const MAX_UNSENT = 64;
 
-/** From this number of unwritten messages on, events are dropped: other messages keep a place. */
+/** From this number of unwritten messages on, events are dropped, which leaves room for other messages. */
 const MAX_UNSENT_EVENTS = 32;
 
 /** Messages that are sent even to a congested worker. Each of them is sent rarely. */
@@ -26,7 +26,7 @@ const UNRESPONSIVE_AFTER_MS = 2_000;
 /** The pid of a process that never started. */
 export const NO_PID = 0;
 
-/** The part of Node's `Worker` that is used here. After a failed fork, a stand-in does nothing. */
+/** The part of Node's `Worker` that is used here. A failed fork has a stand-in that does nothing. */
 export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
@@ -58,7 +58,7 @@ export class WorkerHandle {
   readonly takes = new Set<string>();
   /** Names of the cluster events that the worker has subscribed to. */
   wants: ReadonlySet<string> = NOTHING;
-  /** The number of dropped events since the last one that was sent. */
+  /** The number of dropped events since the last event that was sent. */
   #missed = 0;
   /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
@@ -77,7 +77,7 @@ export class WorkerHandle {
     return this.known?.state ?? 'exited';
   }
 
-  /** Whether the channel is open and no message waits in it, so that the next one is read soon. */
+  /** Whether the channel is open and no message waits in it, so that the next message is read soon. */
   get reachable(): boolean {
     return this.process.isConnected() && this.#unsent === 0;
   }
@@ -108,9 +108,7 @@ export class WorkerHandle {
     }
   }
 
-  /**
-   * Sends an event that the worker wants. If too much is unread, the event is dropped and counted.
-   */
+  /** Sends an event that the worker wants. If too many messages are unread, drops and counts the event. */
   readonly tell: EmitEvent = (name, event) => {
     if (!this.wants.has(name)) return;
     if (this.#unsent >= MAX_UNSENT_EVENTS) {
@@ -122,7 +120,7 @@ export class WorkerHandle {
     this.send({ type: 'event', name, event, missed });
   };
 
-  /** Asks the watchdog, which runs even if the worker is blocked. @returns whether it has one. */
+  /** Asks the watchdog, which runs even if the worker is blocked. @returns whether the worker has one. */
   askWatchdog(request: WatchdogRequest): boolean {
     this.process.askWatchdog?.(`${JSON.stringify(request)}\n`);
     return this.process.askWatchdog !== undefined;

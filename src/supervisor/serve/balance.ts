@@ -18,7 +18,7 @@ const CALM_TICKS = 4;
 /**
  * Evens out the load, because the kernel may distribute connections unevenly: a worker with more
  * than its share is told to make some clients reconnect. A round ends when all workers have
- * reported, or else when the next one begins, without the workers that did not report.
+ * reported. When the next round begins first, the workers that did not report are left out.
  */
 export class Balance {
   /** The workers of the round under way, each with its report. */
@@ -30,7 +30,7 @@ export class Balance {
 
   /** Begins a round at the next tick, because a new ready worker has hardly any load yet. */
   workerJoined(): void {
-    this.#surpluses.clear(); // the new worker may take a surplus that no other could
+    this.#surpluses.clear(); // the new worker may take a surplus that no other worker could take
     this.#ticksToRest = 0;
   }
 

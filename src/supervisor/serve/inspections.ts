@@ -8,13 +8,13 @@ import { Transfer } from '../processes/transfer.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** Clients are promised a stack within one second. */
+/** The maximum time for a stack. Clients are promised an answer within one second. */
 const STACK_TIMEOUT_MS = 900;
 
 /** Maximum time until a watchdog connects. The watchdog reads its requests 4 times a second. */
 const WATCHDOG_MS = 2_000;
 
-/** Maximum time beyond a recording's length: on a busy machine V8 finishes it late. */
+/** Maximum time beyond a recording's length: on a busy machine V8 finishes the recording late. */
 const GRACE_MS = 10_000;
 
 /** Maximum silence during a heap snapshot. V8 takes seconds per 100 MB before the first byte. */
@@ -137,7 +137,7 @@ export class Inspections {
     const awaited: AwaitedStack = {
       promise,
       settle: (answer) => {
-        // answers an earlier request
+        // this is the answer to an earlier request
         if (answer !== undefined && answer.id !== asked) return;
         clearTimeout(timer);
         this.#stacks.delete(id);

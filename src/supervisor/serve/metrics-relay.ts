@@ -7,15 +7,15 @@ import {
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** With more bodies of dead workers than this, a worker is asked to fold them into one. */
+/** If dead workers have left more bodies than this, a worker is asked to fold the bodies into one. */
 const MAX_RETIRED_BODIES = 2;
 
-/** With more bodies than this, another worker is asked: the first one seems to be blocked. */
+/** If there are more bodies than this, another worker is asked, because the first seems to be blocked. */
 const MAX_UNFOLDED_BODIES = 8;
 
 /**
- * Maximum of characters in all bodies together; metrics beyond it are dropped. One JSON string
- * holds all bodies: even with six characters for each, it is shorter than V8's maximum (512 Mi).
+ * Maximum of characters in all bodies together; metrics beyond it are dropped. One JSON string holds
+ * all bodies. Even if it escapes each character as six, it is shorter than V8's maximum (512 Mi).
  */
 export const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
 
@@ -49,7 +49,7 @@ export class MetricsRelay {
   readonly #retired: string[] = [];
   /** The number of folds so far, by which a late answer to an earlier fold is recognised. */
   #epoch = 0;
-  /** Workers that were asked in this epoch, with the number of bodies. The first answer is used. */
+  /** Workers that were asked to fold in this epoch, with the number of bodies. The first answer is used. */
   readonly #folding = new Map<WorkerHandle, number>();
   #toldOfSize = false;
 
@@ -80,7 +80,7 @@ export class MetricsRelay {
 
   /** Keeps the last metrics of a worker that has exited. */
   retire(worker: WorkerHandle): void {
-    // The body of an app without the module is empty.
+    // The body is empty if the app does not import the module.
     const body = this.#bodyOf(worker);
     if (body !== '') this.#retired.push(body);
     this.#folding.delete(worker);
@@ -91,7 +91,7 @@ export class MetricsRelay {
   /** Bounds the memory for dead workers: has a worker fold their bodies into one. */
   foldIfNeeded(): void {
     if (this.#retired.length <= MAX_RETIRED_BODIES) return;
-    // The worker that was asked may be blocked, so with many more bodies another is asked.
+    // The worker that was asked may be blocked, so with many more bodies another worker is asked.
     if (this.#folding.size > 0 && this.#retired.length <= MAX_UNFOLDED_BODIES) return;
     const worker = this.#answering.find((each) => !this.#folding.has(each));
     if (worker === undefined) return;
@@ -99,7 +99,7 @@ export class MetricsRelay {
     worker.send({ type: 'fold', epoch: this.#epoch, bodies: this.#retired });
   }
 
-  /** Replaces the first `count` bodies of dead workers by the one that a worker made of them. */
+  /** Replaces the first `count` bodies of dead workers by the body that a worker made of them. */
   folded(worker: WorkerHandle, epoch: number, count: number, body: string): void {
     // With any other count, bodies would be lost or counted twice.
     if (this.#folding.get(worker) !== count || epoch !== this.#epoch) return;
@@ -129,7 +129,7 @@ export class MetricsRelay {
     return lengthOf(this.#retired) + lengthOf(live);
   }
 
-  /** Stores a worker's metrics. If all together are too large, its earlier metrics are kept. */
+  /** Stores a worker's metrics. If all workers' metrics would be too large, keeps its earlier metrics. */
   #keep(worker: WorkerHandle, body: string, serializedAt: number): void {
     const others = this.#heldLength - this.#bodyOf(worker).length;
     if (others + body.length <= MAX_HELD_LENGTH) {
@@ -191,7 +191,7 @@ export class MetricsRelay {
       const { slot } = worker.identity;
       return [{ slot, ageMs: Math.round(now - last.serializedAt), body: last.body }];
     });
-    // Copied: a worker that exits before this is read would be added, but is in `workers` already.
+    // A copy: a worker that exits before the result is read would be added here, and count twice.
     return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired] };
   }
 }

@@ -6,7 +6,7 @@ export class PrimaryMeter {
 
   constructor(private readonly droppedLogLines: () => number = () => 0) {}
 
-  /** Ends a measuring interval and begins the next. @returns the values of the one that ended. */
+  /** Ends a measuring interval and begins the next. @returns the values of the ended interval. */
   measure(): ProcessStats {
     return this.#process.measure();
   }

@@ -16,10 +16,10 @@ import type { WorkerTable } from '../processes/worker-table.js';
 /** The interval of the checks for due trials and for the end of watching. */
 export const QUARANTINE_TICK_MS = 1_000;
 
-/** Causes that may come from a request. A kill from outside or a failed boot does not. */
+/** Causes of a worker's end that may come from a request. A kill from outside or a failed boot does not. */
 const BY_REQUEST: ReadonlySet<FailureCause> = new Set(['crash', 'exit', 'oom', 'hang', 'memory']);
 
-/** Maximum of requests of one worker that are followed at once. Further ones are ignored. */
+/** Maximum of requests of one worker that are followed at once. Further requests are ignored. */
 const MAX_FLIGHTS = 1_000;
 
 interface Followed {
@@ -36,9 +36,9 @@ interface Followed {
 export type QuarantineMessage = WorkerMessage & { type: 'suspects' | 'flight' | 'trial' };
 
 /**
- * Learns which requests end workers, makes every worker keep them from the app, and lets one worker
- * try such a request from time to time. The policy decides. This class remembers the facts about
- * workers, and sends them the entries.
+ * Learns which requests end workers, makes every worker keep such requests from the app, and lets
+ * one worker try such a request from time to time. The policy decides. This class remembers the
+ * facts about workers, and sends the entries to the workers.
  */
 export class Quarantine {
   #state: QuarantineState = NO_QUARANTINE;
@@ -77,7 +77,7 @@ export class Quarantine {
     }
   }
 
-  /** Forgets the worker's suspects, because its event loop runs again. */
+  /** Forgets the requests that the worker suspected, because its event loop runs again. */
   resumed({ identity: { pid } }: WorkerHandle): void {
     const worker = this.#workers.get(pid);
     if (worker !== undefined) worker.told = undefined;

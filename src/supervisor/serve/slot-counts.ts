@@ -20,7 +20,7 @@ export class SlotCounts {
     const totals = { ...this.#gone };
     for (const name of SLOT_TOTALS) {
       for (const stats of live) totals[name] += stats?.[name] ?? 0;
-      // Rounded: a sum of floats depends on the order, and Prometheus takes any fall for a restart.
+      // Rounded, because a sum of floats depends on the order. Prometheus would take a tiny fall for a restart.
       totals[name] = Math.round(totals[name] * 1e6) / 1e6;
     }
     return totals;

@@ -5,9 +5,9 @@ import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
 /**
- * Bytes of V8's graph and unread text in a snapshot, per byte of the heap. Measured with 40 to 200
- * MB: table rows take 9 to 10 on Node 20 and 22, 7 from Node 24 on. Long strings take less than 1,
- * small objects and map entries 20 to 30. The values are for rows, plus a fifth.
+ * Bytes of V8's graph and unread text in a snapshot, per byte of the heap. Measured with heaps of 40
+ * to 200 MB: table rows take 9 to 10 on Node 20 and 22, and 7 from Node 24 on. Long strings take less
+ * than 1, small objects and map entries 20 to 30. The values here are for rows, plus a fifth.
  */
 const GRAPH_PER_HEAP_BYTE = Number.parseInt(process.versions.node, 10) < 24 ? 12 : 9;
 

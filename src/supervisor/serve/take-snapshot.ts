@@ -51,12 +51,12 @@ export function takeSnapshot(
   };
 }
 
-/** Whether the start may still fail: no worker has verified yet that its threads can load. */
+/** Whether the start may still fail: no worker has verified yet that its threads can load their code. */
 function isStarting({ everReady, verification }: ClusterState): boolean {
   return !everReady && verification.asked !== undefined;
 }
 
-/** One snapshot for each process of the slot, or one without a process if the slot has none. */
+/** A snapshot of each process of the slot. If the slot has no process, one snapshot without a process. */
 function slotSnapshots(
   state: ClusterState,
   slot: Slot,

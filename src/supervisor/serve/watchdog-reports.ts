@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Longer lines are dropped. A report of our watchdog has only some kilobytes. */
+/** The maximum length of a line; longer lines are dropped. A watchdog's report has only some kilobytes. */
 const MAX_LINE_LENGTH = 256 * 1024;
 
 /**
@@ -19,7 +19,7 @@ export function readReports(pipe: Readable, report: (message: unknown) => void):
       if (message !== undefined) report(message);
     }
   });
-  // The pipe fails when the worker ends. Its exit is reported elsewhere.
+  // The pipe fails when the worker ends. The exit is reported elsewhere.
   pipe.on('error', () => {});
 }
 

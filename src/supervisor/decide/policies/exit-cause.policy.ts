@@ -10,9 +10,9 @@ export interface ProcessExit {
 export interface Circumstances {
   /** The worker's state when it ended. */
   readonly state: WorkerState;
-  /** Whether the kernel has killed a process of this memory group since the last exit. */
+  /** Whether the out-of-memory killer has killed a process of this control group since the last exit. */
   readonly oomKill: boolean;
-  /** Whether the worker had reported a fatal error, so that an abort is not for lack of memory. */
+  /** Whether the worker had reported a fatal error, so that an abort does not mean a lack of memory. */
   readonly explained: boolean;
 }
 
@@ -27,16 +27,16 @@ const FAULT_SIGNALS: ReadonlySet<string> = new Set([
   'SIGTRAP',
 ]);
 
-/** 128 + SIGABRT: the exit code with which a shell or a wrapper passes on an abort. */
+/** The exit code 128 + SIGABRT, with which a shell or a wrapper reports that its child aborted. */
 const ABORT_EXIT_CODE = 134;
 
-/** Why a worker failed. It was neither asked to leave nor killed by the primary. */
+/** Why a worker failed that was neither asked to leave nor killed by the primary. */
 export function classifyFailure(exit: ProcessExit, known: Circumstances): FailureCause {
   const aborted = exit.signal === 'SIGABRT' || exit.code === ABORT_EXIT_CODE;
-  // V8 aborts when its heap is full. It writes the reason to a stream that the primary cannot read.
+  // V8 aborts when its heap is full. The primary cannot read V8's message, so it assumes this reason.
   if (aborted && !known.explained) return 'oom';
   if (exit.signal === 'SIGKILL' && known.oomKill) return 'oom';
-  // SIGTERM ends a worker that has not installed its handler yet.
+  // SIGTERM ends a worker that has not installed its handler yet. That is not a failed boot.
   if (known.state === 'starting') return exit.signal === 'SIGTERM' ? 'killed' : 'boot';
   if (exit.signal !== null) return FAULT_SIGNALS.has(exit.signal) ? 'crash' : 'killed';
   return exit.code === 0 ? 'exit' : 'crash';

@@ -1,10 +1,10 @@
 /** The facts about a worker that may be hung; times are monotonic ms. */
 export interface Silence {
-  /** When the ping was sent that has no answer yet; `undefined` if there is none. */
+  /** When the unanswered ping was sent; `undefined` if every ping has been answered. */
   readonly pingSentAt: number | undefined;
   /** When the current block of the event loop began, according to the watchdog. */
   readonly blockedSince: number | undefined;
-  /** Whether a debugger may be attached. It may stop the event loop on purpose. */
+  /** Whether a debugger may be attached. A debugger may stop the event loop on purpose. */
   readonly debugged: boolean;
 }
 
@@ -22,8 +22,8 @@ export function isHung(
 }
 
 /**
- * Whether the primary's own tick came too late (suspend, SIGSTOP, a blocked primary). Answers may
- * then be unread, so no worker may be judged.
+ * Whether the primary's own tick came too late (suspend, SIGSTOP, a blocked primary). After a late
+ * tick, workers' answers may still be unread, so no worker may be judged.
  */
 export function isTickLate(
   lastTickAt: number,
@@ -31,7 +31,7 @@ export function isTickLate(
   intervalMs: number,
   timeoutMs = Infinity,
 ): boolean {
-  // With a short timeout, the tolerance ends well before the newest ping is overdue.
+  // With a short timeout, the tolerance is shorter: it must end well before the newest ping is overdue.
   const toleranceMs = Math.min(intervalMs, (timeoutMs - intervalMs) / 2);
   return now - lastTickAt > intervalMs + toleranceMs;
 }

@@ -5,7 +5,7 @@ interface SuspectUrl {
   readonly url: string;
   readonly path: string;
   readonly deaths: number;
-  /** Weighted deaths: double if the request had begun last, because it may block the event loop. */
+  /** Weighted deaths. A death counts double if the request began last, because it may have blocked the loop. */
   readonly weight: number;
   /** Whether an error that ended a worker came from the request's own asynchronous context. */
   readonly certain: boolean;
@@ -23,7 +23,7 @@ export interface SuspectRoute {
   readonly lives: boolean;
 }
 
-/** An entry of the quarantine: requests that are kept from the app. */
+/** An entry of the quarantine. Requests that match it do not reach the app. */
 export interface Quarantined {
   readonly id: number;
   readonly method: string;
@@ -33,7 +33,7 @@ export interface Quarantined {
   readonly path: string;
   /** The number of workers that the requests had ended when the entry was made. */
   readonly deaths: number;
-  /** When such a request may be tried again; monotonic ms. */
+  /** When one worker may let such a request through as a trial; monotonic ms. */
   readonly trialAt: number;
 }
 
@@ -57,7 +57,7 @@ export const NO_QUARANTINE: QuarantineState = {
 /** The number of ended workers after which a URL or a route is quarantined. */
 const DEADLY = 2;
 
-/** The number of ended workers for a route of which other requests were answered. */
+/** The same number for a route that has also answered other requests. */
 const DEADLY_ROUTE = 5;
 
 /** Suspects are forgotten if no worker has ended for this long. */
@@ -74,7 +74,7 @@ const MAX_QUARANTINED = 100;
  * Notes which requests a worker was handling when it ended by its own fault.
  *
  * @param found the requests that the worker was handling; empty if they are unknown.
- * @param certain the error came from the request, so a later answer does not clear it.
+ * @param certain whether the error came from the request. If so, a later answer does not clear it.
  */
 export function workerEnded(
   state: QuarantineState,
@@ -84,7 +84,7 @@ export function workerEnded(
 ): QuarantineState {
   const suspects = now < state.watchedUntil ? state.suspects : [];
   const watched = { ...state, suspects, watchedUntil: now + MEMORY_MS };
-  // This end is explained by a request that began before it was quarantined.
+  // A request that began before it was quarantined explains this end, so no other request is suspected.
   if (found.some((each) => state.quarantined.some((entry) => isUnder(entry, each)))) return watched;
   // Requests with the same URL count once, because only one worker has ended.
   const apart = [...new Map(found.map((each) => [each.method + each.url, each])).values()];
@@ -94,7 +94,7 @@ export function workerEnded(
     return accuse(before, key, own, certain, found.at(-1)!);
   }, watched);
   const verdicts = keys.map((key) => ({ key, ...judge(accused, key) }));
-  // Only the worst are quarantined. Others may be suspects by chance, until they are answered.
+  // Only the suspects with the highest weight are quarantined. The others may be suspects by chance.
   const worst = Math.max(...verdicts.map(({ weight }) => weight));
   return verdicts
     .filter(({ weight, entries }) => entries.length > 0 && weight === worst)
@@ -107,7 +107,7 @@ export function requestLived(state: QuarantineState, lived: Fingerprint): Quaran
   const suspect = state.suspects.find((each) => each.key === key);
   if (suspect === undefined) return state;
   const own = suspect.urls.find(({ url }) => url === lived.url);
-  // Such a request ends workers only sometimes, so an answer does not clear it.
+  // A request that certainly ended a worker may do so only sometimes, so an answer does not clear it.
   if (own?.certain) return state;
   if (own === undefined) return suspect.lives ? state : put(state, { ...suspect, lives: true });
   const urls = suspect.urls.filter((each) => each !== own);

@@ -1,23 +1,23 @@
 import type { LoadReport } from '../../../contract/ipc/index.js';
 
-/** A load up to this ratio above the mean is accepted: moving connections would cost more. */
+/** A load up to this ratio above the mean is accepted, because moving connections would cost more. */
 const TOLERANCE = 0.05;
 
-/** A worker this far below the mean lacks load. Workers above the mean then give some away. */
+/** If a worker's load is below the mean by this ratio, every worker above the mean gives load away. */
 const SHORTAGE = 0.15;
 
-/** Random arrivals vary by the square root of their number. Up to this many roots are chance. */
+/** A difference of up to this many standard deviations counts as chance (Poisson: the root of the number). */
 const STANDARD_DEVIATIONS = 3;
 
-/** A larger surplus is clear: it is acted on at once, and the next round follows soon. */
+/** A surplus above this ratio is clear: the worker is asked at once, and the next round follows soon. */
 const CLEAR_SURPLUS = 0.15;
 
-/** A surplus that is not clear has to last this many rounds. A garbage collection is shorter. */
+/** A surplus that is not clear must last this many rounds, because a garbage collection causes a short one. */
 const LASTING_ROUNDS = 2;
 
 /**
- * Requests are assumed to cost the same on every worker, unless event-loop time differs by more
- * than this factor. That time is noisy, because it also passes while another process has the core.
+ * Requests are assumed to cost the same on every worker, unless event-loop time differs by more than
+ * this factor. Event-loop time is noisy, because it also passes while another process has the CPU.
  */
 const COST_NOISE = 2;
 
@@ -27,13 +27,13 @@ const FULL_UTILIZATION = 0.8;
 /** Below this share of its first value, a surplus counts as shrinking. */
 const PROGRESS = 0.8;
 
-/** After this many rounds without an effect, a worker is asked less and less often. */
+/** After this many rounds in which its surplus did not change, a worker is asked less and less often. */
 const PATIENT_ROUNDS = 20;
 
-/** Maximum of rounds between two requests to such a worker to give load away. */
+/** The maximum number of rounds between two requests to a worker whose surplus does not change. */
 const MAX_PAUSE_ROUNDS = 64;
 
-/** The surplus of a worker over the rounds that it has lasted. */
+/** A worker's surplus of load, and for how many rounds it has lasted. */
 export interface Surplus {
   /** Share of the worker's load that is above the mean, 0..1. */
   readonly ratio: number;
@@ -59,15 +59,15 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
     if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
-    // A fraction of a connection cannot move. A whole one moves if its receiver then has less load.
+    // A connection cannot move in part. A whole one moves if the receiver does not end up with more load.
     return short && load * (1 - one) >= least + load * one ? Math.max(surplus, one) : surplus;
   });
 }
 
 /**
  * The load of each worker: the event-loop time for its requests. If event loops are fully used,
- * that time does not show how many requests wait. The load is then the time to serve each
- * connection once, because clients wait that long. `undefined` if it is not known.
+ * that time does not show how many requests wait. In that case the load is the time to serve each
+ * connection once, because clients wait that long. `undefined` if the load is not known.
  */
 function loadsOf(reports: readonly LoadReport[], requests: number): (number | undefined)[] {
   const cost = sum(reports.map(({ utilization }) => utilization)) / requests;
@@ -89,9 +89,9 @@ export function nextSurplus(previous: Surplus | undefined, ratio: number): Surpl
   const fresh = { ratio, rounds: 1, initialRatio: ratio };
   if (previous === undefined) return fresh;
   const { rounds, initialRatio } = previous;
-  // The surplus has clearly grown, so the rounds without an effect no longer count.
+  // The surplus has clearly grown, so the rounds before no longer count.
   if (ratio > initialRatio + CLEAR_SURPLUS) return fresh;
-  // A shrinking surplus is not chance, so it counts as one that has lasted.
+  // A shrinking surplus is not chance, so it counts as a surplus that has lasted.
   if (ratio < initialRatio * PROGRESS) return { ...fresh, rounds: LASTING_ROUNDS };
   return { ratio, rounds: rounds + 1, initialRatio };
 }
@@ -102,9 +102,9 @@ export function isClear({ ratio }: Pick<Surplus, 'ratio'>): boolean {
 }
 
 /**
- * Whether to ask a worker to give its surplus away. If that has no effect (a proxy pins clients to
- * the worker, or one client makes all the load), clients reconnect in vain. So the worker is asked
- * less and less often.
+ * Whether to ask a worker to give its surplus away. If the surplus stays (a proxy pins clients to
+ * the worker, or one client makes all the load), the clients reconnect for nothing. So the worker is
+ * asked less and less often.
  */
 export function isToGiveAway({ ratio, rounds }: Surplus): boolean {
   if (!isClear({ ratio }) && rounds < LASTING_ROUNDS) return false;

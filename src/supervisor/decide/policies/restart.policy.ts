@@ -3,7 +3,7 @@ import type { FailureCause } from '../../../contract/snapshot/index.js';
 
 /** The history of a slot's failures. */
 export interface FailureHistory {
-  /** The number of failures since the last stable life. The backoff grows with it. */
+  /** The number of failures since a worker last lived for `stableAfterMs`. The backoff grows with it. */
   readonly inARow: number;
   /** The number of failures by the app's own fault since a worker lived for {@link recoveryMs}. */
   readonly shortLives: number;
@@ -22,7 +22,7 @@ export const NO_FAILURES: FailureHistory = {
 
 export interface Failure {
   readonly cause: FailureCause;
-  /** The time from ready to the worker's end, in ms; `undefined` if it never was ready. */
+  /** The time from ready to the worker's end, in ms; `undefined` if the worker never was ready. */
   readonly livedMs: number | undefined;
   /** Whether the process could be started. Default true. */
   readonly started?: boolean;
@@ -40,7 +40,7 @@ export function recordFailure(
 ): FailureHistory {
   const recovered = livedMs !== undefined && livedMs >= recoveryMs(options);
   const before = recovered ? 0 : history.shortLives;
-  // A kill from outside, or a machine short of descriptors or memory, says nothing about the app.
+  // A kill from outside, or a lack of descriptors or memory, is not the app's fault and is not counted.
   const shortLives = cause === 'killed' || !started ? before : before + 1;
   const stable = livedMs !== undefined && livedMs >= options.stableAfterMs;
   return {
@@ -52,14 +52,14 @@ export function recordFailure(
 }
 
 /**
- * The delay before the slot's next worker, in ms. After a stable life it is 0, or short and random
- * if other slots restart too. Otherwise it is an exponential backoff with jitter. The backoff stays
- * short if the last worker was ready, because the app serves between two failures. If not, it grows
- * to `maxBackoffMs`.
+ * The delay before the slot's next worker, in ms. If the last worker was stable, the delay is 0, or
+ * short and random if other slots restart too. Otherwise it is an exponential backoff with jitter.
+ * The backoff stays short if the last worker was ready, because the app serves between two failures.
+ * If the last worker never was ready, the backoff grows to `maxBackoffMs`.
  *
  * @param random 0..1, spreads slots that failed together.
  * @param together the number of restarts in the last {@link TOGETHER_MS}. If one cause ended many
- *   workers (a lost database), they must not all start in one moment.
+ *   workers (a lost database), the new workers must not all start at the same moment.
  */
 export function restartDelayMs(
   { inARow, wasReady }: FailureHistory,
@@ -89,5 +89,5 @@ const QUICK_START_MS = 1_000;
 /** Above 1, so that workers that always fail just after the stable time count as failing. */
 const RECOVERY_FACTOR = 2;
 
-/** At this exponent every backoff is at its maximum. A higher one could give 0 × Infinity = NaN. */
+/** At this exponent every backoff is at its maximum. A higher exponent could give 0 × Infinity = NaN. */
 const MAX_EXPONENT = 64;

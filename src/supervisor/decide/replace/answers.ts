@@ -4,7 +4,7 @@ import type { Answer } from '../effect.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases } from '../worker/workers.js';
 
-/** Answers the selected requests, and removes them. */
+/** Answers the requests that `which` selects, and removes them. */
 export function answerRequests(
   step: Step,
   answer: Answer,
@@ -18,8 +18,8 @@ export function answerRequests(
 }
 
 /**
- * Called before the old worker of a slot drains. If a worker asked for the reload or the restart,
- * it gets the answer now, because a draining worker might not receive it.
+ * Called before the old worker of a slot drains. If that worker asked for the reload or the restart,
+ * it gets the answer now, because it might not receive the answer while it drains.
  */
 export function answerBeforeDrain(step: Step, cause: ReplaceCause, slot: number): void {
   if (cause === 'restart') {
@@ -39,7 +39,7 @@ export function awaitsReload({ pendingRequests }: ClusterState, slot: number): b
   return pendingRequests.some((each) => each.for === 'reload' && isByWorkerOf(slot, each));
 }
 
-/** Whether a worker of the slot waits for an answer. Then its exit must not be waited for. */
+/** Whether a worker of the slot waits for an answer. If so, the request must not wait for its exit. */
 export function awaitsAnswer({ pendingRequests }: ClusterState, slot: number): boolean {
   return pendingRequests.some((each) => each.for !== 'scale' && isByWorkerOf(slot, each));
 }

@@ -7,14 +7,14 @@ import { isRequested, noLongerAwait, requestReplacement, withdraw } from './repl
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
-/** The answer to all reloads during a shutdown. */
+/** The reason in the answers to all reload requests during a shutdown. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
  * Replaces every worker by a new one that runs the program as it is on disk now. Further requests
  * during a reload get the result of that reload.
  *
- * 1. `reload` begins, and looks for the program. `programFound` takes the result.
+ * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
  * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
  *    is left, the reload ends, and its release is observed.
  * 3. If a worker of the new release fails, the reload is aborted. `goBack` looks for the files of
@@ -30,14 +30,14 @@ export function reload(step: Step, reason: string, requester: Requester): void {
   const request = { for: 'reload', requester } as const;
   step.set({ pendingRequests: [...step.state.pendingRequests, request] });
   if (step.state.reload === undefined) begin(step, reason);
-  // A requester that already drains would wait for a reload that waits for its exit.
+  // If the requester already drains for this reload, the reload must not wait for the requester's exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
 /** Takes the program that the new workers run, or the reason why there is none. */
 export function programFound(step: Step, program: ProgramPaths | Error): void {
   const underWay = step.state.reload;
-  // The cluster may have begun to shut down since.
+  // A shutdown may have cancelled the reload while the program was looked for.
   if (underWay === undefined || underWay.release !== undefined) return;
   if (underWay.outcome !== 'completed') return bringBack(step, underWay, program);
   if (program instanceof Error) return end(step, 'aborted', program.message);
@@ -56,7 +56,7 @@ export function settleReload(step: Step): void {
     return end(step, 'aborted', `${reason}; not every worker could go back: ${failure}`);
   }
   if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;
-  // The slots are read each time: the cluster may have been scaled since.
+  // The slots are read after each event, because the cluster may have been scaled.
   const pending = slotsOfOtherReleases(step.state, release);
   // The slot of a worker that waits for the reload comes last.
   const slot = pending.find(({ index }) => !awaitsReload(step.state, index)) ?? pending[0];
@@ -78,7 +78,7 @@ function failureOf({ ended }: Step, { generation }: Release): string | undefined
 
 /**
  * Called when a worker has failed. If its release is being rolled out or observed, the cluster goes
- * back to the release before. A kill from outside says nothing about a release.
+ * back to the release before. A kill from outside is ignored: it says nothing about a release.
  */
 export function releaseFailed(
   step: Step,
@@ -99,7 +99,7 @@ export function releaseFailed(
   }
 }
 
-/** Ends the observation of a release: the cluster does not go back from it any more. */
+/** Ends the observation of a release. From now on, a failure does not make the cluster go back. */
 export function endObservation(step: Step): void {
   step.disarm({ type: 'observation-over' });
   step.set({ previous: undefined });
@@ -122,7 +122,7 @@ function begin(step: Step, reason: string): void {
   step.do({ type: 'find-program' });
 }
 
-/** Every worker runs the new release. It is observed if there is another one to go back to. */
+/** Called when every worker runs the new release. It is observed if there is a release to go back to. */
 function adopt(step: Step, release: Release): void {
   const { before } = step.state.reload!;
   const { observeMs } = step.options.reload;
@@ -133,7 +133,7 @@ function adopt(step: Step, release: Release): void {
   step.arm({ type: 'observation-over' }, observeMs);
 }
 
-/** Goes back from a failed release to the release before, if the files of that one still exist. */
+/** Goes back from a failed release to the release before, if the earlier release's files still exist. */
 function goBack(step: Step, failed: ReloadUnderWay): void {
   const { before, release, reason } = failed;
   const outcome = failed.outcome === 'completed' ? 'aborted' : failed.outcome;
@@ -157,7 +157,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   }
   step.set({ release: before, reload: { ...underWay, release: before } });
   step.emit('reload-reverting', { generation, to: before.generation, reason: reason! });
-  // Slots without a worker start the release before at once: they need not be replaced in turn.
+  // Slots without a worker start the earlier release at once: they need no replacement in turn.
   for (const { index, release } of wantedSlots(step.state)) {
     if (release.generation === before.generation) continue;
     step.setSlot(index, { release: before, failures: NO_FAILURES });
@@ -175,10 +175,10 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
   answerRequests(step, { type: 'reloaded', result }, (request) => request.for === 'reload');
 }
 
-/** The release to which a failed reload goes back: the last one that stayed up. */
+/** The release to which a failed reload goes back: the last release that stayed up. */
 function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
   const { release, previous, everReady } = state;
-  // Reloading a program that is still observed does not show that the program works.
+  // If the same program is reloaded while it is observed, it is not known to work: `previous` stays.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
   const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;

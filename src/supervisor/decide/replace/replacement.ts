@@ -14,13 +14,13 @@ import { retire } from '../worker/retire.js';
 import { fork, isWanted } from '../worker/workers.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 
-/** A candidate's health check that takes longer has failed. */
+/** The maximum time for a candidate's health check. A check that takes longer has failed. */
 const CHECK_TIMEOUT_MS = 2_000;
 
 /**
- * Asks for a replacement. The new worker starts next to the old one. The old one
- * drains once the new one is ready and, in a reload, has proven itself. If the new
- * one fails, the old one stays. Replacements run one at a time.
+ * Asks for a replacement. The new worker starts while the old worker still serves. The old worker
+ * drains once the new worker is ready and, in a reload, has passed its checks. If the new worker
+ * fails, the old worker stays. Replacements run one at a time.
  */
 export function requestReplacement(step: Step, request: ReplacementRequest): void {
   step.set({ replacementsWaiting: [...step.state.replacementsWaiting, request] });
@@ -41,7 +41,7 @@ export function beginNextReplacement(step: Step): void {
   step.set({ replacementsWaiting: waiting });
   const { slot, cause, detail } = request;
   const { worker, release: current } = step.state.slots[slot]!;
-  // The slot may have been reloaded while the request waited.
+  // The slot may have been reloaded while the request waited, so the slot's current release is used.
   const release = cause === 'reload' ? request.release : current;
   if (cause !== 'reload' && worker !== undefined) {
     step.emit('worker-replacing', { worker, cause, detail });
@@ -54,7 +54,7 @@ export function beginNextReplacement(step: Step): void {
 export function onCandidateReady(step: Step, worker: ReadyWorker): void {
   const candidacy = candidacyOf(step, worker, 'booting');
   if (candidacy === undefined) return;
-  // Only a new release has to prove itself.
+  // Only the candidate of a new release has to pass further checks.
   const isNew = candidacy.cause === 'reload' && step.state.reload?.outcome === 'completed';
   if (!isNew) return takeOver(step, candidacy);
   step.set({ replacement: { ...candidacy, phase: 'canary' } });
@@ -113,7 +113,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     // The failures of the old release say nothing about the new one.
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
-  // A worker that was too large counts as a failure.
+  // The replacement of a worker that was too large counts as a restart of the slot.
   if (cause === 'memory') countRestart(step, slot, cause);
   answerBeforeDrain(step, cause, slot);
   if (predecessor === undefined || predecessor.state === 'draining') {
@@ -140,7 +140,7 @@ export function loseCandidate(step: Step, worker: Worker, reason: string): boole
   return candidacy !== undefined;
 }
 
-/** Withdraws requests: waiting ones are removed, a candidate leaves, a hand-over is not awaited. */
+/** Withdraws requests: removes those that wait, ends a candidacy, or stops waiting for a hand-over. */
 export function withdraw(
   step: Step,
   which: (request: ReplacementRequest | Replacement) => boolean,

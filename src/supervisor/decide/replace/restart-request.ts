@@ -5,13 +5,13 @@ import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from 
 import type { Step } from '../step.js';
 import { isWanted } from '../worker/workers.js';
 
-/** The answer to all restarts during a shutdown. */
+/** The reason in the answers to all restart requests during a shutdown. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
  * Replaces the worker of one slot by a new one of the same release. Further requests during a
- * restart get the answer of that restart. A replacement for another cause that already waits for
- * its turn comes first.
+ * restart get the answer of that restart. If a replacement for another cause already waits for its
+ * turn, that replacement runs first.
  */
 export function restart(
   step: Step,
@@ -33,7 +33,7 @@ export function restart(
     const { release } = state.slots[slot]!;
     requestReplacement(step, { slot, cause: 'restart', detail: reason, release, snapshotTo });
   }
-  // A requester that already drains would wait for a replacement that waits for its exit.
+  // If the requester already drains for this restart, the restart must not wait for the requester's exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
@@ -42,7 +42,7 @@ export function settleRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) if (!isRestarting(step.state, slot)) conclude(step, slot);
 }
 
-/** Answers all requests, because the cluster shuts down. */
+/** Answers all restart requests, because the cluster shuts down. */
 export function cancelRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) answer(step, slot, SHUTTING_DOWN);
 }

@@ -16,7 +16,7 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
     const reading = readings.get(found.id);
     if (reading === undefined) continue;
     const tooLarge = judgeSize(step, found, reading.residentBytes);
-    // The worker is read again, because it may just have been condemned.
+    // The worker is read again, because `judgeSize` may have killed it.
     const worker = step.worker(found.id)!;
     if (!isServing(step, worker) || worker.condemned !== undefined) continue;
     if (tooLarge !== undefined) {
@@ -29,7 +29,7 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
   }
 }
 
-/** A worker asks to be replaced. It repeats that until it is replaced. */
+/** Handles a worker's request to be replaced. The worker repeats the request until it is replaced. */
 export function onReplaceRequest(
   step: Step,
   worker: ReadyWorker,
@@ -40,7 +40,7 @@ export function onReplaceRequest(
   }
 }
 
-/** Called after each event: postpones the next try if a candidate has failed. */
+/** Called after each event: if a candidate has failed, postpones the slot's next replacement. */
 export function settleUpkeep(step: Step): void {
   const { ended } = step;
   if (ended === undefined || ended.failure === null) return;
@@ -72,7 +72,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
   }
 }
 
-/** Postpones further replacements, because a new worker is as large from the start. */
+/** Postpones further replacements, because a new worker would be as large from the start. */
 function spare(step: Step, worker: ReadyWorker, detail: string): void {
   const pauseMs = step.options.restart.maxBackoffMs;
   const { index, noReplacementBefore } = step.slotOf(worker);

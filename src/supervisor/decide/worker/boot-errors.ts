@@ -5,7 +5,7 @@ import type { Step } from '../step.js';
 /**
  * The errors that keep workers from becoming ready. Each error is printed in full only once, even
  * if many workers fail with it: one worker at a time may print its error, and no worker prints an
- * error again.
+ * error that was printed before.
  */
 export interface BootErrors {
   /** Whether a worker that may print its error is still starting. */
@@ -35,7 +35,7 @@ export function mayPrintBootError(step: Step, slot: number, generation: number):
   const { printed, awaited } = bootErrors;
   const last = bootErrors.lastOf[slot];
   if (last === undefined ? printed.length > 0 : printed.includes(last.key)) return false;
-  // The worker that may print could be stuck. A slot that has failed again does not wait for it.
+  // The worker that may print could be stuck, so a slot that has failed twice does not wait for it.
   if (awaited && (last?.times ?? 0) < 2) return false;
   step.set({ bootErrors: { ...bootErrors, awaited: true } });
   return true;
@@ -47,7 +47,7 @@ export function forgetBootErrors(step: Step): void {
   step.set({ bootErrors: { ...NO_BOOT_ERRORS, generation } });
 }
 
-/** Notes and returns the error of a worker that never was ready. A repeated one has no stack. */
+/** Notes and returns the error of a worker that never was ready. A repeated error has no stack. */
 export function noteBootError(
   step: Step,
   { slot, error, printsBootError }: Worker,

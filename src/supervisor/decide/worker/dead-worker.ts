@@ -22,7 +22,7 @@ import type { Step } from '../step.js';
 import { askAnother } from './verification.js';
 import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
 
-/** A worker exited unasked: its slot gets a new one, or a cluster that never served ends. */
+/** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
 export function exitUnasked(
   step: Step,
   worker: StartingWorker | ReadyWorker,
@@ -54,7 +54,7 @@ export function exitDrained(
   noLongerAwait(step, worker);
 }
 
-/** A worker has failed: its slot gets a new one, or the cluster ends. */
+/** A worker has failed: its slot gets a new worker, or the cluster ends. */
 export function recover(
   step: Step,
   worker: Worker,
@@ -63,7 +63,7 @@ export function recover(
   started = true,
 ): void {
   if (step.state.shutdown !== undefined) return;
-  // A slot that loses its candidate still has its own worker.
+  // A slot that loses its candidate still has its own worker, so it needs no restart.
   if (loseCandidate(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
   noteFailure(step, worker, cause, started);
   countRestart(step, worker.slot, cause);
@@ -73,7 +73,7 @@ export function recover(
     const unknown = { name: 'Error', message: `${detail}; see its output above` };
     return giveUp(step, new ClusterWorkersFailedError(reason, { cause: worker.error ?? unknown }));
   }
-  // If there is a candidate, it takes the place.
+  // If the slot has a candidate, the candidate replaces the failed worker.
   if (candidateOf(step.state, worker.slot) === undefined) scheduleRestart(step, worker.slot);
 }
 
@@ -86,10 +86,10 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
 }
 
 /**
- * Why the cluster cannot go on, or `undefined` if it can. It gives up if no worker has ever become
- * ready after two attempts per slot. The slots share the attempts, but the cluster waits for the
- * first attempt of every slot, which ends at `readyTimeoutMs` at the latest. It also waits for a
- * candidate, which may run a release that works. A cluster that has served never gives up.
+ * Why the cluster cannot go on, or `undefined` if it can. It gives up if no worker has become ready
+ * in two attempts per slot, counted over all slots. But it waits for the first attempt of every slot,
+ * which ends at `readyTimeoutMs` at the latest. It also waits for a candidate, which may run a
+ * release that works. A cluster that has served never gives up.
  */
 export function reasonToGiveUp(state: ClusterState): string | undefined {
   const { everReady, served, slots, desired } = state;

@@ -52,7 +52,7 @@ export function onBlockOverdue(step: Step, { id }: ReadyWorker): void {
 
 /**
  * Handles the answer to a ping. A late answer to an earlier ping is dropped. An answer without a
- * number is for the current ping.
+ * number counts for the current ping.
  */
 export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEventOf<'pong'>): void {
   if (worker.ping === undefined || (seq !== undefined && seq !== worker.ping.seq)) return;
@@ -89,7 +89,7 @@ function grantFreshWindow(step: Step, worker: Worker): void {
 }
 
 function tellDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
-  // To a stopped process, that time looks like more of what it did before, which is nearly always
+  // While a process is stopped, the time counts as what it did before, which is nearly always
   // waiting. So a low utilization does not rule out a stop.
   const cause =
     eventLoopUtilization > BUSY_UTILIZATION

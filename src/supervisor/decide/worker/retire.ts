@@ -12,10 +12,10 @@ import type {
 import type { Step } from '../step.js';
 import { vacate } from './workers.js';
 
-/** A starting worker has nothing to finish. If it does not end within this time, it is killed. */
+/** A starting worker has no requests to finish, so it is killed if it has not ended after this time. */
 const ABANDON_BOOT_MS = 1_000;
 
-/** Extra time until the primary learns of an exit, in addition to the worker's own time. */
+/** Added to the worker's own time to leave, because the primary learns of the exit later. */
 const EXIT_GRACE_MS = 500;
 
 /** Extra time for a heap snapshot: V8 takes seconds per 100 MB, and a client has to read it. */
@@ -34,8 +34,8 @@ export function retire(
   if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
   } else {
-    // A booting worker may be busy for long and read no message. A signal ends it even before any
-    // code of this package runs.
+    // A booting worker may be busy for long and read no message, so it gets a signal. The signal ends
+    // it even before any code of this package runs.
     step.kill(worker, 'SIGTERM');
     step.armFor(worker, 'stop-overdue', ABANDON_BOOT_MS);
   }
@@ -48,7 +48,7 @@ export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
 }
 
-/** Drains a worker that became ready although it was told to end: it may serve requests now. */
+/** Drains a worker that became ready although it was told to end, because it may serve requests now. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;
   if (readyAt !== undefined || retirement === undefined) return;
@@ -85,7 +85,7 @@ export function killOverdue(step: Step, worker: DrainingWorker): void {
 /**
  * Emits the event for the end of a worker that had been asked to leave.
  *
- * @returns whether it ended without a problem.
+ * @returns whether the worker ended without a problem.
  */
 export function tellDeparture(step: Step, worker: DrainingWorker, exit: ProcessExit): boolean {
   const { cause, since } = worker.retirement!;

@@ -10,12 +10,12 @@ import { condemn } from './workers.js';
 
 /**
  * Asks one worker of each generation, once it is ready, whether its threads can load the code that
- * they run. One answer is enough, because all workers of a generation have the same code. Until
- * then the cluster has not started, and a reload has not proven its first worker.
+ * they run. One answer is enough, because all workers of a generation have the same code. Until the
+ * answer, the cluster does not count as started, and a reload waits with its first new worker.
  */
 export function verify(step: Step, worker: ReadyWorker): void {
   const { proven, asked } = step.state.verification;
-  // Not asked: the app offloads nothing, or its version checks threads before it is ready.
+  // Not verifiable: the app offloads nothing, or its version of this package checks threads before ready.
   if (!worker.verifiable || proven.includes(worker.generation)) return prove(step, worker);
   step.change(worker, { unproven: true });
   if (asked !== undefined && step.worker(asked)?.state === 'ready') return;
@@ -32,7 +32,7 @@ export function onVerified(step: Step, worker: Worker, { error }: WorkerEventOf<
   askNext(step);
 }
 
-/** If the worker that has exited was to answer, another one is asked. */
+/** If the exited worker had been asked and had not answered, asks another worker. */
 export function askAnother(step: Step, worker: Worker): void {
   if (stopAsking(step, worker)) askNext(step);
 }

@@ -158,7 +158,7 @@ function noteFatal(step: Step, worker: Worker, { error }: WorkerEventOf<'fatal'>
   step.change(worker, { error: worker.error ?? error, fatal: true });
 }
 
-/** The worker drains by itself after an uncaught error. Its slot gets a new one at once. */
+/** The worker drains by itself after an uncaught error. Its slot gets a new worker at once. */
 function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>): void {
   const { error, abort } = event;
   const failing = step.change(worker, { error, fatal: true });
@@ -173,7 +173,7 @@ function whenFatalAgain(step: Step, worker: DrainingWorker, event: WorkerEventOf
   noteFatal(step, step.worker(worker.id)!, event);
 }
 
-/** The worker got SIGTERM itself, or its app closes itself. It serves until it is told to drain. */
+/** The worker got SIGTERM itself, or its app closes itself. It serves until the primary drains it. */
 function leaveSoon(step: Step, worker: ReadyWorker, { closed }: WorkerEventOf<'leaving'>): void {
   step.change(worker, { leaving: closed === true ? 'closed' : 'signalled' });
   step.armFor(worker, 'leave-due', GROUP_SIGNAL_MS);
@@ -183,7 +183,7 @@ function whenLeaveDue(step: Step, worker: ReadyWorker): void {
   leave(step, worker, { closed: worker.leaving === 'closed' });
 }
 
-/** Makes the worker drain, and gives its slot a new one. */
+/** Makes the worker drain, and gives its slot a new worker. */
 function leave(
   step: Step,
   worker: StartingWorker | ReadyWorker,
@@ -191,7 +191,7 @@ function leave(
 ): void {
   if (step.state.shutdown !== undefined) return;
   retire(step, worker, 'signal');
-  // An app that closes itself unasked has failed. If it goes on doing so, it is in a crash loop.
+  // An app that closes itself unasked has failed. If that repeats, the slot is in a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
   if (loseCandidate(step, worker, 'it was told to leave by a signal of its own')) return;
   if (candidateOf(step.state, worker.slot) !== undefined) return;
@@ -211,7 +211,7 @@ function noteDrain(step: Step, worker: DrainingWorker, { report }: WorkerEventOf
 }
 
 function noteError(step: Step, worker: Worker, { error }: WorkerEventOf<'channel-error'>): void {
-  // Such errors are normal while a worker ends. The event `exited` follows.
+  // Channel errors are normal while a worker ends, so nothing else is done. The event `exited` follows.
   step.change(worker, { error: worker.error ?? error });
 }
 

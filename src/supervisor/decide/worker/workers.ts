@@ -4,7 +4,7 @@ import type { ClusterState, Slot, Worker, WorkerId } from '../cluster-state.js';
 import type { Release } from '../../processes/release.js';
 import type { Step } from '../step.js';
 
-/** Starts a process for a slot. The caller makes it the slot's worker or a candidate. */
+/** Starts a process for a slot. The caller makes the new worker the slot's worker or its candidate. */
 export function fork(step: Step, slot: number, release: Release): WorkerId {
   const { readyTimeoutMs, restart } = step.options;
   const { mayBeDebugged } = step.settings;
@@ -50,7 +50,7 @@ export function startSlot(step: Step, { index, release }: Slot): void {
   step.setSlot(index, { worker: fork(step, index, release) });
 }
 
-/** Removes a worker from its slot, which may then get another one. */
+/** Removes a worker from its slot, so that the slot may get another worker. */
 export function vacate(step: Step, worker: Worker): void {
   const { index, worker: current } = step.slotOf(worker);
   if (current === worker.id) step.setSlot(index, { worker: undefined });
@@ -70,7 +70,7 @@ export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
   return slots.slice(0, desired);
 }
 
-/** Slots whose worker is of another release, and empty slots whose next worker would be. */
+/** Slots whose worker runs another release, and empty slots whose next worker would run one. */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,
@@ -81,7 +81,7 @@ export function slotsOfOtherReleases(
   });
 }
 
-/** The worker that is to replace the slot's own. */
+/** The candidate that is to replace the slot's worker. */
 export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
   if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
   return replacement.candidate;
