@@ -309,3 +309,29 @@ describe('a release that is to run again', () => {
     expect(program.revive(release)).toBe(release);
   });
 });
+
+describe('a release to go back to', () => {
+  /** The deploy has moved on since a program was started from two directories. */
+  function before() {
+    const { root, current, point } = deployment();
+    const script = join(root, 'rel2/dist/main.js');
+    const program = new Program({ script, cwd: join(root, 'rel1'), pwd: current });
+    const release = program.resolve();
+    point('rel2');
+    return { root, program, release };
+  }
+
+  it('is what it was, although the deploy has moved on', () => {
+    const { program, release } = before();
+    expect(program.find(release)).toEqual(release);
+  });
+
+  it.each([
+    ['the directory of its script', 'rel2/dist'],
+    ['its working directory', 'rel1'],
+  ])('is not there once %s was removed: nothing stands in for it', (_what, removed) => {
+    const { root, program, release } = before();
+    rmSync(join(root, removed), { recursive: true });
+    expect(program.find(release)).toEqual(new Error(`${join(root, removed)} is not there`));
+  });
+});
