@@ -195,6 +195,31 @@ describe('a worker that cannot have a hub', () => {
     );
   });
 
+  it('hears so from its primary, and asks at no cost from then on', async () => {
+    const find = () => Promise.reject(new Error('read-only file system'));
+    const hub = new HubClient(dialSocket(find, 0, vi.fn()));
+    await vi.advanceTimersByTimeAsync(0);
+    let failure: unknown;
+    hub.ask(GET, 1_000).catch((error: Error) => (failure = error));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(failure).toMatchObject({
+      failure: 'unavailable',
+      message: 'there is no hub: read-only file system',
+    });
+  });
+
+  it('computes a value once for all who ask for it together', async () => {
+    const { hub, refuse } = start();
+    enterWorker(hub);
+    onTestFinished(forgetHub);
+    refuse('read-only file system');
+    const cache = new ClusterCache();
+    const compute = vi.fn(async () => 'v');
+    const ask = () => cache.getOrSet('k', compute);
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual(['v', 'v', 'v']);
+    expect(compute).toHaveBeenCalledTimes(1);
+  });
+
   it('is not waited for by a message to other workers', async () => {
     const { hub, refuse } = start();
     const channels = new HubChannels(hub, vi.fn());
@@ -359,6 +384,21 @@ describe('a shared cache', () => {
     await expect(cache.delete('k')).rejects.toThrow(/there is no hub: read-only file system/);
     await expect(cache.clear()).rejects.toThrow(/there is no hub: read-only file system/);
     expect((await cache.getOrCompute('k', () => 'v', null)).value).toBe('v');
+  });
+
+  it('waits for nobody else where the time for that is over, and still computes as the only one', async () => {
+    const { hub, open, say, sent, idOf } = start();
+    const cache = new SharedCache(() => hub);
+    open();
+    const found = cache.getOrCompute('k', () => 'v', null, performance.now() - 1);
+    say({ t: 'miss', id: idOf('get') });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent.at(-1)).toMatchObject({ op: 'lease', waitMs: 0 });
+    say({ t: 'granted', id: idOf('lease'), grant: 5 });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent.at(-1)).toMatchObject({ op: 'fill', grant: 5 });
+    say({ t: 'done', id: idOf('fill'), changed: 1, evicted: 0 });
+    expect((await found).value).toBe('v');
   });
 
   it('clears all once the hub reads again, where it could not clear a part', async () => {
