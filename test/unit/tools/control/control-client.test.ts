@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ControlServer } from '../../../../src/control/control-server.js';
 import { ok } from '../../../../src/control/route.js';
@@ -44,5 +45,6 @@ it('says of a primary that takes no head that it does not answer, which begins n
   await eventually('it is said', () => told.includes('did not answer within 1000 ms'));
   server.take(socket);
   await new Promise((resolve) => void socket.once('close', resolve));
+  await setImmediate(); // by then the server knows that the body does not come
   expect(reload).not.toHaveBeenCalled();
 });
