@@ -130,6 +130,7 @@ export class Switchboard {
     const { slot } = worker.identity;
     const requesterOf = (asked: { id: number }) =>
       ({ by: 'worker', worker: id, slot, id: asked.id }) as const;
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of `#serve()` holds the rest
     switch (message.type) {
       case 'ready':
         return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
