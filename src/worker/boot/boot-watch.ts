@@ -7,13 +7,13 @@ import { explainDoubleClass } from '../../contract/process/two-copies.js';
 const MAX_TAIL_LENGTH = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
 
-/** The log context of an error of Nest's container. Nest logs it and then ends the process. */
+/** The log context of an error of Nest's container. Nest logs such an error and then ends the process. */
 const NEST_CONTEXT = 'ExceptionHandler';
 const NEST_ERROR = `[${NEST_CONTEXT}]`;
 
 /**
  * Finds out why an app did not start if no error reaches us. By default (`abortOnError`) Nest logs
- * an error of its container and exits. The error is then the last output on standard error.
+ * an error of its container and exits, so the error is the last output on standard error.
  */
 export class BootWatch {
   #tail = '';
@@ -36,7 +36,7 @@ export class BootWatch {
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => {
     this.failed(reportError(error));
-    // Does nothing if a handler of the app decides, or if Node is to print the error.
+    // Adds no handler if the app has its own, or if Node is to print the error.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();

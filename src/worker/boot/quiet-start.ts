@@ -11,7 +11,7 @@ const LOUD = ['warn', 'error', 'fatal'] as const;
 
 /**
  * Makes Nest log only warnings and errors while this worker starts, because another worker logs the
- * same lines. Also holds for a logger that the app gives to Nest.
+ * same lines. A logger that the app gives to Nest is also limited to them.
  *
  * @param nest the `Logger` of @nestjs/common.
  * @returns a function that makes Nest log again as the app wants.

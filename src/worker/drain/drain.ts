@@ -8,7 +8,7 @@ import type { WorkerSockets } from '../listen/worker-sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
 import type { QueueWorkers } from './queue-workers.js';
 
-/** The parts of a process that its drain ends. */
+/** The parts of a process that the drain ends. */
 export interface DrainedParts {
   readonly link: Pick<LocalLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
@@ -26,7 +26,7 @@ export interface DrainedParts {
   signal(): string | undefined;
 }
 
-/** How often idle connections are looked for. */
+/** The interval at which the drain looks for idle connections. */
 const SWEEP_MS = 50;
 
 /**
@@ -86,7 +86,7 @@ async function untilIdle(
   void times.away.then(() => (sending = false));
   let isForced = false;
   void forced.then(() => (isForced = true));
-  // Waits only for tasks from before the drain, because the app may start new ones without end.
+  // Waits only for tasks from before the drain, because the app may start new tasks without end.
   const busy = () =>
     link.hasTasksFrom(stoppedAt) || // first, because the call also announces the drain
     accepting ||
@@ -99,7 +99,7 @@ async function untilIdle(
     const patient = performance.now() < (stoppedAt + deadline) / 2;
     tracker.closeIdle(patient);
     microservices.closeIdle(patient);
-    // Polls once, so that a request that came while the event loop was blocked is read first.
+    // Polls once, so that requests that came while the event loop was blocked are read before the check.
     const looked = delay(SWEEP_MS).then(pollOnce);
     await Promise.race([looked, forced, ...(accepting ? [closed] : [])]);
   }

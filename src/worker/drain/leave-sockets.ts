@@ -2,12 +2,12 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
-/** Maximum wait for the primary to close its sockets. New connections are served until then. */
+/** Maximum wait for the primary to close its sockets. New connections are served during the wait. */
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
- * Closes only the listening socket. `http.Server.close()` would also destroy idle connections at
- * once and stop the checks for slow senders (https://github.com/nodejs/node/issues/60617).
+ * Closes only the server's listening socket. `http.Server.close()` would also destroy idle
+ * connections and stop the checks for slow senders (https://github.com/nodejs/node/issues/60617).
  */
 export function stopAccepting(server: net.Server): void {
   if (server.listening) net.Server.prototype.close.call(server);
@@ -43,8 +43,8 @@ export function expectClose(server: net.Server): void {
  * Closes sockets from which no other process will accept. First accepts the connections in their
  * backlogs. Each process that listens on the sockets must call this.
  *
- * @param released resolves when the primary has closed the sockets. If the primary closed them
- *   last, connections that came in between would be reset.
+ * @param released resolves when the primary has closed the sockets. If the primary closed them after
+ *   this process, connections that came in between would be reset.
  * @returns how many connections were reset anyway.
  */
 export async function emptySockets(

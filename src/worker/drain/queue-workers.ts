@@ -10,9 +10,9 @@ interface QueueWorker {
 const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
 
 /**
- * The BullMQ workers of an app. Finds providers that are workers, and workers in a provider's
- * fields or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this class a shutdown hook
- * closes the workers, when other hooks may have closed the database that a running job needs.
+ * The BullMQ workers of an app. Finds providers that are workers, and workers in a provider's fields
+ * or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this class, only a shutdown hook would
+ * close the workers, and other hooks may have closed the database that a running job needs.
  */
 export class QueueWorkers {
   #pausing = 0;

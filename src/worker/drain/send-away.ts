@@ -1,4 +1,4 @@
-/** The CPU time that a reconnecting client costs another worker, about two handshakes. */
+/** The CPU time in ms that a reconnecting client costs another worker: about two handshakes. */
 const MS_EACH = 2;
 
 const STEP_MS = 10;

@@ -4,7 +4,7 @@ import type { RpcHandler } from '../microservices/rpc-handlers.js';
 
 /** The used part of Nest's server of a transport. Declared here, so that Nest is not imported. */
 export interface RpcTransport {
-  /** A value of Nest's enumeration, or the app's own. */
+  /** A value of Nest's enumeration `Transport`, or the id of a custom transport of the app. */
   readonly transportId?: unknown;
   getHandlerByPattern?(pattern: string): RpcHandler | null;
   getHandlers?(): ReadonlyMap<string, { readonly isEventHandler?: boolean }>;
@@ -37,7 +37,7 @@ interface Clients {
   kafka: { stop(): Promise<unknown> };
 }
 
-/** Maximum wait for a broker to confirm. An unreachable broker does not, and sends nothing. */
+/** Maximum wait for a broker's confirmation. An unreachable broker confirms nothing and sends nothing. */
 const CONFIRM_MS = 1_000;
 
 /**
@@ -88,7 +88,7 @@ async function stop(transport: RpcTransport): Promise<void> {
       return;
     }
     case TRANSPORT.KAFKA: {
-      // stop() also waits for handlers, and leaves the group, so that others get its partitions.
+      // stop() also waits for handlers and leaves the group, so that other consumers get the partitions.
       const [, consumer] = transport.unwrap!() as [unknown, Clients['kafka']];
       await consumer.stop();
       return;

@@ -22,8 +22,8 @@ export function takeBack(response: MarkedResponse): void {
 }
 
 /**
- * Whether a request announces a body. If a response with `Connection: close` is sent before the
- * whole body was read, the connection is reset and the response is lost.
+ * Whether a request announces a body. If so, `Connection: close` must wait: if the response is sent
+ * before the whole body was read, the connection is reset and the response is lost.
  */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return (
@@ -46,7 +46,7 @@ export class CloseNotice {
   /** The number of bytes received on the connection when its last request began. */
   #bytesRead: number | undefined;
 
-  /** The client was asked to connect again. */
+  /** Whether the client was asked to connect again. */
   get sent(): boolean {
     return this.#asked !== undefined;
   }
@@ -54,8 +54,8 @@ export class CloseNotice {
   /**
    * A request has begun on the connection.
    *
-   * @returns whether the connection may still be closed. If the client pipelines, it may not: the
-   * requests that were sent ahead would be lost.
+   * @returns whether the connection may still be closed: `false` if the client pipelines, because the
+   * requests that it sent ahead would be lost.
    */
   onRequest(
     leaving: ClosingConnection,

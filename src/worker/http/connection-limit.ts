@@ -6,10 +6,10 @@ import type { RequestTracker } from './request-tracker.js';
 /** The smallest and largest number of file descriptors kept free for the rest of the process. */
 const MIN_RESERVE = 64;
 const MAX_RESERVE = 1_024;
-/** The share of all file descriptors that is kept free, between these two numbers. */
+/** The share of all file descriptors that is kept free, if it is between the minimum and the maximum. */
 const RESERVE_RATIO = 0.25;
 
-/** Above this share of the limit nothing is relayed, to keep the rest for clients and probes. */
+/** Above this share of the limit, no connection is relayed: the rest is kept for clients and probes. */
 const RELAY_RATIO = 0.875;
 
 /** Once the limit is reached, a connection is closed if it sends no first byte within this time. */
@@ -49,7 +49,7 @@ type ListeningServer = Server & {
 
 const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
 
-/** Whether node:cluster hands connections to the server. Its handle is then a plain object. */
+/** Whether node:cluster hands connections to the server. Such a server's handle is a plain object. */
 function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
   const isObject = typeof handle === 'object' && handle !== null;
   return isObject && Object.getPrototypeOf(handle) === Object.prototype;
@@ -95,13 +95,13 @@ export class ConnectionLimit implements RelayLimit {
     socket.once('close', () => (this.#relaying -= 1));
   }
 
-  /** Limits a server of the app, which listens. A second call for the server changes nothing. */
+  /** Limits a listening server of the app. A second call for the server changes nothing. */
   applyTo(server: ListeningServer): void {
     if (this.#limited.has(server)) return;
     const limited: Limited = { listeners: [] };
     this.#limited.set(server, limited);
-    // If node:cluster hands out connections and all workers are full, a refused connection would
-    // pass from worker to worker without end. From Node 22.12 on, the worker can drop it instead.
+    // If node:cluster hands out connections and all workers are full, a refused connection would pass
+    // from worker to worker without end. From Node 22.12 on, the worker can drop the connection.
     if (isHandedConnections(server) && NODE_MAJOR < 22) return this.#closeWhatCame(server);
     server.dropMaxConnection ??= true;
     if (typeof server.maxConnections === 'number') limited.chosen = { max: server.maxConnections };
@@ -165,7 +165,7 @@ export class ConnectionLimit implements RelayLimit {
     );
   }
 
-  /** Closes connections that have sent nothing, if they send nothing in the grace time either. */
+  /** Closes connections that have sent nothing yet, if they still send nothing in the grace time. */
   #makeRoom(): void {
     if (this.#sweep !== undefined) return;
     const silent = [...this.tracker.connections].filter(({ socket }) => socket.bytesRead === 0);

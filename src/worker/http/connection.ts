@@ -26,7 +26,7 @@ export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 /** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 
-/** `_parent` is the socket below TLS. Node 20 to 26 set it and do not document it. */
+/** `_parent` is the socket below TLS. Node 20 to 26 set the property and do not document it. */
 export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
 /** The state of an open connection. Kept on its socket, so that requests need no lookup. */
@@ -34,13 +34,13 @@ export class Connection {
   /** The number of open HTTP/1.1 requests. More than 1 only if the client pipelines. */
   inFlight = 0;
   /**
-   * When the oldest request in flight began, in monotonic ms. If none is in flight, when the last
-   * request began. Before the first request, when the connection was opened.
+   * When the oldest request in flight began, in monotonic ms. If no request is in flight, when the
+   * last request began. Before the first request, when the connection was opened.
    */
   startedAt = performance.now();
   /** The scope of the oldest request in flight, if scopes are in use. */
   scope: Scope | undefined;
-  /** The requests behind the oldest one. Their responses are sent in the same order. */
+  /** The requests in flight after the oldest, in order. Their responses are sent in the same order. */
   pipelined: Pick<Connection, 'startedAt' | 'scope'>[] | undefined;
   /** The response to the newest request in flight. The drain sets `Connection: close` on it. */
   response: ServerResponse | undefined;
@@ -61,7 +61,7 @@ export class Connection {
   #counted = 0;
   /** The number of bytes sent on the connection up to the end of the last response. */
   #bytesAccounted = 0;
-  /** The drain has asked the peer of the WebSocket to close. */
+  /** Whether the drain has asked the peer of the WebSocket to close. */
   #saidGoingAway = false;
 
   constructor(
@@ -135,7 +135,7 @@ export class Connection {
     return bytes;
   }
 
-  /** Ends an interval. @returns the number of requests answered in it. */
+  /** Ends an interval. @returns the number of requests answered in the interval. */
   countRecent(): number {
     this.recentRequests = this.answered - this.#counted;
     this.#counted = this.answered;
@@ -145,7 +145,7 @@ export class Connection {
   /** Asks a WebSocket or an event stream to end. A second call does nothing more. */
   endEndless(): void {
     const { socket, response } = this;
-    // The connection speaks HTTP until the response to the upgrade request is written.
+    // Until the response to the upgrade request is written, the connection speaks HTTP: no frame is sent.
     const isOpenWebSocket =
       this.webSocket && this.inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
     if (isOpenWebSocket && !this.#saidGoingAway) {

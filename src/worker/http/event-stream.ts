@@ -18,7 +18,7 @@ export function isOpenEventStream(response: SentResponse): boolean {
   return isEventStream(response);
 }
 
-/** Ends an event stream, which never ends by itself. Its client then connects to another worker. */
+/** Ends an event stream, which never ends by itself. The client reconnects, to another worker. */
 export function endEventStream(
   response: ServerResponse | Http2ServerResponse,
   ended: () => void = () => {},

@@ -8,7 +8,7 @@ interface ExpressApp {
   readonly response: ServerResponse;
 }
 
-/** A constructor function that can be called on an existing object, as Node's two classes can. */
+/** A constructor function that can be called on an existing object, as Node's two HTTP classes can. */
 type Constructor = (this: object, ...args: never[]) => void;
 
 /** Events whose requests go to the listeners of the event and never to Express. */
@@ -63,7 +63,7 @@ function withPrototype(base: unknown, prototype: object): new (...args: never[])
     construct.call(this, first, second);
   }
   Preset.prototype = prototype;
-  // Extends `base`: V8 reserves space in each instance for the fields of all classes in the chain.
+  // Extends `base`, so that V8 reserves space in each instance for the fields of all classes in the chain.
   Object.setPrototypeOf(Preset, base as object);
   return Preset as unknown as new (...args: never[]) => object;
 }
@@ -81,7 +81,7 @@ function canConstruct(
   }
 }
 
-/** Restores Node's own prototype. With Express's, a WebSocket library cannot set `req.query`. */
+/** Restores Node's own prototype. With Express's prototype, a WebSocket library cannot set `req.query`. */
 function makePlain(request: IncomingMessage): void {
   Object.setPrototypeOf(request, http.IncomingMessage.prototype);
 }

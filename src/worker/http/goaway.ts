@@ -6,15 +6,15 @@ const NO_ERROR = 0x0;
 /** The highest number that a stream can have. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
-/** A session is closed this long after its GOAWAY. */
+/** The time from a session's GOAWAY to its close. */
 const GRACE_MS = 250;
 
 /**
  * Asks a session's client to open another session, by a GOAWAY with the highest stream number as
  * the last one (RFC 9113, 6.8). nghttp2 nevertheless ignores each stream that begins after this
  * GOAWAY. It would accept such streams only after a "shutdown notice", and Node 20 to 26 cannot
- * send one. When the session closes, it refuses the requests that were sent before the client got
- * the GOAWAY. They have not begun, so the client can safely send them again.
+ * send one. When the session closes, it refuses the requests that the client sent before it got the
+ * GOAWAY. Such requests have not begun, so the client can safely send them again.
  */
 export function announceClose(session: Http2Session): void {
   // A destroyed session is not `closed` until its socket is closed, and goaway() on it throws.
@@ -22,8 +22,8 @@ export function announceClose(session: Http2Session): void {
 }
 
 /**
- * Sends a GOAWAY as {@link announceClose} does, and closes the session soon after. Call it when a
- * request has arrived: the client is then least likely to have sent another one already.
+ * Sends a GOAWAY as {@link announceClose} does, and closes the session soon after. Call this when a
+ * request has arrived, because the client is least likely to have sent another request already.
  */
 export function closeGracefully(session: Http2Session): void {
   announceClose(session);

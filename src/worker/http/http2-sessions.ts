@@ -46,13 +46,13 @@ export class Http2Sessions {
     return this.#exchanges;
   }
 
-  /** Sends a GOAWAY on sessions with open requests, and on idle ones with their next request. */
+  /** Sends a GOAWAY on sessions with open requests. Idle sessions get a GOAWAY at their next request. */
   announceClose(): void {
     this.#closing = true;
     for (const { session } of this.#exchanges) this.#announce(session);
   }
 
-  /** Closes each session with a GOAWAY: requests that have begun are finished, new ones refused. */
+  /** Closes each session with a GOAWAY: requests that have begun are finished, new requests are refused. */
   close(): void {
     for (const session of this.#sessions) if (!session.closed) session.close();
   }

@@ -29,8 +29,8 @@ export class Rebalance {
   }
 
   /**
-   * Asks the clients of some busy connections to connect again. Together these connections carried
-   * at most `ratio` of the load. Clients of an earlier call that were not asked yet may stay.
+   * Asks the clients of some busy connections to connect again. Together these connections carried at
+   * most `ratio` of the load. Clients that an earlier call chose and that were not asked yet may stay.
    */
   giveAway(ratio: number): void {
     for (const connection of this.#chosen) connection.stay();
@@ -43,9 +43,9 @@ export class Rebalance {
 }
 
 /**
- * Chooses connections that together carried at most `ratio` of the load. Takes the busiest first,
- * so that few clients have to connect again. A connection that alone carries more than `ratio` is
- * not chosen: it would only overload another worker.
+ * Chooses connections that together carried at most `ratio` of the load. Takes the busiest first, so
+ * that few clients have to connect again. A connection that alone carries more than `ratio` is not
+ * chosen, because it would only overload another worker.
  */
 export function choose<C extends { readonly recentRequests: number }>(
   connections: readonly C[],

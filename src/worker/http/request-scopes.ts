@@ -23,7 +23,7 @@ export class Scope implements RequestScope {
   }
 }
 
-/** Methods whose requests have no body, or a body that no handler reads. */
+/** HTTP methods whose requests have no body, or a body that no handler reads. */
 const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
@@ -51,7 +51,7 @@ export class RequestScopes {
   }
 }
 
-/** Enters the request's context for each part of its body, as the parser of Node 24 does not. */
+/** Enters the request's context for each part of its body, because the parser of Node 24 does not. */
 function keepBodyIn(request: IncomingMessage, enter: () => void): void {
   const push = request.push.bind(request);
   request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {

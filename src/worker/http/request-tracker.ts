@@ -17,20 +17,20 @@ import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
 import { followUpgrades } from './web-socket.js';
 
-/** Idle connections stay open this long, for requests sent before the client knew of the drain. */
+/** Idle connections stay open this long for requests that a client sent before it knew of the drain. */
 const IDLE_GRACE_MS = 250;
 
 /**
  * The drain keeps an idle connection open for this time after the connection was opened or its last
- * request began. The client may have sent another request, which a close would lose and which may
- * be late on a busy machine. The response to that request announces the close.
+ * request began. Another request may be on its way, and late on a busy machine. A close would lose
+ * that request. Its response announces the close.
  */
 const RECENT_MS = 1_000;
 
 /**
  * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
- * metrics. Listens to Node's diagnostics channels: they cost a request less than listeners on its
- * objects would, and they change nothing in the app.
+ * metrics. Listens to Node's diagnostics channels, because they cost less per request than listeners
+ * on each request and response, and change nothing in the app.
  */
 export class RequestTracker {
   /** The number of requests whose response is not complete. */
@@ -46,9 +46,9 @@ export class RequestTracker {
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
   readonly #servers = new Set<Server>();
-  /** Servers that have our listeners. A closed server keeps them, because it may listen again. */
+  /** Servers that have our listeners. A closed server keeps the listeners, because it may listen again. */
   #followed: WeakSet<Server> | undefined;
-  /** When the drain began, in monotonic ms. From then on responses ask clients to reconnect. */
+  /** When the drain began, in monotonic ms. Since that time, responses ask clients to reconnect. */
   #closingSince: number | undefined;
 
   get openConnections(): number {
@@ -74,7 +74,7 @@ export class RequestTracker {
       subscribe('http.server.response.finish', this.#onFinish);
     }
     this.#followed.add(server);
-    // Ours run first, because the server's own listeners begin an HTTP/2 session at once.
+    // Our listeners run first, because the server's own listeners begin an HTTP/2 session at once.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
     followUpgrades(server, this.#onWebSocket);
@@ -115,9 +115,9 @@ export class RequestTracker {
   }
 
   /**
-   * Asks WebSockets and event streams to end, and closes idle connections, also connections that
-   * never sent a byte. Closes none before {@link IDLE_GRACE_MS} have passed, so that requests on
-   * their way can arrive.
+   * Asks WebSockets and event streams to end, and closes idle connections, also connections that never
+   * sent a byte. Closes no connection in the first {@link IDLE_GRACE_MS} of the drain, so that requests
+   * on their way can arrive.
    *
    * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
    */
@@ -209,7 +209,7 @@ export class RequestTracker {
     const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
     if (connection?.owner !== this || connection.inFlight === 0) return;
-    // Until Node 24 this event also comes if the client disconnected before it had the response.
+    // Until Node 24 this event also comes if the client disconnected before it got the response.
     if (socket.errored) return;
     const { startedAt } = connection;
     const bytes = connection.accountBytes();
@@ -220,7 +220,7 @@ export class RequestTracker {
   };
 }
 
-/** Is one function for all sockets, because a closure for each would cost every new connection. */
+/** One function for all sockets, because a closure for each socket would slow every new connection. */
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
   connection.owner.forget(connection);

@@ -7,7 +7,7 @@ import { isEventStream } from './event-stream.js';
 
 /** Reports finished requests to the {@link ResponseObserver}, and open ones to the watchdog. */
 export class ResponseReports {
-  /** The only observer, if there is one. */
+  /** The observer, if there is one. There is at most one. */
   observer: ResponseObserver | undefined;
   /** The list of requests in flight for the watchdog, if the watchdog runs. */
   noted: NotedRequests | undefined;
@@ -43,7 +43,7 @@ export class ResponseReports {
     if (response !== undefined && !webSocket) this.#aborted(response);
   }
 
-  /** An HTTP/2 stream has ended. The size of its response is unknown, as frames are not counted. */
+  /** An HTTP/2 stream has ended. The size of its response is unknown, because frames are not counted. */
   streamOver(request: IncomingMessage, response: ServerResponse, durationMs: number): void {
     this.noted?.ended(request);
     // A CONNECT stream can be a WebSocket over HTTP/2 (RFC 8441), which is not a response.

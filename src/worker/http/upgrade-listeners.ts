@@ -12,14 +12,14 @@ type ServerWithListeners = Server & { [KEY]?: Partial<Record<TakingEvent, Upgrad
 
 /**
  * Our own listeners for an event of a server. They are called before the app's listeners. They are
- * added only while the app has a listener: without it, ours would keep the requests from the app's
- * handler, and nobody would answer them.
+ * added only while the app has a listener. Otherwise our listeners would keep the requests from the
+ * app's handler, and nobody would answer them.
  */
 export class UpgradeListeners {
   readonly #ours = new Set<unknown>();
   #listening = false;
 
-  /** Returns the instance for this event of the server. A second one would keep it listening. */
+  /** Returns the only instance for this event of the server. With two, each would keep the other listening. */
   static of(server: Server, event: TakingEvent): UpgradeListeners {
     const all = ((server as ServerWithListeners)[KEY] ??= {});
     return (all[event] ??= new UpgradeListeners(server, event));
@@ -32,7 +32,7 @@ export class UpgradeListeners {
     this.#listening = this.#othersListen;
     server.on('newListener', (added: string | symbol) => {
       if (added !== event || this.#listening) return;
-      this.#listening = true; // set first, because adding ours emits 'newListener' too
+      this.#listening = true; // set first, because adding our listeners emits 'newListener' too
       for (const ours of this.#ours) server.prependListener(event, ours as TakingListener);
     });
     server.on('removeListener', (removed: string | symbol) => {

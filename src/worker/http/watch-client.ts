@@ -3,8 +3,8 @@ import { CONNECTION, type TrackedSocket } from './connection.js';
 
 /**
  * Calls `gone` once if the client disconnects before its response is complete, or immediately if it
- * has disconnected already. Watches the connection and not each HTTP/1.1 response: of several
- * pipelined responses, Node emits `close` only on the first.
+ * has disconnected already. With HTTP/1.1, watches the connection and not the response: if several
+ * responses are pipelined, Node emits `close` only on the first.
  *
  * @returns a function that ends the watch.
  */
@@ -13,7 +13,7 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
   const leave = (): void => {
     if (!response.writableFinished) gone();
   };
-  // Over HTTP/2 the response has a stream of its own. After the stream is closed, it is undefined.
+  // Over HTTP/2 each response has its own stream. Once that is closed, `stream` is undefined.
   if ('stream' in response) {
     const { stream } = response as { stream?: { destroyed: boolean } };
     if (stream === undefined || stream.destroyed) {

@@ -5,7 +5,7 @@ import { UpgradeListeners } from './upgrade-listeners.js';
 /** A server's close frame (RFC 6455, 5.5.1) with status 1001, "going away". */
 const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
 
-/** Marks a socket whose owner asks the peer to close, at a time that the owner chooses. */
+/** Marks a socket that the drain leaves alone, because its owner chooses when to ask the peer to close. */
 const CLOSED_BY_OWNER = Symbol.for('nestjs-cluster.closed-by-owner');
 
 type WebSocketSocket = Duplex & { [CLOSED_BY_OWNER]?: true };
@@ -18,7 +18,7 @@ export function closedByOwner(socket: WebSocketSocket): void {
 /**
  * Asks the peer of a WebSocket to close, by writing a close frame to the socket. Works with any
  * WebSocket library: a control frame may stand between any two frames, and libraries write each
- * frame in one piece. The library gets the peer's close frame as if the peer had begun to close.
+ * frame in one piece. When the peer answers, the library takes the answer for a close by the peer.
  */
 export function sayGoingAway(socket: WebSocketSocket): void {
   if (socket.writable && socket[CLOSED_BY_OWNER] === undefined) socket.write(GOING_AWAY);

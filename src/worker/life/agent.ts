@@ -23,10 +23,10 @@ import { WorkerLink } from '../link/worker-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
-/** How long to wait for a thrown error to end the process. The app's handler may prevent that. */
+/** How long to wait for a thrown error to end the process. A handler of the app may keep the process alive. */
 const UNCAUGHT_MS = 100;
 
-/** An app that has closed itself has this time to end the process with its own exit code. */
+/** The time that an app which has closed itself has to end the process with its own exit code. */
 const CLOSED_GRACE_MS = 1_000;
 
 /** Runs a worker: starts the app, follows the primary's messages, drains and ends. */
@@ -72,7 +72,7 @@ export class WorkerAgent {
       (signal) => void this.#askToLeave(signal),
       () => link.warn(HOOKS_TAKEN_OVER),
     );
-    // After a reload the options may turn the watchdog on, but the primary has no pipe for it.
+    // After a reload the options may turn the watchdog on, although the primary opened no pipe for it.
     if (!options.watchdog || reportTo === undefined) return;
     startWatchdog({
       hangTimeoutMs: options.heartbeat.timeoutMs,
@@ -192,7 +192,7 @@ export class WorkerAgent {
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }
 
-  /** After an uncaught error the app's state is unknown, so finishes its requests and ends. */
+  /** Finishes the open requests and ends, because the app's state is unknown after an uncaught error. */
   #onUncaught(error: unknown): void {
     process.stderr.write(`${inspect(error)}\n`);
     this.#reports.fatal(error, false);
@@ -206,7 +206,7 @@ export class WorkerAgent {
     outliveChannel();
     this.link.abandon();
     this.#served.signal ??= LEAVE_SIGNAL;
-    // Sets timers, because a drain that has already begun has the longer times of the options.
+    // Sets its own timers, because a drain that has already begun has the longer times of the options.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);

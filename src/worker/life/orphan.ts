@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Wait for an ending primary to exit, which happens shortly after it closes its channels. */
+/** How long to wait for a primary to exit. A primary exits shortly after it has closed its channels. */
 const PRIMARY_GONE_MS = 20;
 
 /** The shutdown times of a worker whose primary is gone. */
@@ -12,7 +12,7 @@ export function outliveChannel(): void {
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 }
 
-/** Whether the primary has ended. If only the channel was closed, by the app, it has not. */
+/** Whether the primary has ended. If the app has closed the channel, the primary still runs. */
 export async function isPrimaryGone(primaryPid: number): Promise<boolean> {
   await delay(PRIMARY_GONE_MS);
   return process.ppid !== primaryPid;

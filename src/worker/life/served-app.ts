@@ -22,7 +22,7 @@ export interface StartSteps {
   readonly enter?: (phase: BootPhase) => void;
   /** Makes the app listen on the address of this process. @returns the app's URL. */
   readonly listen: (app: HttpApp) => Promise<string>;
-  /** Called when the app closes itself. Drains the process, and closes the app. */
+  /** Drains the process, and closes the app. Called when the app closes itself. */
   readonly leave: (signal: string | undefined) => Promise<unknown>;
 }
 
@@ -56,7 +56,7 @@ export class ServedApp {
     this.sockets = new WorkerSockets((server) => link.followServer(server), limit);
   }
 
-  /** Whether the app has started. If so, it must be drained before it ends. */
+  /** Whether the app has started. If so, the process must drain before it ends. */
   get isUp(): boolean {
     return this.#close !== undefined;
   }
@@ -69,7 +69,7 @@ export class ServedApp {
   async start(app: WorkerApp, steps: StartSteps): Promise<string | null> {
     this.#microservices.follow(app);
     const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app, steps);
-    this.#microservices.follow(app); // again, because hooks of the app may have connected further ones
+    this.#microservices.follow(app); // again, because the app's hooks may have connected further microservices
     const delayed = dropTerminusDelay(app);
     if (delayed !== undefined) this.warn(delayed);
     this.#app = app;
@@ -79,7 +79,7 @@ export class ServedApp {
 
   async #init(app: WorkerApp, { enter }: StartSteps): Promise<null> {
     enter?.('init');
-    // listen() of a microservice also initialises it. Calling init() too would run its hooks twice.
+    // listen() also initialises a microservice. Calling init() too would run the app's hooks twice.
     if (app.listen === undefined) await app.init();
     else if (!isConsuming(app)) await app.listen();
     return null;
@@ -126,7 +126,7 @@ export class ServedApp {
     return drain(parts, shutdown);
   }
 
-  /** Sends the requested heap snapshot. Called after the drain, when it delays no request. */
+  /** Sends the requested heap snapshot. Called after the drain, when the snapshot delays no request. */
   async leaveSnapshot(): Promise<void> {
     if (this.snapshotTo === undefined) return;
     const { sendHeapSnapshot } = await import('../watchdog/heap-snapshot.js');

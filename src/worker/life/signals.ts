@@ -1,7 +1,7 @@
 import { callSites } from '../../contract/errors/call-sites.js';
 import { LEAVE_SIGNAL } from '../../contract/ipc/index.js';
 
-/** A terminal or shell sends these to the whole process group. The primary handles them. */
+/** Signals that a terminal or shell sends to the whole process group. Workers leave them to the primary. */
 const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;
 
 /** Nest's method that listens to signals, in apps, contexts and microservices of Nest 11 and 12. */
@@ -10,10 +10,10 @@ const LISTENS = 'listenToShutdownSignals';
 /** The maximum number of frames between Nest's method and `process.on()` that are searched. */
 const MAX_FRAMES = 12;
 
-/** A fault of the process raises these signals. After one, JavaScript may not work. */
+/** Signals that a fault of the process raises. After such a signal, JavaScript may not work. */
 const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
 
-/** The warning if Nest's signal listeners were removed. Logged once. */
+/** The warning when Nest's signal listeners were removed. Logged once. */
 export const HOOKS_TAKEN_OVER =
   'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
 
@@ -34,13 +34,13 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
  * added. A terminal or a supervisor sends its signal to the whole process group, and Nest would
  * then close resources that requests in flight need.
  *
- * Other Nest contexts than the app lose their listeners too, and nobody closes them. A listener
- * does not show to which context it belongs, and if called, it ends the process by the signal.
+ * Nest contexts other than the app lose their listeners too, and are not closed. This cannot be
+ * avoided: a listener does not show its context, and if called, it ends the process by the signal.
  *
  * @param owned signals that the caller answers itself.
  * @param leave is called for any other signal for which Nest had listened.
  * @param told is called for each removed listener.
- * @returns a function that removes all listeners of this function.
+ * @returns a function that removes all listeners that this call has added.
  */
 export function takeOverNestSignals(
   owned: readonly string[],

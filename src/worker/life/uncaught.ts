@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 
 /**
  * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
- * the app has its own handler, that one decides, as without this package. Our handler is therefore
- * added only when an error occurs and the app has none. Node emits the monitor's event first.
+ * the app has its own handler, the app's handler decides. So our handler is added only when an error
+ * occurs and the app has no handler: Node emits 'uncaughtExceptionMonitor' before it looks for one.
  */
 export function catchUncaught(caught: (error: unknown) => void): void {
   process.on('uncaughtExceptionMonitor', () => {
@@ -11,7 +11,7 @@ export function catchUncaught(caught: (error: unknown) => void): void {
   });
 }
 
-/** Reports a call of process.abort() first: its exit looks as if V8 had run out of memory. */
+/** Reports a call of process.abort(), because the exit alone looks as if V8 had run out of memory. */
 export function catchAbort(told: (error: Error) => void): void {
   const abort = process.abort.bind(process);
   process.abort = () => {
@@ -23,7 +23,7 @@ export function catchAbort(told: (error: Error) => void): void {
 /**
  * Throws an error that nothing catches, as if the app had thrown it.
  *
- * @param prints whether to print the error. Called only if the app has no handler.
+ * @param prints returns whether to print the error. Called only if the app has no handler.
  */
 export function throwUncaught(error: unknown, prints: () => boolean): void {
   if (process.listenerCount('uncaughtException') === 0) {

@@ -1,4 +1,4 @@
-/** The used part of an app. Nest's applications, microservices and application contexts have it. */
+/** The used part of an app: of Nest's applications, microservices and application contexts. */
 export interface WorkerApp {
   init(): Promise<unknown>;
   /** @param signal the name of the signal that the app's shutdown hooks get. */

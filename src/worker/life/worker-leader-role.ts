@@ -2,19 +2,19 @@ import { machineNow } from '../../contract/ipc/machine-clock.js';
 import type { PrimaryMessage, WorkerMessage } from '../../contract/ipc/index.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 
-/** Margin, as two clocks are read one after the other. A run within it is lost, never run twice. */
+/** A margin for reading two clocks one after the other. A run due within it may be lost, but never runs twice. */
 const ROUNDING_MS = 10;
 
 /**
  * The worker's lease as the leader. `supervisor/decide/leadership.ts` explains why at most one
- * worker has a lease. Each call compares the lease with the clock, because no message announces its
- * end.
+ * worker has a lease. Each call compares the lease's end with the clock, because no message
+ * announces that end.
  */
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
   readonly #running = new Map<object, readonly string[]>();
   #asked = false;
-  /** The end of the lease by the machine's monotonic clock, which nobody can set. */
+  /** The end of the lease by the machine's monotonic clock, which nobody can change. */
   #until = -Infinity;
   /** The time from which runs belong to this worker, by the machine's monotonic clock. */
   #since: number | undefined;
@@ -53,7 +53,7 @@ export class WorkerLeaderRole implements LeaderRole {
     const now = machineNow();
     const fresh = now >= this.#until;
     if (fresh) {
-      // If no other worker has led since this worker's last lease, runs due since then are its own.
+      // If no other worker has led since this worker's last lease, this worker owns the runs due since then.
       const ended = Math.max(since ?? -Infinity, this.#until);
       if (ended > -Infinity) this.#since = ended;
     }
@@ -63,18 +63,18 @@ export class WorkerLeaderRole implements LeaderRole {
     for (const told of this.#listeners) told({ fresh, since: ownsSince, busy, done });
   }
 
-  /** Gives up the lease, so that this worker begins no further runs. Called before the drain. */
+  /** Gives up the lease, so that this worker begins no further job. Called before the drain. */
   resign(): void {
     if (this.#resignedAt !== undefined) return;
     const wall = Date.now();
     // Ticks are due at whole seconds. In the middle of a second, all workers agree which ticks are
-    // due, however they round. A timer of this worker that is a little late for its second may run.
+    // due, however they round. So a tick of the current second still belongs to this worker.
     this.#resignedAt = Math.floor(wall / 1_000) * 1_000 + 500;
     const now = machineNow();
     if (now < this.#until) this.send({ type: 'resigned', at: now + this.#resignedAt - wall });
   }
 
-  /** Runs due after this time belong to this worker. A time of the current `Date.now()`. */
+  /** Runs due after this time belong to this worker; on the scale of `Date.now()`. */
   get #ownsSince(): number | undefined {
     return this.#since === undefined
       ? undefined

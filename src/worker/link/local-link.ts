@@ -36,7 +36,7 @@ export abstract class LocalLink {
   endpoints: readonly string[] = [];
   /** The number of workers that must be ready for the cluster to be ready. */
   minReady: ClusterSnapshot['minReady'] = 1;
-  /** Set in a worker that has a primary. */
+  /** The watch for requests that end workers. Set in a worker that has a primary. */
   watch: Pick<RequestWatch, 'follow'> | undefined;
   readonly #tasks: ((before: number) => boolean)[] = [];
   readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
@@ -148,7 +148,7 @@ export abstract class LocalLink {
     this.#sendingAway.push((withinMs) => sendAway(present, leave, withinMs));
   }
 
-  /** Makes clients reconnect to other workers. Resolves when they have left. Ignores errors. */
+  /** Makes clients reconnect to other workers. Resolves when the clients have left. Ignores errors. */
   async sendClientsAway(withinMs: number): Promise<void> {
     await Promise.allSettled(this.#sendingAway.map((send) => send(withinMs)));
   }

@@ -23,7 +23,7 @@ export class OwnMetrics {
     void this.#source?.extend?.(contribution);
   }
 
-  /** Serializes the metrics. If that fails or the text is too large, returns the last metrics. */
+  /** Serializes the metrics. If that fails, or the text is too large, returns the metrics of the last call. */
   async serialize(): Promise<{ readonly body: string; readonly ageMs: number }> {
     if (this.#source === undefined) return { body: '', ageMs: 0 };
     // Ignores errors, because the source has logged them.
@@ -42,7 +42,7 @@ export class OwnMetrics {
     return this.#source?.fold(bodies);
   }
 
-  /** Makes {@link serialize} return the last metrics from now on. */
+  /** Makes {@link serialize} return the metrics of its last call from now on. */
   seal(): void {
     this.#sealed = true;
   }

@@ -34,7 +34,7 @@ export class PendingRequests {
         ? setTimeout(() => settle(undefined), timeoutMs)
         : undefined;
       this.#waiting.set(id, settle);
-      // Not awaited: the deadline also holds if the primary is stopped and its channel is full.
+      // Not awaited, so that the deadline also holds if the primary is stopped and its channel is full.
       (async () => send(id))().catch((error: unknown) => {
         end();
         reject(error);
@@ -42,7 +42,7 @@ export class PendingRequests {
     });
   }
 
-  /** Like {@link ask}, but calls for the same type of answer share one request while it waits. */
+  /** Like {@link ask}, but calls for the same type of answer share one request until it is answered. */
   askOnce<T extends AnswerMessage['type']>(
     type: T,
     send: Send,

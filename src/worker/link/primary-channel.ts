@@ -33,7 +33,7 @@ export class PrimaryChannel {
       try {
         listener(message, handle);
       } catch (error) {
-        // A primary of another version may leave out fields, which must not end this worker.
+        // A primary of another version may leave out fields. The error must not end this worker.
         const reason = `could not take '${message.type}' of the primary: ${reportError(error).message}`;
         void this.send({ type: 'warning', message: reason });
       }

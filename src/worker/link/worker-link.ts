@@ -30,7 +30,7 @@ import type { PrimaryChannel } from './primary-channel.js';
 /** If the primary does not send a snapshot within this time, the last snapshot is used. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
 
-/** Maximum wait for the hub's address, after which the call fails. The hub starts in 0.1 s. */
+/** Maximum wait for the hub's address; after it the call fails. The hub needs about 0.1 s to start. */
 const HUB_TIMEOUT_MS = 5_000;
 
 /** How often a worker that should be replaced repeats its request. */
@@ -38,7 +38,7 @@ const ASK_AGAIN_MS = 15_000;
 
 /** A worker's link to its primary. Asks about the cluster, and keeps the last snapshot. */
 export class WorkerLink extends LocalLink implements ClusterLink {
-  /** Checks the app's health. Always healthy if the app does not import the `ClusterModule`. */
+  /** Checks the app's health. An app that does not import `ClusterModule` always counts as healthy. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
   /** The threads for `@CpuBound()` methods. Verified and started when the worker is ready. */
   threads: ThreadsOfProcess | undefined;
@@ -89,7 +89,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     this.events.call(name as ClusterEventName, event as never);
   }
 
-  /** Tells the primary which events have listeners, by one message for several changes. */
+  /** Tells the primary which events have listeners. Several changes in one turn share one message. */
   #subscribe(): void {
     if (this.#subscribing) return;
     this.#subscribing = true;
@@ -197,7 +197,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     if (this.#asking !== undefined) return;
     const ask = () => void this.channel.send({ type: 'replace-request', reason });
     ask();
-    // Repeats the request, as the replacement may fail to start.
+    // Repeats the request, because the replacement may fail to start.
     this.#asking = setInterval(ask, ASK_AGAIN_MS).unref();
   }
 

@@ -5,7 +5,7 @@ import { RequestWatch } from '../quarantine/request-watch.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 
-/** Metrics are also sent unasked at this interval, so that a crash loses few of them. */
+/** The interval at which metrics are also sent unasked, so that a crash loses few of them. */
 const PUSH_METRICS_MS = 10_000;
 
 /** A worker's reports to its primary: its heartbeat, its health and its measurements. */
@@ -31,7 +31,7 @@ export class WorkerReports {
     const stats = link.measure();
     const due = performance.now() - link.metrics.serializedAt >= PUSH_METRICS_MS;
     if (due && this.channel.drained) void this.metrics(false);
-    // Replaces a last snapshot of a starting cluster: it would be used if the primary failed.
+    // Replaces the snapshot of a starting cluster. The last snapshot is used if the primary fails.
     if (link.knowsLittle) void link.snapshot();
     void this.channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
@@ -57,7 +57,7 @@ export class WorkerReports {
     await this.channel.send({ type: 'metrics', asked, stats: this.link.stats(), ...metrics });
   }
 
-  /** Sends the metrics for the last time, before the app's hooks, which may clear its registry. */
+  /** Sends the metrics for the last time. The app's hooks run later and may clear the metrics registry. */
   async lastMetrics(): Promise<void> {
     await Promise.race([this.metrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
     this.link.metrics.seal();

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
 
-/** Node publishes each server that begins to listen on this channel, since Node 20.16 and 22.3. */
+/** The diagnostics channel for each server that begins to listen, since Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /**
@@ -15,7 +15,7 @@ export class HttpServers {
 
   /**
    * @param found is called once for each server, before the server's first connection.
-   * @param listens is called each time a server begins to listen, before its first connection.
+   * @param listens is called each time a server begins to listen, before it accepts a connection.
    */
   constructor(
     private readonly found: (server: Server) => void,

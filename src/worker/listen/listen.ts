@@ -22,9 +22,9 @@ interface ServerInternals {
 }
 
 /**
- * Makes the app listen. If a handle is given, the adapter's call of `server.listen()` listens on
- * that handle and ignores its other arguments. The adapter makes the call itself, so that its own
- * state and Nest's state are right, on Express and on Fastify.
+ * Makes the app listen. If a handle is given, the adapter's call of `server.listen()` listens on the
+ * handle and ignores the call's arguments. The adapter makes the call itself, so that its own state
+ * and Nest's state are right, on Express and on Fastify.
  *
  * @param handle the primary's socket; if missing, the app opens a socket at the target's address.
  * @returns the app's URL, or `unix:` and the path.

@@ -9,11 +9,11 @@ import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /**
  * The maximum number of connections that are being passed at the same time. A further connection is
- * not passed. Each one costs the primary work, and a client can ask for upgrades often.
+ * not passed, because each costs the primary work, and a client can ask for upgrades often.
  */
 const MAX_PASSING = 8;
 
-/** Passes open connections to other workers through the primary, and takes theirs. */
+/** Passes open connections to other workers through the primary, and takes connections from them. */
 export class WorkerPassage implements Passage {
   readonly #takers = new Map<string, TakeConnection>();
   #passing = 0;

@@ -6,7 +6,7 @@ import { emptySockets, expectClose, stopAccepting } from '../drain/leave-sockets
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { HttpServers } from './http-servers.js';
 
-/** Settings of http.Server for connections, also for adopted sockets. Node's types lack them. */
+/** Connection settings of http.Server, which adopted sockets get too. Node's types lack them. */
 type ConnectionOptions = Pick<
   net.ServerOpts,
   'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
@@ -19,9 +19,9 @@ export class WorkerSockets {
   #adopting: Server | undefined;
   /** The servers that listen on other slots' sockets, by slot number. */
   readonly #adopted = new Map<number, net.Server>();
-  /** The whole cluster ends: no other process will accept from these sockets. */
+  /** Whether the whole cluster ends, so that no other process will accept from these sockets. */
   #isLast = false;
-  /** The primary has closed its copies of the sockets. */
+  /** Whether the primary has closed its copies of the sockets. */
   #letGo = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
@@ -57,7 +57,7 @@ export class WorkerSockets {
     });
     this.limit.share(listener, server);
     listener.on('connection', (socket) => server.emit('connection', socket));
-    // Listening fails if the socket has been closed in the meantime, so give the slot back.
+    // Listening fails if the socket was closed in the meantime. In this case the slot is released.
     listener.on('error', () => this.release(slot));
     this.#adopted.set(slot, listener);
     (listener as unknown as { listen(handle: unknown, backlog: number): void }).listen(
@@ -89,8 +89,8 @@ export class WorkerSockets {
   }
 
   /**
-   * Closes all sockets. Connections in their backlogs are left to the processes that keep the
-   * sockets open. If there are none, this process accepts and serves them first.
+   * Closes all sockets. Connections in their backlogs are left to other processes that keep the
+   * sockets open. Without other processes, this process accepts and serves the connections first.
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
    * @param others further servers to close.

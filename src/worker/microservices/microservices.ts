@@ -4,12 +4,12 @@ import { countedHandler, type RpcHandler } from './rpc-handlers.js';
 import { RpcSockets } from './rpc-sockets.js';
 import { type RpcTransport, stopConsuming, TRANSPORT } from '../drain/stop-consuming.js';
 
-/** How long the drain waits after the last answer, for the transport's library to send it. */
+/** How long the drain waits after the last answer, so that the transport's library can send the answer. */
 const SENDING_MS = 50;
 
 /**
- * The microservices of a hybrid app, or the app if it is a microservice. Counts the running
- * handlers and ends them in a drain. Without microservices, nothing is imported or wrapped.
+ * The microservices of a hybrid app, or the app if it is a microservice. Counts the running handlers,
+ * and stops the microservices in a drain. Without microservices, nothing is imported or wrapped.
  */
 export class Microservices {
   readonly #followed = new Map<RpcTransport, RpcSockets | undefined>();
@@ -91,7 +91,7 @@ export class Microservices {
   }
 }
 
-/** Whether a microservice listens or is subscribed. Doing so twice would consume messages twice. */
+/** Whether a microservice listens or is subscribed. Subscribing again would consume messages twice. */
 export function isConsuming(microservice: unknown): boolean {
   try {
     const client = transportOf(microservice)?.unwrap?.();
@@ -101,7 +101,7 @@ export function isConsuming(microservice: unknown): boolean {
   }
 }
 
-/** The transport of a microservice. Nest 12 has the method, Nest 11 only the property. */
+/** The transport of a microservice. Nest 12 has `getTransportServer()`, Nest 11 only the property. */
 function transportOf(microservice: unknown): RpcTransport | undefined {
   const known = microservice as {
     getTransportServer?(): RpcTransport;
@@ -110,14 +110,14 @@ function transportOf(microservice: unknown): RpcTransport | undefined {
   return known.getTransportServer?.() ?? known.serverInstance;
 }
 
-/** The connections of a TCP transport, whose server exists before it listens. */
+/** The connections of a TCP transport. The transport's server exists before it listens. */
 function socketsOf(transport: RpcTransport): RpcSockets | undefined {
   if (transport.transportId !== TRANSPORT.TCP) return undefined;
   const open = Reflect.get(transport, 'openSockets') as Iterable<Socket> | undefined;
   return new RpcSockets(transport.unwrap!() as Server, open ?? []);
 }
 
-/** Counts a message as running once it was read. Its handler may begin much later. */
+/** Counts a message as running as soon as it was read, because its handler may begin much later. */
 function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
   const readerOf = transport.getSocketInstance?.bind(transport);
   const handle = transport.handleMessage?.bind(transport);
@@ -130,8 +130,8 @@ function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
   transport.handleMessage = async (reader, message) => {
     const { netSocket } = reader as { netSocket?: Socket };
     const connection = netSocket && sockets.of(netSocket);
-    // Drops a request whose connection has ended: its client sees that it failed and can try again.
-    // An event is handled anyway: it has no answer, so its client would not notice the loss.
+    // Drops a request whose connection has ended: the client sees the failure and can try again. An
+    // event is handled anyway. It has no answer, so the client would not notice the loss.
     if (connection?.ended === true && (message as { id?: unknown }).id !== undefined) return;
     const end = connection?.begin();
     try {

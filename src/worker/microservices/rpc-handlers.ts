@@ -10,7 +10,7 @@ interface Observable {
  * Wraps a handler to report when it begins and when it has given its last answer. The proxy keeps
  * all properties of the function, because Nest stores the handler's metadata there.
  *
- * @param begin is called with the handler's arguments. Returns a function to call at the end, once.
+ * @param begin is called with the handler's arguments. Returns a function that is called once, at the end.
  */
 export function countedHandler(
   handler: RpcHandler,

@@ -2,12 +2,12 @@ import type { Server, Socket } from 'node:net';
 import tls from 'node:tls';
 
 /**
- * A client that was silent for this time will most likely send nothing while we close. A request
- * sent while we close fails at its client, and the protocol has no message to announce the close.
+ * A client that was silent for this time will most likely send nothing while we close the
+ * connection. A request sent at that time would fail, and the protocol cannot announce the close.
  */
 const QUIET_MS = 100;
 
-/** A connection is destroyed if the client has not closed its side within this time. */
+/** After we have ended a connection, the client has this time to close its side, or it is destroyed. */
 const HALF_OPEN_MS = 1_000;
 
 /** The fields of Nest's socket reader that show whether it has read a part of a message. */
@@ -20,7 +20,7 @@ interface JsonReader {
 export class RpcSockets {
   readonly #connections = new Map<Socket, RpcConnection>();
 
-  /** @param open the connections that were opened before. */
+  /** @param open the connections that are already open. */
   constructor(
     readonly server: Server,
     open: Iterable<Socket>,
@@ -48,8 +48,8 @@ export class RpcSockets {
   /**
    * Ends the connections without unanswered requests.
    *
-   * @param patient ends only silent connections. Otherwise also stops reading from all others, so
-   *   that no further requests arrive on them.
+   * @param patient whether to end only silent connections. If not, also stops reading from the busy
+   *   connections, so that no further requests arrive on them.
    */
   closeIdle(patient: boolean): void {
     const now = performance.now();
@@ -63,8 +63,8 @@ class RpcConnection {
   #reader: unknown;
   #bytesRead: number;
   /**
-   * When the connection last received something, in monotonic ms. Starts at the first check, so
-   * that data which the kernel held before the connection was accepted is read by the second check.
+   * When the connection last received something, in monotonic ms. Starts only at the first check. By
+   * the second check, data that the kernel held before the connection was accepted has been read.
    */
   #quietSince: number | undefined;
   /** When this side ended the connection, in monotonic ms. */
@@ -103,7 +103,7 @@ class RpcConnection {
     }
     this.#endedAt = now;
     this.socket.end();
-    // Reads on: a close with unread data resets the connection, which can lose the last answer.
+    // Reads on, because a close with unread data resets the connection and can lose the last answer.
     this.socket.resume();
   }
 
@@ -116,7 +116,7 @@ class RpcConnection {
     return now - this.#quietSince;
   }
 
-  /** Whether a part of a message was read. `false` for a reader of the app's own. */
+  /** Whether only a part of a message was read. `false` if the app has its own reader. */
   get #isHalfRead(): boolean {
     const { buffer = '', contentLength = null } = (this.#reader ?? {}) as Partial<JsonReader>;
     return buffer !== '' || contentLength !== null;

@@ -52,7 +52,7 @@ export class AppRoutes {
     this.#routes.sort((a, b) => a.wildcards - b.wildcards);
   }
 
-  /** The template of the route that matches the path, or `null` if none does. */
+  /** The template of the route that matches the path, or `null` if no route does. */
   find(method: string, path: string): string | null {
     const asked = segmentsOf(path);
     const found = this.#routes.find(

@@ -8,7 +8,7 @@ export type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', strin
 
 /** The method and path of a request. Leaves out the query, which may hold secrets. */
 export function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
-  // In `url`, Express cuts off the part that a router has matched. `originalUrl` has all of it.
+  // In `url`, Express cuts off the part that a router has matched. `originalUrl` has the whole URL.
   const { originalUrl, url } = request;
   const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
   return { method: request.method ?? '', path, forMs };

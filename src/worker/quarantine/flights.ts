@@ -6,16 +6,16 @@ import { isOpenEventStream } from '../http/event-stream.js';
 /** A request stays a suspect for this time after its client has disconnected. */
 const ABANDONED_MS = 5_000;
 
-/** At most this many requests of one URL are reported. After that the URL is not a suspect. */
+/** Maximum of reported requests of one URL. After so many, the URL is not a suspect any more. */
 const TOLD_EACH = 20;
 
-/** Maximum number of URLs whose requests are counted. Others are always reported. */
+/** Maximum number of URLs whose requests are counted. Requests of other URLs are always reported. */
 const MAX_COUNTED = 1_000;
 
-/** How often requests are checked for having become event streams. */
+/** The interval at which requests are checked: those that have become event streams are not suspects. */
 const STREAMS_MS = 100;
 
-/** Maximum number of ended requests that wait to be reported. Further ones are not reported. */
+/** Maximum number of ended requests that wait to be reported. Further requests are not reported. */
 const MAX_UNTOLD = 500;
 
 /** Reports to the primary which request begins and which have ended, by their numbers. */
@@ -77,7 +77,7 @@ export class Flights {
     return this.#contexts.getStore()?.fingerprint;
   }
 
-  /** Whether the URL is not a suspect, as {@link TOLD_EACH} of its requests were reported. */
+  /** Whether the URL is not a suspect, because {@link TOLD_EACH} of its requests were reported. */
   isCleared({ url }: Fingerprint): boolean {
     return (this.#told.get(url) ?? 0) >= TOLD_EACH;
   }
@@ -107,7 +107,7 @@ export class Flights {
     this.#silent = true;
   }
 
-  /** Disables the AsyncLocalStorage too: on Node 20 an active one slows every promise down. */
+  /** Also disables the AsyncLocalStorage, because on Node 20 an active storage slows every promise down. */
   stop(): void {
     clearTimeout(this.#timer);
     clearInterval(this.#streams);
@@ -117,7 +117,7 @@ export class Flights {
   #end(flight: Flight): void {
     if (!this.#flying.delete(flight)) return;
     if (this.#ended.length < MAX_UNTOLD) this.#ended.push(flight.n!);
-    // Reported with a delay, because it shows that the worker survived the request.
+    // Reported with a delay, because the report says that the worker survived the request.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       if (this.#ended.length > 0 && !this.#silent) this.tell(0, undefined, this.#ended.splice(0));

@@ -10,13 +10,13 @@ const GIVES_REQUEST: ReadonlySet<string> = new Set(['request', 'checkContinue'])
 /** A trial request has succeeded if the worker is alive this long after the response. */
 const SETTLED_MS = 2_000;
 
-/** Seconds after which a client may retry. By then a further trial has been made. */
+/** The number of seconds after which a client may retry. By then another trial has been made. */
 const RETRY_AFTER = '60';
 
 /**
  * Answers requests under quarantine with 503 in place of the app. While requests are watched, drops
  * requests whose clients have disconnected: after a worker has ended, such requests wait in the
- * accept queue for the next worker. At all other times the servers are unchanged and as fast.
+ * accept queue for the next worker. At all other times the servers are not changed or slowed down.
  */
 export class RequestGuard {
   readonly #servers = new Set<Server>();
@@ -56,7 +56,7 @@ export class RequestGuard {
     const stood = this.#stands;
     this.#entries = entries;
     this.#watch = watch;
-    // Forgets a trial that this worker may no longer make, as the primary may allow another later.
+    // Forgets a trial that this worker may no longer make, because the primary may allow another later.
     for (const { id, trial } of entries) if (!trial) this.#tried.delete(id);
     if (stood === this.#stands) return;
     for (const server of this.#servers) {
@@ -81,17 +81,17 @@ export class RequestGuard {
 
   /**
    * Holds a request until it is clear whether its client is still connected. Holds every HTTP/1.1
-   * request, not only a connection's first, to keep their order: the request that blocks the event
-   * loop must be the last that the app got. An HTTP/2 client is connected after its handshake.
+   * request, not only the first of a connection, to keep their order: the request that blocks the
+   * event loop must be the last that the app got. An HTTP/2 client is known to be connected.
    */
   #hold(request: IncomingMessage, handOver: () => void): void {
     this.#held.add(request);
-    // Waits two turns: Node reads the request in one, and the end of its connection in the next.
+    // Waits two turns: Node reads the request in one turn, and the connection's end in the next.
     setImmediate(() =>
       setImmediate(() => {
         this.#held.delete(request);
         // If the client has ended the connection, Node has ended it too, so the socket is not
-        // writable. Node does not do that if the server has `httpAllowHalfOpen`.
+        // writable. With `httpAllowHalfOpen`, Node does not, and the request reaches the app.
         if (!request.socket.writable) return void request.socket.destroy();
         this.give();
         handOver();

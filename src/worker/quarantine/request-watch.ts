@@ -16,7 +16,7 @@ import { RequestGuard } from './request-guard.js';
 
 /** The requests that may have ended this process. */
 export interface Suspects {
-  /** Whether the cause is known: one request, found by its asynchronous context, or none. */
+  /** Whether the cause is known: either one request, found by its asynchronous context, or no request. */
   readonly certain: boolean;
   readonly suspects: readonly Fingerprint[];
 }
@@ -44,7 +44,7 @@ export class RequestWatch {
     this.#guard.follow(server);
   }
 
-  /** Applies the primary's decision which requests are watched and which are refused. */
+  /** Applies the primary's decision: whether requests are watched, and which requests are refused. */
   hear({ watch, entries }: PrimaryMessage & { type: 'quarantine' }): void {
     this.#guard.set(entries, watch);
     if (watch === (this.#flights !== undefined)) return;
@@ -79,8 +79,8 @@ export class RequestWatch {
   }
 
   /**
-   * The requests that run now. Also called while this process is blocked, and then interrupts the
-   * blocking code. Leaves out event streams: they are open in every worker, whatever ends it.
+   * The requests that run now. Also called while this process is blocked, by interrupting the blocking
+   * code. Leaves out event streams, because these are open in every worker, whatever ends the worker.
    */
   get suspects(): Suspects {
     const current = this.#flights?.current;
@@ -98,7 +98,7 @@ export class RequestWatch {
   /** Reports the suspects when the process ends by an uncaught error or by `process.exit()`. */
   tellSuspects(by: 'error' | 'exit'): void {
     const found = this.suspects;
-    // An error outside of a request's context belongs to no request, as its request may have ended
+    // An error outside of any request's context is not blamed on a request: its request may have ended
     // before. `process.exit()` in a request that is not watched has no context either, but runs
     // while the request is in flight, so all requests in flight are suspects.
     const isNone = !found.certain && (by === 'error' || this.#flights !== undefined);

@@ -8,7 +8,7 @@ import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
 /** A CPU profile of a hung worker. It must be written before the worker is killed. */
 export interface HangProfile {
-  /** The profile begins when the event loop has been blocked for this time. */
+  /** For how long the event loop must have been blocked when the profile begins, in ms. */
   readonly afterMs: number;
   readonly ms: number;
   readonly directory: string;

@@ -2,7 +2,7 @@ import { getHeapSnapshot } from 'node:v8';
 // oxlint-disable-next-line import/default -- the exports of a CommonJS file are its default
 import byteSink from './byte-sink.cjs';
 
-/** Sends a heap snapshot to a unix socket. Takes none if nobody listens on the socket. */
+/** Sends a heap snapshot to a unix socket. Takes no snapshot if nobody listens on the socket. */
 export async function sendHeapSnapshot(path: string): Promise<void> {
   let left = false;
   const sink = await byteSink.ByteSink.open(path, () => (left = true)).catch(() => undefined);

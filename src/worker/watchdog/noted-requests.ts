@@ -8,24 +8,24 @@ const SPACE = 0x20;
 /** The number of bytes for a method, a space and a URL. */
 const LINE_BYTES = MAX_METHOD_LENGTH + 1 + MAX_URL_LENGTH;
 
-/** Read only once, because the getter takes about 20 ns. */
+/** `performance.timeOrigin`, read only once, because the getter takes about 20 ns. */
 const ORIGIN_MS = performance.timeOrigin;
 
 type NotedRequest = RequestLine & { readonly socket?: unknown };
 
 /** Memory that two threads share, with a place for each request. */
 export interface NotedRequestsMemory {
-  /** The number of bytes of the text of each place. 0 if the place has no request. */
+  /** The length of each place's text, in bytes; 0 if the place has no request. */
   readonly lengths: Int32Array;
   /** When the request of each place began, in ms since 1970. */
   readonly startedAt: Float64Array;
-  /** Method, space and URL in latin1, {@link LINE_BYTES} each. URLs have a query, and are cut. */
+  /** The text of each place: method, space and URL with its query, in latin1, cut at {@link LINE_BYTES}. */
   readonly text: Uint8Array;
 }
 
 /**
- * Some requests in flight, always with the newest, in shared memory. While native code blocks the
- * main thread, the main thread cannot answer the watchdog, so the watchdog reads the requests here.
+ * Some requests in flight, always including the newest, in shared memory. While native code blocks
+ * the main thread, it cannot answer the watchdog, so the watchdog reads the requests here.
  */
 export class NotedRequests implements NotedRequestsMemory {
   readonly lengths = new Int32Array(shared(Int32Array.BYTES_PER_ELEMENT));
@@ -36,7 +36,7 @@ export class NotedRequests implements NotedRequestsMemory {
   /** The place that was taken last. */
   #last = 0;
 
-  /** Notes a request. Runs for every request. @param startedAt its start in monotonic ms. */
+  /** Notes a request. Runs for every request. @param startedAt when the request began, in monotonic ms. */
   began(request: NotedRequest, startedAt: number): void {
     const { lengths, text } = this;
     const { method = '', url = '' } = request;

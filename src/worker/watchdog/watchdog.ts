@@ -15,14 +15,14 @@ export interface WatchdogData {
   readonly primaryPid: number;
   /** The file descriptor of the pipe to the primary. */
   readonly reportTo: number;
-  /** The expression to evaluate in the main thread. It gives a description as JSON. */
+  /** The expression to evaluate in the main thread. Its value is a description as JSON. */
   readonly question: string;
   readonly hangProfile: HangProfile | undefined;
   readonly noted: NotedRequestsMemory;
 }
 
 interface WatchdogOptions {
-  /** A hung worker is killed after this time, in ms. The report must be sent before. */
+  /** The time after which a hung worker is killed, in ms. The report must be sent before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
@@ -32,7 +32,7 @@ interface WatchdogOptions {
     readonly requests: readonly BlockedRequest[];
     /** The possible cause, if this process is blocked. */
     readonly suspects: Suspects;
-    /** Starts to note the requests in flight, for when the main thread cannot answer. */
+    /** Starts to note the requests in flight in shared memory, because the main thread may be unable to answer. */
     note(): NotedRequestsMemory;
   };
   /** Called if the thread could not be started or has failed. */
@@ -42,10 +42,10 @@ interface WatchdogOptions {
 const MAX_TICK_MS = 250;
 const MIN_TICK_MS = 25;
 
-/** The thread needs 2 MB. A profile of one minute of a large app may have 20 MB as text. */
+/** The thread itself needs 2 MB. The rest is for a profile: one minute of a large app may take 20 MB of text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
 
-/** The maximum number of frames that are read. Large enough to reach the caller of a recursion. */
+/** The maximum number of stack frames that are read: enough to reach the caller of most recursions. */
 const DEEPEST = 300;
 
 /** The maximum number of functions in a mutual recursion that is folded. */
@@ -86,7 +86,7 @@ export function startWatchdog(options: WatchdogOptions): void {
   }
 }
 
-/** The thread reads the pipe at its tick, without blocking. A stream would cost the thread more. */
+/** Makes a descriptor non-blocking: the thread reads it at its tick, because a stream would cost more. */
 function makeNonBlocking(descriptor: number): void {
   new Socket({ fd: descriptor, readable: false, writable: false }).unref();
 }
@@ -108,7 +108,7 @@ function startThread(
   thread.unref();
 }
 
-/** Only reads, because it interrupts the code that blocks the event loop. */
+/** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */
 function describeMainThread(work: WatchdogOptions['work']): string {
   const limit = Error.stackTraceLimit;
   // The stack has the frames of the block, of this function and of its caller.
@@ -137,7 +137,7 @@ export function framesBelow(stack: string): string[] {
   );
 }
 
-/** Keeps each function of a recursion once, with its number of frames, to show the callers too. */
+/** Keeps each function of a recursion once, with its number of frames, so that the callers show too. */
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {
