@@ -3,7 +3,7 @@
  * it.
  *
  * @param limit the maximum number of frames.
- * @param above leaves out this function and the functions that it has called.
+ * @param above a function that is left out, together with the functions that it has called.
  */
 export function callSites(limit: number, above: (...args: never) => unknown): NodeJS.CallSite[] {
   const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');

@@ -3,7 +3,7 @@ import { oneLine } from './one-line.js';
 /** The minimum time between two lines of the same kind, in ms. */
 const QUIET_MS = 60_000;
 
-/** The maximum number of remembered kinds, because outside text may make a new kind in every call. */
+/** Maximum number of remembered kinds of lines. Without it, text from outside could add a kind in every call. */
 const MAX_KINDS = 20;
 
 /** Logs at most one line of each kind a minute. For lines that every call may cause. */

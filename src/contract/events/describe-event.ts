@@ -154,7 +154,7 @@ function formatBlock({ requests, frames, profile }: BlockReport): string {
   ].join('; ');
 }
 
-/** The error and the first frame of its stack that is not Node's own, else the first frame. */
+/** The error and one frame of its stack: the first that is not Node's own or, if all are Node's, the first. */
 function formatError(report: ErrorReport): string {
   if (report.repeated) return `the same error (${report.name})`;
   const frames = report.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];

@@ -77,7 +77,7 @@ export interface ClusterEventMap {
     /** How the worker failed, or a problem while it ended, in words. */
     detail: string | null;
   };
-  /** Another worker now runs the jobs that only one worker may run. Without `worker`, no worker can lead now. */
+  /** A new worker leads: it runs the jobs that only one worker may run. Without `worker`, no worker can lead now. */
   leader: { worker?: WorkerIdentity };
   /** A request has ended workers. The cluster answers the request with 503, except for one trial a minute. */
   quarantined: QuarantinedRequest & {

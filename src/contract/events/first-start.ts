@@ -2,7 +2,7 @@ import type { ClusterEventName, ClusterEventMap, EventHandlers } from './event-m
 
 /** Follows a cluster until each slot has had a worker that is ready. */
 export class FirstStart {
-  /** By slot: how long its first ready worker took to start, in ms. */
+  /** How long the first ready worker of each slot took to start, in ms. */
   readonly #bootMs = new Map<number, number>();
   /** Slots in a crash loop: the start does not wait for them. */
   readonly #degraded = new Set<number>();

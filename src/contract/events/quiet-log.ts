@@ -5,9 +5,9 @@ import { describeEvent } from './describe-event.js';
 const LATE_MS = 5_000;
 
 /**
- * Leaves out lines that repeat another line. The line of `started` sums up a first start. One line
- * is enough for each failed attempt to start a worker. One line is enough for each slot that is
- * reloaded, unless something went wrong at the end of the old worker.
+ * Leaves out lines that repeat another line. In a first start, `started` sums up ready workers.
+ * A failed attempt to start a worker logs one line. In a reload each slot logs one line, unless
+ * something went wrong at the end of the old worker.
  */
 export function quietLog(log: EmitEvent): EmitEvent {
   let starting = true;

@@ -29,7 +29,7 @@ export function controlDirectories(
 /** The default path of a new cluster's control socket. The directory need not exist. */
 export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
   const directories = controlDirectories(env);
-  // After `su` or `sudo` the directory in `XDG_RUNTIME_DIR` may belong to another user.
+  // Skips directories of other users. After `su` or `sudo`, `XDG_RUNTIME_DIR` may name such a directory.
   const directory = directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
   const end = `.${pid}${SUFFIX}`;
   const room = MAX_PATH_BYTES - Buffer.byteLength(directory) - 1 - end.length;

@@ -13,7 +13,7 @@ export interface NamedSocket {
 /** Maximum time to connect, in ms. Beyond it the primary counts as blocked but alive. */
 const CONNECT_MS = 1_000;
 
-/** The sockets in a directory of this user on which a process listens. Removes the sockets of killed primaries. */
+/** Finds sockets with a listening process in a directory of this user. Removes the sockets of killed primaries. */
 export async function listeningSockets(directory: string): Promise<readonly NamedSocket[]> {
   const sockets = socketsIn(directory);
   const errors = await Promise.all(sockets.map(probeAndClear));

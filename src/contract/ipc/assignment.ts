@@ -34,9 +34,9 @@ export interface ExaminationAssignment {
 export type OwnAssignment = WorkerAssignment & { readonly identity: WorkerIdentity };
 
 /**
- * Reads the assignment from the environment, which a child of a worker inherits; `undefined`
- * without a primary. A text that no primary has written is ignored: a user may have exported the
- * variable, and a primary sets it anew for each of its workers.
+ * Reads the assignment from the environment; `undefined` without a primary. A child process of a
+ * worker inherits the variable too. A text that no primary has written is ignored, because a user
+ * may have exported the variable.
  */
 export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
   const assigned = parse(env[WORKER_VARIABLE]);

@@ -1,4 +1,4 @@
-/** Closes a socket or a server that came with a message but is not used: it would stay open. */
+/** Closes a socket or a server that came with a message but is not used. Otherwise it would stay open. */
 export function closeHandle(handle: unknown): void {
   if (typeof handle !== 'object' || handle === null) return;
   const { destroy, close } = handle as { destroy?: unknown; close?: unknown };

@@ -17,23 +17,23 @@ import type { ExaminationMessage, WorkerMessage } from './worker-message.js';
  */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 
-/** The type for code that repeats the value, because that code runs before any module is loaded. */
+/** The type of {@link ENVELOPE}, for code that runs before any module is loaded and so repeats the value. */
 export type Envelope = typeof ENVELOPE;
 
 /** The maximum numbers of entries in a {@link BlockReport}. A message with more is refused. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
 
-/** The maximum number of subscribed events, which is more than any version has. */
+/** The maximum number of events that a worker can subscribe to. No version has so many events. */
 const MAX_SUBSCRIPTIONS = 100;
 
 /** The maximum number of jobs that run in one worker at once. A message with more is refused. */
 const MAX_JOBS = 1_000;
 
-/** The maximum length of a name under which connections are passed on. */
+/** The maximum length of a name under which connections are passed on. A message with a longer name is refused. */
 const MAX_NAME = 64;
 
-/** The maximum number of findings in a message. Each check finds only a few. */
+/** The maximum number of findings in a message. A message with more is refused; each check finds only a few. */
 const MAX_FINDINGS = 1_000;
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
@@ -67,7 +67,7 @@ const STATS = {
   logLinesDroppedTotal: amount,
   droppedConnectionsTotal: amount,
 } satisfies Record<keyof WorkerStats, typeof amount>;
-/** Each number is checked separately. If it is missing or wrong, its last known value stays. */
+/** Each number is checked separately. If a number is missing or wrong, its last known value stays. */
 const stats = v.pipe(
   v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
   v.transform((given): Partial<WorkerStats> => {
@@ -89,8 +89,8 @@ const error = v.object({
 
 /**
  * Workers run the app's code, so their messages are checked field by field. In a rolling reload
- * they may also run another version of this package: an unknown field is ignored, and a field that
- * only informs may be missing.
+ * they may also run another version of this package. So an unknown field is ignored, and a field
+ * that only informs may be missing.
  */
 const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('listen-request') }),

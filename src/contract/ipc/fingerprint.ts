@@ -16,9 +16,9 @@ export interface QuarantineEntry {
   readonly route: string | null;
   /** Hash of one URL; `null` = every request of the route. */
   readonly url: string | null;
-  /** Whether this worker passes one of the requests to the app, to see whether it still ends workers. */
+  /** Whether this worker passes one such request to the app, to see whether the request still ends workers. */
   readonly trial: boolean;
 }
 
-/** The maximum number of suspects in a report: the request that ended a worker is among the youngest requests. */
+/** Maximum number of suspects in a report. The youngest are reported, because the guilty request is among them. */
 export const MAX_SUSPECTS = 16;

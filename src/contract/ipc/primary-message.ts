@@ -33,7 +33,7 @@ export type PrimaryMessage =
   | { readonly type: 'listen-refused'; readonly error: ErrorReport }
   /** Also listen on the handle that comes with this message: the socket of a slot without a worker. */
   | { readonly type: 'adopt'; readonly slot: number }
-  /** Stop listening on the socket of that slot, because the slot has a worker again. */
+  /** Stop listening on the socket of `slot`, because that slot has a worker again. */
   | { readonly type: 'release'; readonly slot: number }
   | { readonly type: 'ping'; readonly seq: number }
   /** Be the leader until `until`, in ms of the machine's monotonic clock. */

@@ -23,7 +23,7 @@ export interface DrainReport {
 export interface LoadReport {
   /** Responses finished since the last report. */
   readonly requests: number;
-  /** Open connections with finished responses whose clients could be asked to connect again. */
+  /** Number of open connections that have served a response. Their clients can be asked to connect again. */
   readonly connections: number;
   /** Share of the time that the event loop was busy, 0..1. */
   readonly utilization: number;

@@ -61,7 +61,7 @@ export interface WatchdogOptions {
 
 /** Limits for the resident memory (RSS) of each worker, checked every second. */
 export interface MemoryOptions {
-  /** RSS in bytes above which a worker is replaced. It drains once the new worker is ready. Default: none. */
+  /** RSS in bytes above which a worker is replaced. The old worker drains once the new one is ready. Default: none. */
   softLimitBytes?: number | undefined;
   /** RSS in bytes above which a worker is killed and replaced. Default: none. */
   hardLimitBytes?: number | undefined;
@@ -69,10 +69,10 @@ export interface MemoryOptions {
 
 /**
  * When healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
- * Each worker's limits differ from these by up to 10 % at random, so that not all are due at once.
+ * Each worker's limits differ from the options by up to 10 % at random, so not all are due at once.
  */
 export interface RecycleOptions {
-  /** Responses after which a worker is replaced. Default: never. */
+  /** Number of responses after which a worker is replaced. Default: never. */
   maxRequests?: number | undefined;
   /** Age at which a worker is replaced, in ms. Default: never. */
   maxAgeMs?: number | undefined;

@@ -11,9 +11,8 @@ export interface CpuBoundOptions {
   /** Maximum wait for a thread, in ms; then the call fails with 503. Default `offload.queueTimeoutMs`. */
   readonly queueTimeoutMs?: number | undefined;
   /**
-   * Whether calls with equal arguments that wait or run at the same time are computed once, with
-   * one result for all of them. Only for methods with the same answer for every caller. Default
-   * false.
+   * Whether calls that wait or run at the same time and have equal arguments share one computation
+   * and its result. Only for methods that give every caller the same answer. Default false.
    */
   readonly coalesce?: boolean | undefined;
   /**

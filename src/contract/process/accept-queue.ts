@@ -40,10 +40,10 @@ export class AcceptQueue {
   /**
    * Accepts until the queue is empty, then calls `close` to close the socket. On Linux hardly any
    * connection joins the queue during this time: with a backlog of 0 the queue has one place. At
-   * the end a {@link QueuePlug} takes that place, and the kernel ignores new clients. On other
-   * systems at most as many connections are accepted as the queue can hold.
+   * the end a {@link QueuePlug} takes that place, and the kernel ignores new clients. The wait also
+   * ends once more connections were accepted than the queue can hold.
    *
-   * @returns the number of connections that the kernel reset, if `signal` ended the wait.
+   * @returns the number of connections that the kernel reset; 0 if the queue was empty at the close.
    */
   async emptyAndClose(signal: AbortSignal, close: () => void): Promise<number> {
     const held = this.#isHeldHere();

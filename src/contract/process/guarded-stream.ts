@@ -72,7 +72,7 @@ export class GuardedStream {
       // An error of an ended or destroyed stream, which no callback of a write has reported.
       if (error !== this.#passedOn) this.#lose(1, error.code);
     });
-    // Node pipes each thread's output into this stream, and each pipe adds an error listener.
+    // Counts the pipes of threads, because Node adds an error listener to this stream for each of them.
     stream.on('pipe', () => (this.#pipes += 1));
     stream.on('unpipe', () => (this.#pipes -= 1));
     const write = stream._type === 'fs' ? this.#writeWhole : stream._write.bind(stream);
@@ -111,7 +111,7 @@ export class GuardedStream {
     if (this.stream._type === 'pipe') this.stream._handle?.setBlocking?.(false);
   }
 
-  /** Writes a whole chunk. Node's own function reports success even if a full disk took only a part. */
+  /** Writes a whole chunk. Node's own function reports success even if a full disk took only a part of it. */
   readonly #writeWhole = (chunk: Uint8Array, _encoding: unknown, done: Done): void => {
     let written = 0;
     try {

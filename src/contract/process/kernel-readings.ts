@@ -38,7 +38,7 @@ export class KernelReadings {
   };
 }
 
-/** The highest resident memory of this process so far. Without /proc, no other value is known. */
+/** The highest resident memory of this process so far: the only value that is known without /proc. */
 function peakResidentBytes(): number {
   let bytes = 0;
   attempt(() => (bytes = process.resourceUsage().maxRSS * BYTES_PER_KB));

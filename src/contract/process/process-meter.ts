@@ -63,7 +63,7 @@ export class ProcessMeter {
     };
   }
 
-  /** The 99th percentile of the delay. The histogram holds the timer's whole period, so that is subtracted. */
+  /** The 99th percentile of the delay. The recorded times include the timer's period, which is subtracted. */
   #delaySoFar(): number {
     const p99Ms = this.#delay.count > 0 ? this.#delay.percentile(99) / NS_PER_MS : 0;
     return round(Math.max(0, p99Ms - DELAY_RESOLUTION_MS));

@@ -44,7 +44,7 @@ export function explainDoubleClass(message: string): string | undefined {
   );
 }
 
-/** The package with separate copies for `require()` and `import()` whose loaded `require()` copy has this class. */
+/** Finds a package with this class that has separate copies for `require()` and `import()`, the former loaded. */
 function doublePackageOf(name: string): string | undefined {
   const { _cache: cache } = Module as unknown as {
     _cache: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;

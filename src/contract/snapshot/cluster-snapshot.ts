@@ -128,7 +128,7 @@ export type WorkerSnapshot = SlotCounts & {
   readonly lastExit: WorkerExit | null;
   /** Whether the slot is in a crash loop: its workers fail again and again. */
   readonly degraded: boolean;
-  /** Time since the primary last heard from the worker. Far above the heartbeat interval, the worker is blocked or stopped. */
+  /** Time since the primary last heard from the worker. If it is far above the heartbeat interval, the worker is blocked or stopped. */
   readonly heartbeatAgeMs: number | null;
   /** Whether the worker answers pings in time. A blocked or stopped worker does not. */
   readonly responsive: boolean;

@@ -80,8 +80,8 @@ export interface Passage {
    *
    * @param from a name of this process.
    * @param head the bytes that were read from the connection.
-   * @returns a promise that resolves once `handle` may be closed; `undefined` if it cannot be
-   * passed.
+   * @returns a promise that resolves once `handle` may be closed; `undefined` if it cannot
+   * be passed.
    */
   pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined;
 }

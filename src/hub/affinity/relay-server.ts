@@ -19,13 +19,13 @@ export interface OwnSessions {
 /** Asks a session's owner to release a request. Relays remove this header from client requests. */
 export const RELEASE = 'x-nestjs-cluster-release';
 
-/** Above Node's default of 16 KiB, because the relaying worker has already checked the headers. */
+/** Maximum size of the headers. Above Node's default of 16 KiB, because the relaying worker has checked them. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * Listens for requests that other workers relay. The HTTP server does not listen itself, so the
- * drain neither closes nor counts it. Its sessions end earlier. Above the connection limit, new
- * requests get 503. Waiting requests are still released, because that frees connections.
+ * Listens for requests that other workers relay. The HTTP server does not listen itself, so a drain
+ * neither closes nor counts it. The sessions end before that. Above the connection limit, new
+ * requests get 503, but waiting requests are still released, because that frees connections.
  */
 export async function listenForRelays(
   path: string,

@@ -19,12 +19,12 @@ const IDLE: AgentOptions = { keepAlive: true, maxFreeSockets: 8, timeout: 5_000 
 export class Relay {
   readonly #kept: Agent;
   readonly #single: Agent;
-  /** The agent for releases in a drain. One connection to each owner is enough for all of them. */
+  /** The agent for releases in a drain. One connection to each owner is enough for all releases. */
   readonly #releases: Agent;
-  /** A function for each open request. It ends the request without loss. */
+  /** One function for each open request, which ends that request without loss. */
   readonly #open = new Set<() => void>();
 
-  /** @param limit counts the connections to owners. Above it, requests are refused. */
+  /** @param limit counts the connections to owners. Above the limit, requests are refused. */
   constructor(private readonly limit?: RelayLimit) {
     this.#kept = this.#agentWith(IDLE);
     this.#single = this.#agentWith({ keepAlive: false });
@@ -37,7 +37,7 @@ export class Relay {
 
   /**
    * Only a POST may have a body. Node would send the body of a GET without its length, and the
-   * owner would read it as a request of another client. The connection of a POST is not reused.
+   * owner would read that body as another client's request. A POST's connection is not reused.
    *
    * @param gone called if the owner is gone before the client got an answer.
    */

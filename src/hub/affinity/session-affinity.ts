@@ -12,7 +12,7 @@ import { listenForRelays, type OwnSessions } from './relay-server.js';
 import { headOf } from './request-head.js';
 import { newOwner, newSessionId, ownerOf } from './session-id.js';
 
-/** Node compares both numbers when it accepts a connection. This package sets the maximum, too. */
+/** A server's open connections and their maximum, which this package also sets. Node compares them at each accept. */
 type LimitedServer = EventEmitter & {
   readonly _connections?: number;
   readonly maxConnections?: number;
@@ -20,20 +20,18 @@ type LimitedServer = EventEmitter & {
 
 const RETRY_MS = 1_000;
 
-/**
- * How often the socket's file is looked for. The OS cleans directories, some at a user's logout.
- */
+/** How often to check that the socket's file exists, in ms: the OS may remove it, e.g. at the user's logout. */
 const CHECK_MS = 1_000;
 
 /**
  * Serves sessions that one worker has in memory, although their clients reach any worker. The id of
  * a session names its owner. Other workers relay requests to the owner, and pass upgraded
- * connections to it. With TLS they relay those too: the connection's keys are in one process.
+ * connections to it. Upgraded connections with TLS are relayed too: one process has their keys.
  */
 export class SessionAffinity {
   readonly #owner: string;
   readonly #relay: Relay;
-  /** Connections that other workers have passed to this one. They are not passed on. */
+  /** Connections that other workers have passed to this worker, which does not pass them on. */
   readonly #taken = new WeakSet<Duplex>();
   #address: HubAddress | undefined;
   #warned: string | undefined;
@@ -52,7 +50,7 @@ export class SessionAffinity {
     this.#relay = new Relay(link.passage?.limit);
   }
 
-  /** A function for each relayed request. It ends the request without loss. */
+  /** One function for each relayed request, which ends that request without loss. */
   get relayed(): Iterable<() => void> {
     return this.#relay.open;
   }

@@ -7,7 +7,7 @@ import { option, optionGroup } from '../../contract/options/check/validate.js';
 /** The schema of the options of one value. */
 export const ttlSchema = optionGroup({ ttlMs: option(v.number('0 or more'), null) });
 
-/** Refuses NaN, because JSON turns it into `null`: no limit. @throws ClusterConfigurationError */
+/** Refuses NaN, because JSON would turn it into `null`, which means no limit. @throws ClusterConfigurationError */
 export function checkTtl(key: string, ttlMs: number | null): void {
   if (ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) return;
   throw new ClusterConfigurationError(

@@ -19,7 +19,7 @@ export interface ClusterCacheStore {
   deleteMany(keys: readonly string[]): Promise<boolean>;
   /** Removes the values of the namespace. Without a namespace, removes all values. */
   clear(): Promise<void>;
-  /** Keys and values of the namespace, or all of them, unordered. A key may be repeated. */
+  /** Keys and values of the namespace (without a namespace, of all), unordered. A key may be repeated. */
   iterator(): AsyncGenerator<[key: string, value: unknown]>;
   /** Does nothing, because the store emits no events. */
   on(event: string, listener: (...args: unknown[]) => void): this;
@@ -47,7 +47,7 @@ class Store implements ClusterCacheStore {
   constructor(options: ClusterCacheOptions | undefined) {
     const warn = (message: string): void => currentLink()?.warn(message);
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
-    // Keyv 5 iterates only over some dialects. Not enumerable, so that copies of `opts` stay valid.
+    // Keyv 5 iterates only over some dialects, e.g. `redis`. Not enumerable, so that copies of `opts` stay valid.
     this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
 
@@ -96,7 +96,7 @@ class Store implements ClusterCacheStore {
     return this;
   }
 
-  /** The NUL ends the namespace, because one namespace may begin with another. */
+  /** Ends with NUL, because the name of one namespace may begin with the name of another. */
   get #prefix(): string {
     return this.namespace ? `${this.namespace}\0` : '';
   }

@@ -25,7 +25,7 @@ interface Round {
   readonly joined: Promise<{ readonly value: unknown; readonly fresh: boolean } | undefined>;
 }
 
-/** A computation that runs the current code, and the computation around it. */
+/** The computation inside which the current code runs, and the computation around that computation. */
 interface Computing {
   readonly cache: string;
   readonly key: string;
@@ -56,7 +56,7 @@ export class ClusterCache {
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn, NAME);
   }
 
-  /** @returns `undefined` without a value, or if the hub does not answer in time. */
+  /** @returns `undefined` if there is no value, or if the hub does not answer in time. */
   async get<T>(key: string): Promise<T | undefined> {
     return (await this.#cache.get(key))?.value as T | undefined;
   }
@@ -88,8 +88,8 @@ export class ClusterCache {
   }
 
   /**
-   * The value or, if there is none, the result of `compute`. One process of the cluster computes
-   * it. The others wait for at most 30 s, then the next process computes. A caller waits for two
+   * The value or, if there is none, the result of `compute`. One process of the cluster computes.
+   * The others wait for at most 30 s, then the next process computes. A caller waits for two
    * computations at most. If `compute` throws, the waiting callers of its process fail too, and
    * another process computes. The result is not kept if it took longer than 30 s, or if its key was
    * set or deleted in that time.

@@ -15,10 +15,10 @@ const DEADLINE_MS = 250;
 /** How long a change waits for the hub: long enough for the restart of a hub that hangs. */
 const CHANGE_MS = 5_000;
 
-/** How long callers wait for a computation, at most. */
+/** Maximum time that callers wait for a computation, in ms. */
 export const LEASE_MS = 30_000;
 
-/** The wait for a computation if the hub has not answered the read just before. */
+/** How long a computation is waited for, in ms, if the hub did not answer the read before it. */
 const DOUBTED_LEASE_MS = 1_000;
 
 type CachedValue = { readonly value: unknown } | undefined;
@@ -40,7 +40,7 @@ export class SharedCache {
 
   /**
    * @param find called at the first use, because the module may be loaded where no app runs.
-   * @param warn called when the hub refuses a request for a new reason.
+   * @param warn called when the hub refuses a request, unless the last refusal had the same reason.
    * @throws ClusterConfigurationError
    */
   constructor(
@@ -68,7 +68,7 @@ export class SharedCache {
     const { form, body } = encode(value);
     const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
     const until = performance.now() + CHANGE_MS;
-    // Not asked again, because another worker may have set the key by then.
+    // Sent only once: before a second try, another worker may have set the key.
     const answer = await this.#askFor(
       this.#open().askUntil({ op: 'set', ...at }, CHANGE_MS, { body }),
     );
@@ -140,7 +140,7 @@ export class SharedCache {
     return { value: await compute(), fresh: Promise.resolve(hub.isUnavailable) };
   }
 
-  /** Computes under a lease. */
+  /** Computes while this process has the hub's lease of the key. */
   async #compute(
     key: string,
     compute: () => unknown,
@@ -185,7 +185,7 @@ export class SharedCache {
   /**
    * Deletes values, and asks again if the connection is lost, because a delete can be repeated.
    *
-   * @returns `undefined` if the hub refuses the request. Then it has no such value.
+   * @returns `undefined` if the hub refuses the request, and so has no such value.
    * @throws ClusterCacheUnconfirmedError without an answer in time. The change is repeated later.
    */
   async #change(

@@ -5,7 +5,7 @@ import { orNone } from '../client/hub-error.js';
 /** The longest wait for the hub to confirm a deletion. */
 const TELL_MS = 5_000;
 
-/** The most keys that are remembered. Beyond it, the whole cache is cleared. */
+/** Maximum number of remembered keys. Beyond it, the whole cache is cleared. */
 const MAX_KEYS = 10_000;
 
 /** Keys with values in the hub that may be old, because the hub did not confirm a change. */

@@ -11,7 +11,7 @@ export class Availability {
     return this.#impossible !== undefined;
   }
 
-  /** @returns whether there is a connection. Waits for one, for at most `withinMs`. */
+  /** Waits for a connection, for at most `withinMs`. @returns whether there is a connection. */
   ready(withinMs: number): Promise<boolean> {
     if (this.open || this.isImpossible) return Promise.resolve(this.open);
     return new Promise((resolve) => {

@@ -12,10 +12,10 @@ const MAX_RETRY_MS = 1_000;
 /** A hub that does not answer `hello` within this time counts as hung. */
 const HELLO_MS = 2_000;
 
-/** The most unread bytes. Beyond it, the hub hangs or is far behind, and is asked nothing more. */
+/** Maximum number of bytes that the hub has not read. Beyond it, the hub hangs or lags, and gets no more requests. */
 const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
 
-/** Messages that are always sent. Otherwise the hub would keep a lock or a wait for ever. */
+/** Messages that are sent even beyond that maximum. Otherwise the hub would keep a lock or a wait for ever. */
 const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
 /** The only connection of a worker to the hub. */
@@ -109,7 +109,7 @@ class SocketLine implements Line {
     );
   }
 
-  /** Retries each second, and warns once about each reason. */
+  /** Retries each second. Warns, unless the last warning was the same. */
   #cannot(message: string, why: string): void {
     if (message !== this.#warned) this.warn(message);
     this.#warned = message;

@@ -20,7 +20,7 @@ export interface SayOptions {
   readonly to?: string;
   readonly keep?: Say['keep'];
   /**
-   * Called at the message's place in the common order, or when it is clear that nobody gets it.
+   * Called at the message's place in the common order, or when it is clear that no member gets it.
    *
    * @param offset the message's offset, if the hub keeps the message.
    */
@@ -39,7 +39,7 @@ interface Waiting {
   readonly since: number;
 }
 
-/** The most bytes of messages that wait for the hub. Beyond it, the oldest message is given up. */
+/** Maximum size of all messages that wait for the hub. Beyond it, the oldest message is given up. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /** How long a message waits for the hub: long enough for a restart of the hub. */
@@ -105,7 +105,7 @@ export class HubChannels {
     this.#flush();
   }
 
-  /** @returns `undefined` if the hub does not know all of them, or does not answer. */
+  /** @returns `undefined` if the hub does not know all missed messages, or does not answer. */
   async missed(name: string, after: string, tags: string[]): Promise<Missed[] | undefined> {
     const { channel } = this.#members.get(name)!;
     const answer = await this.hub.askUntil({ op: 'missed', channel, after, tags }, MISSED_MS);
@@ -138,7 +138,7 @@ export class HubChannels {
   #onPush(push: ChannelPush, body: Buffer): void {
     if (push.t === 'echo') {
       const echo = this.#echoes.get(push.echo);
-      if (echo === undefined) return; // it is for another HubChannels of this process
+      if (echo === undefined) return; // the echo is for another HubChannels of this process
       this.#echoes.delete(push.echo);
       if (push.missed > 0) this.hub.noteOutcome('events', 'dropped', push.missed);
       return echo(push.offset);
@@ -151,7 +151,7 @@ export class HubChannels {
     }
   }
 
-  /** Sends waiting messages, in order. A message that waits too long reaches this process only. */
+  /** Sends waiting messages, in order. A message that waits too long is not sent to other processes. */
   #flush(): void {
     while (this.#waiting.length > 0) {
       const { say, body, echo, since } = this.#waiting[0]!;

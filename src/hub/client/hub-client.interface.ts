@@ -4,8 +4,8 @@ import type { HubError } from './hub-error.js';
 /** A connection to the hub. After a loss it opens itself again. */
 export interface Line {
   /**
-   * @returns whether it was sent: not while the line is closed, or the hub reads too slowly.
-   * @throws Error that names the maximum, if the message is larger.
+   * @returns whether the message was sent. It is not sent if the line is closed or the hub is slow.
+   * @throws Error that names the maximum, if the message is larger than that.
    */
   send(header: ToHub, body?: Buffer): boolean;
 }
@@ -36,7 +36,7 @@ export interface AskOptions {
   readonly body?: Buffer;
   /** Ends the wait early. */
   readonly signal?: AbortSignal;
-  /** Each message of the hub restarts the wait, because many may come before the answer. */
+  /** Whether each message of the hub restarts the wait, because many messages may come before the answer. */
   readonly whileHeard?: boolean;
 }
 
@@ -57,7 +57,7 @@ export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;
 
 /** A part of this process that uses the hub. */
 export interface HubListener {
-  /** @param anew whether this is another hub, which has lost all former state. */
+  /** @param anew whether this is another hub, without the state of the former hub. */
   opened?(anew: boolean): void;
   closed?(): void;
   /** Called when the hub reads again after a message could not be sent. */

@@ -14,12 +14,12 @@ import type {
 } from './hub-client.interface.js';
 import { HubError } from './hub-error.js';
 
-/** The wait for the first connection, which includes the start of the hub's thread. */
+/** Maximum wait for the first connection, in ms. It includes the start of the hub's thread. */
 const FIRST_MS = 3_000;
 
 const AGAIN_MS = 10;
 
-/** The longest wait for a question that the hub answers at once. */
+/** Maximum wait for the answer to a question that the hub answers at once, in ms. */
 const ANSWER_MS = 1_000;
 
 /** Asks the hub questions, for the whole process. */
@@ -59,7 +59,7 @@ export class HubClient implements LineEvents {
     return this.#availability.isImpossible;
   }
 
-  /** @returns whether there is a connection. Waits for one, for at most `withinMs`. */
+  /** Waits for a connection, for at most `withinMs`. @returns whether there is a connection. */
   ready(withinMs: number): Promise<boolean> {
     return this.#availability.ready(withinMs);
   }
@@ -106,7 +106,7 @@ export class HubClient implements LineEvents {
         this.#silent = true;
         fail(new HubError('timeout', `the hub did not answer within ${deadlineMs} ms`));
       };
-      // The answer may have come while this event loop was busy: setImmediate() reads it first.
+      // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
       const timer = setTimeout(() => setImmediate(giveUp), deadlineMs);
       this.#pending.set(id, { op: question.op, settle, timer });
     });
@@ -143,7 +143,7 @@ export class HubClient implements LineEvents {
       } catch (error) {
         if ((error as HubError).failure === 'refused') throw error;
         if (left() === 0) return undefined;
-        // The connection may be open while the hub does not read.
+        // Waits here, because the connection may be open although the hub does not read.
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }

@@ -37,7 +37,7 @@ export function encodeEvent(name: string, payload: unknown): Buffer {
   return encodePayload(`the payload of the event '${name}'`, payload);
 }
 
-/** For an event that nobody got. @throws ClusterConfigurationError for a slot beyond the last. */
+/** Checks the slot if no worker got the event. @throws ClusterConfigurationError for a slot beyond the last. */
 export async function checkSlotOf(to: EventReceivers): Promise<void> {
   const link = currentLink();
   if (typeof to !== 'number' || link === undefined) return;

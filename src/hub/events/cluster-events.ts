@@ -30,7 +30,7 @@ export interface ClusterRequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** The longest silence of the hub while it waits for receivers. A hung hub is ended earlier. */
+/** Maximum time without a message from the hub while it waits for slow receivers, in ms. A hung hub is ended earlier. */
 const EMIT_MS = 30_000;
 const START_MS = 3_000;
 
@@ -72,7 +72,7 @@ export class ClusterEvents
     await this.#hub.ready(START_MS);
   }
 
-  /** Does not wait for the `@OnEvent()` methods: they begin to listen in this hook or later. */
+  /** Must not await the `@OnEvent()` methods: they are registered in this same hook, perhaps after this call. */
   onApplicationBootstrap(): void {
     const hub = this.#hub;
     if (hub.emitters.has(this.#emitter)) return;
@@ -98,7 +98,7 @@ export class ClusterEvents
    * Sends an event. Resolves when no receiver is far behind, or after some seconds. So a sender
    * that awaits `emit()` sends no faster than the receivers read.
    *
-   * @returns the number of workers that it was sent to; 0 if the hub does not answer.
+   * @returns the number of workers that the event was sent to; 0 if the hub does not answer.
    * @throws ClusterUncloneableError for a payload that cannot be sent, ClusterConfigurationError
    * for a wrong name or wrong receivers.
    */

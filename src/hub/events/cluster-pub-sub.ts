@@ -14,7 +14,7 @@ import { readMessages } from './read-messages.js';
 /** One channel for all triggers, because an app may have a trigger for each of many objects. */
 const CHANNEL = 'pub-sub';
 
-/** The wait for the hub. After it, a subscription gets only the messages of this process. */
+/** Maximum wait for the hub, in ms. Beyond it, a subscription gets only the messages of this process. */
 const JOIN_MS = 3_000;
 
 type OnMessage = (payload: never) => unknown;
@@ -55,7 +55,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     });
   }
 
-  /** @returns the number for {@link unsubscribe}. When it resolves, no later message is missed. */
+  /** @returns the number for {@link unsubscribe}. Once the promise resolves, no later message is missed. */
   async subscribe(
     trigger: string,
     onMessage: (payload: never) => unknown,

@@ -9,7 +9,7 @@ import type { HubClient } from '../client/hub-client.js';
 import type { EventPush } from '../client/hub-client.interface.js';
 import { orNone } from '../client/hub-error.js';
 
-/** The wait for the hub, and for calls that began during the drain. Older calls have ended. */
+/** Maximum wait for the hub, and for calls that began during the drain, in ms. Older calls have ended by then. */
 const DEADLINE_MS = 1_000;
 
 /** How long draining workers still answer: in a shutdown, all workers drain and ask each other. */
@@ -51,7 +51,7 @@ export class EventHandlers {
    */
   async leave(): Promise<void> {
     const { hub, emitter } = this;
-    const isLast = hub.emitters.size === 1; // otherwise another app of the process listens
+    const isLast = hub.emitters.size === 1; // otherwise another app of the process still listens
     if (hub.open && isLast) await this.#tell('unsubscribe');
     hub.emitters.delete(emitter);
     this.#unlisten();

@@ -1,4 +1,4 @@
-/** The most unread messages. Beyond it, the reader ends with an error. */
+/** Maximum number of unread messages. Beyond it, the reader ends with an error. */
 const MAX_WAITING = 10_000;
 
 /**

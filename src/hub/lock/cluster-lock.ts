@@ -34,8 +34,8 @@ export interface AcquiredLock {
   readonly signal: AbortSignal;
   /**
    * A fencing token. It grows with each lock that the cluster grants, as long as the primary runs.
-   * Send it along with each write of `fn`, and let the resource refuse a token that is lower than
-   * one it has seen. Then a holder that has lost its lock, and does not know it, can write nothing.
+   * Send the token with each write of `fn`, and let the resource refuse a token lower than a token
+   * that it has seen. So a holder that has lost its lock without knowing it cannot write.
    */
   readonly token: number;
 }
@@ -43,7 +43,7 @@ export interface AcquiredLock {
 const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
 const MAX_NAME_LENGTH = 1_024;
 
-/** A lock that the running code holds, and the lock held around it. */
+/** A lock that the running code holds, and the lock that was held when that lock was requested. */
 interface Held {
   readonly lock: HeldLock;
   readonly outer: Held | undefined;

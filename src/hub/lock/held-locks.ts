@@ -1,8 +1,8 @@
 import type { HubClient } from '../client/hub-client.js';
 
 /**
- * How long a lock counts as held after the connection is lost. A new hub may have started at that
- * moment. It reserves locks for a little longer, for the workers that held them.
+ * How long a lock counts as held after the connection is lost, in ms. A new hub reserves locks for
+ * the workers that held them, for a little longer than this time.
  */
 const KEPT_MS = 1_800;
 
@@ -65,7 +65,7 @@ export class HeldLocks {
       opened: (anew) => {
         for (const lock of this.#held) {
           if (anew) void this.#reclaim(lock);
-          else lock.lose(); // the same hub gave it to others when the connection was lost
+          else lock.lose(); // the same hub gave the lock to others when the connection was lost
         }
       },
       closed: () => this.#held.forEach((lock) => lock.doubt()),

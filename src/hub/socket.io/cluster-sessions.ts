@@ -9,7 +9,7 @@ import type { Engine, EngineClient, EngineRequest } from './engine.interface.js'
 /** Marks an engine whose sessions any worker can reach. The doctor looks for this mark. */
 export const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
-/** The longest wait of a new session until other workers can reach it. */
+/** Maximum time that a new session waits until other workers can reach this worker, in ms. */
 const MAX_WAIT_MS = 3_000;
 
 /** A client that polls is lost after this long without a poll. Usually it polls again at once. */

@@ -52,7 +52,7 @@ const SURRENDER_MS = 1_000;
 
 /**
  * The adapter of one namespace. A worker handles its own message when the hub echoes it, so all
- * workers handle messages in one order. That is why one offset tells which messages a client has.
+ * workers handle messages in one order. So one offset tells which messages a client has.
  */
 export class HubAdapter extends ClusterAdapterWithHeartbeat {
   declare readonly nsp: Namespace;
@@ -121,7 +121,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.say(this.uid, this.#encodeResponse(response), { to });
   }
 
-  /** Leaves out data that is not JSON: `fetchSockets()` in another worker waits for an answer. */
+  /** Leaves out data that is not JSON, because `fetchSockets()` in another worker needs an answer in any case. */
   #encodeResponse(response: ClusterResponse): Buffer {
     if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
     try {
@@ -139,7 +139,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.sessions.keep(this.channel, { sid, pid, rooms, data }, maxDisconnectionDuration);
   }
 
-  /** @param pid unchecked text from the client, as is `offset`. */
+  /** @param pid unchecked text from the client, like `offset`. */
   override async restoreSession(pid: string, offset: string): Promise<Session> {
     const client = this.#recovering.begin();
     const session = await this.sessions

@@ -1,7 +1,7 @@
 import type { Session } from 'socket.io-adapter';
 import type { Broadcast } from './session-store.js';
 
-/** If middlewares take longer to connect a client, the client misses packets. */
+/** Maximum time to connect a client, in ms. If middlewares take longer, the client misses packets. */
 const MAX_MS = 30_000;
 
 /** A client that comes back and is not connected yet. */

@@ -31,7 +31,7 @@ const MAX_OFFSET = 64;
 /** The maximum length of a room's name in a tag. Longer names are hashed. */
 const MAX_ROOM = 64;
 
-/** How many sessions may be taken at a time. Above the maximum, clients start new sessions. */
+/** Maximum number of sessions that are taken at a time. Beyond it, clients start new sessions. */
 const MAX_TAKING = 1_000;
 
 /** The tags of rooms in the hub. Clients may choose rooms, so each room has a tag of its own. */
@@ -90,7 +90,7 @@ export class SessionStore {
   }
 
   /**
-   * Takes a session and the packets that its client missed. If several workers try, one gets them.
+   * Takes a session and the packets that its client missed. If several try, one worker gets them.
    *
    * @param uid the name of a member of the channel.
    * @param pid unchecked text from the client, as is `offset`.
@@ -128,7 +128,7 @@ export class SessionStore {
     const missed = await this.channels.missed(uid, offset, tagsOf(session.rooms));
     if (missed === undefined) return undefined;
     const { header } = await this.hub.ask({ op: 'delete', ...at }, KEEP_MS);
-    if (header.t !== 'done' || header.changed === 0) return undefined; // another worker has it
+    if (header.t !== 'done' || header.changed === 0) return undefined; // another worker has taken the session
     const missedPackets = missed.map((each) => {
       const { packet } = (decodeJson(each.body) as { data: Broadcast }).data;
       return [...packet.data, each.offset];

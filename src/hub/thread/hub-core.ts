@@ -28,7 +28,7 @@ export class HubCore {
     private readonly clock: () => number = machineMs,
     maxCacheBytes?: number,
   ) {
-    // The previous hub granted less than one lock a microsecond, so its numbers are lower.
+    // The previous hub granted less than one lock a microsecond, so all numbers of its grants are lower.
     const lastGrant = Math.floor(this.clock() * 1_000);
     this.#locks = new Locks(closedUntil, undefined, lastGrant);
     // Leases and locks have different numbers, so `unlock` can name either.

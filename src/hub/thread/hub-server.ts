@@ -11,7 +11,7 @@ import type { Frame } from '../wire/codec.js';
 import { HubCore } from './hub-core.js';
 import type { Peer } from './services/peer.js';
 
-/** The most connections. A worker needs one, so a slot needs two during a reload. */
+/** Maximum number of connections. A worker needs one connection, so a slot needs two during a reload. */
 const MAX_CONNECTIONS = 1_024;
 
 /** A connection without a `hello` within this time is closed. */
@@ -68,7 +68,7 @@ async function listenAt(path: string, onConnection: (socket: Socket) => void): P
   });
   chmodSync(hidden, 0o600);
   renameSync(hidden, path);
-  server.on('error', () => {}); // without free descriptors it accepts later
+  server.on('error', () => {}); // without free descriptors, the server accepts connections later
   return server;
 }
 
@@ -96,7 +96,7 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     peer.slot = message.slot;
     frames.send({ t: 'welcome', id: message.id, instance });
   };
-  /** Refuses a request. The connection stays open for others. @throws Error before `hello`. */
+  /** Refuses a request. The connection stays open for other requests. @throws Error before `hello`. */
   const refuseUnread = (header: unknown, why: string): void => {
     if (!welcome) throw new Error('not a request');
     const { id } = (header ?? {}) as { id?: unknown };

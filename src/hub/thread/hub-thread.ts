@@ -14,7 +14,7 @@ export type HubThreadMessage =
   /** The answer to a {@link HubMove}. */
   | { readonly type: 'moved'; readonly problem?: string | undefined };
 
-/** The primary's message that the socket's file was removed, with the path for a new one. */
+/** The primary's message that the socket's file was removed, with the path for a new socket. */
 export interface HubMove {
   readonly path: string;
 }

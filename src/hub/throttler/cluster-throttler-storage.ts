@@ -48,7 +48,7 @@ const optionsSchema = optionGroup({
   onHubSilent: option(oneOf(DECISIONS), 'local'),
 });
 
-/** How long the app's start waits for the hub, which is to count from the first request on. */
+/** How long the app's start waits for the hub, in ms, so that the hub counts from the first request on. */
 const START_MS = 3_000;
 
 const SWEEP_MS = 60_000;
@@ -95,7 +95,7 @@ export class ClusterThrottlerStorage
   /**
    * Called by the guard of @nestjs/throttler.
    *
-   * @param ttl in ms, as is `blockDuration`.
+   * @param ttl in ms, like `blockDuration`.
    * @throws ServiceUnavailableException if the hub is silent and `onHubSilent` is `refuse`.
    */
   async increment(
@@ -134,8 +134,8 @@ export class ClusterThrottlerStorage
   }
 
   /**
-   * The client of the hub; `undefined` without a primary. A hub in the process would keep its
-   * counts from one app of a test to the next.
+   * The client of the hub; `undefined` without a primary, so that each app counts by itself. A hub
+   * in the process would keep its counts from one app of a test to the next.
    */
   #open(): HubClient | undefined {
     if (this.#hub === undefined) {

@@ -14,7 +14,7 @@ const MAX_SKIPPED_HEADER_BYTES = 256 * 1024;
 export interface Frame {
   readonly header: unknown;
   readonly body: Buffer;
-  /** The size in bytes of a frame above the maximum. Its body is skipped. */
+  /** The size in bytes of a frame that is larger than the maximum, and whose body is skipped. */
   readonly skippedBytes?: number;
 }
 
@@ -43,7 +43,7 @@ let nowhere: MessagePort | undefined;
  * because V8 sees the chunks of sockets as small objects.
  */
 export function release(bytes: Buffer): void {
-  // A small buffer shares its memory with others.
+  // Leaves a small buffer alone, because it shares its memory with other buffers.
   if (bytes.length < RELEASED_BYTES || bytes.length !== bytes.buffer.byteLength) return;
   const memory = bytes.buffer as ArrayBuffer & { transfer?: (bytes: number) => unknown };
   if (memory.transfer !== undefined) memory.transfer(0);
@@ -84,7 +84,7 @@ export class FrameReader {
   /**
    * @returns the next frame, whose body is a view of the chunks; `undefined` until all its bytes
    * are there.
-   * @throws Error if the bytes cannot be a frame. Then nothing after them can be read.
+   * @throws Error if the bytes cannot be a frame. Nothing after these bytes can be read.
    */
   next(): Frame | undefined {
     this.#releaseRead();

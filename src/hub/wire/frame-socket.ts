@@ -4,10 +4,10 @@ import { encodeFrame, type Frame, FrameReader, release } from './codec.js';
 /** A receiver with more unread bytes than this counts as congested. */
 export const CONGESTED_BYTES = 1024 * 1024;
 
-/** The most bytes kept for a receiver; `send()` refuses more. A worker stops at half of it. */
+/** Maximum number of bytes that wait for a receiver; `send()` refuses more. A worker stops at half of this. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
-/** How long one turn of the event loop reads frames. Other work runs before the next turn. */
+/** How long one turn of the event loop reads frames, in ms. Other work runs before the next turn. */
 const TURN_MS = 10;
 
 /** Small frames are joined into writes of up to about this size. */

@@ -4,10 +4,10 @@ export const HUB_VERSION = 1;
 /** The maximum size of a frame. A larger frame is skipped, and its sender gets an error. */
 export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
 
-/** The maximum size of a cached value or an event's payload. A larger one is refused. */
+/** The maximum size of a cached value or an event's payload. A larger value or payload is refused. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** The maximum length of a name or a key, in characters. A longer one is refused. */
+/** The maximum length of a name or a key, in characters. A longer name or key is refused. */
 export const MAX_TEXT_LENGTH = 16 * 1024;
 
 export const NO_BODY = Buffer.alloc(0);

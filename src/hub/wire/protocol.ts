@@ -42,8 +42,8 @@ const toHubSchema = v.variant('op', [
     block: v.number(),
     throttler: text,
     /**
-     * When the worker sent the request, by the clock of the machine. The hub counts it at that
-     * time.
+     * When the worker sent the request, by the clock of the machine. The hub counts the request at
+     * that time.
      */
     at: v.optional(amount),
   }),
@@ -121,7 +121,7 @@ export type ToHub = v.InferOutput<typeof toHubSchema>;
 
 export type RequestOf<Op extends ToHub['op']> = Extract<ToHub, { op: Op }>;
 
-/** A map, because `v.variant` tries one schema after another and takes 3 to 8 times as long. */
+/** The schema of each message. `v.variant` would try one schema after another, and take 3 to 8 times as long. */
 const schemas = new Map<unknown, (typeof toHubSchema.options)[number]>(
   toHubSchema.options.map((schema) => [schema.entries.op.literal, schema]),
 );
@@ -170,8 +170,8 @@ export type FromHub =
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
   /**
-   * For values, `changed` is how many were set or deleted, and `evicted` how many made room. For an
-   * event, `changed` is how many workers it was sent to, and `evicted` how many missed it.
+   * For values: `changed` values were set or deleted, and `evicted` values made room for them. For
+   * an event: it was sent to `changed` workers, and `evicted` workers missed it.
    */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
@@ -199,7 +199,7 @@ export type FromHub =
       readonly offset?: string | undefined;
       readonly missed: number;
     }
-  /** Kept messages. The body contains the bodies of all of them, one after another. */
+  /** Kept messages. The body contains the bodies of all these messages, one after another. */
   | {
       readonly t: 'kept';
       readonly id: number;

@@ -79,7 +79,7 @@ export class WaitingCalls {
    * a thread would be idle between two calls: throughput was then 0.95 times as high for calls of
    * 50 µs, and equal for calls of 6 ms (docs/cpu-bound-methods.md#threads).
    *
-   * @param begun is called with each of these calls that a thread has begun.
+   * @param begun is called when a thread begins one of these calls, with that call.
    */
   sendAhead(runner: Pick<Runner, 'offer'>, begun: (call: Call) => void): void {
     for (const call of this.#calls) {

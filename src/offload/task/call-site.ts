@@ -4,7 +4,7 @@ import { callSites } from '../../contract/errors/call-sites.js';
 /** Maximum number of frames that are searched. A decorator is called a few frames below its class. */
 const MAX_FRAMES = 30;
 
-/** Libraries with frames between a decorator and the file of its class. */
+/** Libraries that may stand in the stack between a decorator and the file of the decorated class. */
 const LIBRARIES =
   /[\\/]node_modules[\\/](?:reflect-metadata|tslib|@nestjs[\\/]common|@(?:swc[\\/]helpers|oxc-project[\\/]runtime|babel[\\/]runtime))[\\/]/;
 

@@ -5,7 +5,7 @@ import type { Completed } from './runner.interface.js';
 /** A place in a list of values: an element, or a property of an element. */
 export type Place = readonly [index: number, key?: string | number];
 
-/** Buffers in values that are moved, or that structured clone does not preserve. Searched two levels deep. */
+/** The buffers in a list of values that need care: buffers to move, and buffers that structured clone changes. */
 export interface Contents {
   /** Buffers to move instead of copying. */
   readonly moved: ArrayBuffer[];

@@ -11,8 +11,8 @@ const ERROR: SpanStatusCode.ERROR = 2;
 
 /** Makes the spans of a call when it is over: a span of its wait, and one of its run if the thread made none. */
 export class CallSpans implements CallTrace {
-  // The SDK of this process also uses Date.now(), so the spans fit together. performance.timeOrigin
-  // would be wrong if the clock was set since the start.
+  // OpenTelemetry's SDK also takes its times from Date.now(), so these spans match its own spans.
+  // performance.timeOrigin would be wrong if the clock was set since the start.
   readonly #wallMs = Date.now();
   readonly #startedAt = performance.now();
   /** When the call began, as far as this thread knows, in monotonic ms. */

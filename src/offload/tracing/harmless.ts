@@ -1,6 +1,6 @@
 /*
- * The sampler, propagator and span processors of an SDK may be code of the app, and the API passes
- * on their errors. Such an error must not fail a call: the call then has no span.
+ * The sampler, propagator and span processors of an OpenTelemetry SDK may be code of the app, and
+ * OpenTelemetry's API lets their errors through. A call with such an error has no span, but runs.
  */
 
 /** @returns the result of `step`; `undefined` if it throws. */

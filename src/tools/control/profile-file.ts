@@ -53,7 +53,7 @@ export class ProfileFile {
     }
   }
 
-  /** Removes the `.part` file. A complete file keeps its data under its final name. */
+  /** Removes the name `.part`. A complete file stays, under its final name. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.handle.close().catch(() => {});
     await rm(this.part, { force: true });

@@ -11,8 +11,8 @@ export const JSON_FORMAT: LineFormat = {
       time: new Date().toISOString(),
       level,
       event: name,
-      // Comes after the event's own fields to replace the `message` of a warning, which has no
-      // identity and no error.
+      // Comes before `message`, because a warning has a field of that name, without the worker's
+      // identity and the error.
       ...rest,
       message: text,
       ...(worker && { worker: worker.slot, gen: worker.generation, pid: worker.pid }),

@@ -42,7 +42,7 @@ export const workersSchema = v.union(
   EXPECTED_WORKERS,
 );
 
-/** A memory limit in bytes. A limit below 16 MiB is probably in a wrong unit: each worker needs about 100 MB. */
+/** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */
 export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 export const balancingSchema = oneOf(BALANCING_STRATEGIES);
@@ -92,16 +92,16 @@ export const tokenSchema = token(EXPECTED_TOKEN);
 
 export const HEARTBEAT_INTERVAL_MS = 1_000;
 
-/** Maximum length of a profile. Longer profiles are large and do not show more. */
+/** Maximum length of a profile, in seconds. Longer profiles are large and do not show more. */
 export const MAX_PROFILE_SECONDS = 60;
 
-/** Time between the end of a hung worker's profile and its kill, to read the profile from V8 and write it. */
+/** Time between the profile of a hung worker and the worker's kill, to read the profile from V8 and write it. */
 export const HANG_PROFILE_MARGIN_MS = 1_500;
 
 /** How long the event loop is blocked before a profile begins. A shorter block needs no profile. */
 const HANG_PROFILE_AFTER_MS = 500;
 
-/** How much longer than the profile `heartbeat.timeoutMs` must be. */
+/** The minimum difference between `heartbeat.timeoutMs` and the length of the profile. */
 export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
 
 /** The options that a user may pass to `bootstrap()`, with their defaults. */

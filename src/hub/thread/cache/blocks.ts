@@ -30,7 +30,7 @@ interface Page {
 /** An empty page is kept for this many checks, because it is likely to be used again soon. */
 const KEPT_CHECKS = 5;
 
-/** The most pages that one check releases. Each takes 0.1 ms. */
+/** Maximum number of pages that one check releases. Each page takes 0.1 ms. */
 const MAX_GIVEN_BACK = 32;
 
 /**
@@ -55,7 +55,7 @@ export class Blocks {
     return Math.ceil(bytes / BLOCK_BYTES);
   }
 
-  /** @returns the first block of a chain of `count` blocks; 0 for an empty one. */
+  /** @returns the first block of a chain of `count` blocks; 0 for an empty chain. */
   take(count: number): number {
     let first = 0;
     let last = 0;

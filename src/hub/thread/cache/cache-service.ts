@@ -103,7 +103,7 @@ export class CacheService {
     this.#answer(next, now);
   }
 
-  /** Clears part by part, so other requests are answered in between: a large cache takes 250 ms. */
+  /** Clears part by part, so that other requests are answered in between. A large cache takes 250 ms. */
   #clearPrefix(to: Peer, at: { id: number; cache: string; prefix: string }, part = 0): void {
     const next = this.#entriesOf(at)?.clearPrefix(at.prefix, part) ?? 0;
     if (next !== 0) setImmediate(() => this.#clearPrefix(to, at, next));

@@ -25,7 +25,7 @@ export interface KeysPart {
 /** The memory counted for a block: the block, and at most two buckets. */
 const COST_BYTES = BLOCK_COST_BYTES + 8;
 
-/** The most buckets. A cache with a huge maximum would otherwise waste memory on buckets. */
+/** Maximum number of buckets. A cache with a huge maximum would otherwise waste memory on buckets. */
 const MAX_BUCKETS = 2 ** 22;
 
 /** How many entries one sweep checks. */
@@ -145,7 +145,7 @@ export class LruCache {
   }
 
   /**
-   * Keys in one part of the cache. If the cache grows between two parts, both may contain a key.
+   * Keys in one part of the cache. If the cache grows between two calls, both may return the same key.
    *
    * @param from as for {@link clearPrefix}.
    */
@@ -190,7 +190,7 @@ export class LruCache {
     this.#blocks.trim();
   }
 
-  /** The entries from one to the newest. The caller may remove the entry that was yielded last. */
+  /** The entries from `from` to the newest. The caller may remove the entry that was yielded last. */
   *#entries(from = this.#oldest): Generator<number> {
     for (let entry = from; entry !== 0;) {
       const newer = this.#blocks.word(entry, NEWER);

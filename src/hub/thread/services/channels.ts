@@ -11,8 +11,9 @@ interface Membership {
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /**
- * Channels in which members of several workers exchange messages. All members see one order,
- * because the sender gets an echo at its message's place. Others are told when a member leaves.
+ * Channels, whose members exchange messages. The members may be in different workers. All members
+ * see one order, because the sender gets an echo at its message's place. When a member leaves, the
+ * other members are told.
  */
 export class Channels {
   readonly #channels = new Map<string, Map<string, Peer>>();

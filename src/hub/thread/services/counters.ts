@@ -18,10 +18,10 @@ interface Client {
   readonly hits: Map<string, number[]>;
 }
 
-/** The most clients. Beyond it, the client that was silent for the longest time is forgotten. */
+/** Maximum number of clients. Beyond it, the client that was silent for the longest time is forgotten. */
 const MAX_CLIENTS = 200_000;
 
-/** The most hits of all clients together. Beyond it, the longest silent client is forgotten. */
+/** Maximum number of hits of all clients together. Beyond it, the longest silent client is forgotten. */
 const MAX_HITS = 4_000_000;
 
 /** How many clients one sweep checks, beginning with the longest silent client. */

@@ -6,7 +6,7 @@ interface Kept {
   readonly body: Buffer;
 }
 
-/** A message is for clients with one of `tags` (all if empty), and not with one of `except`. */
+/** A message is for clients with a tag in `tags` (if empty, for all clients) and without a tag in `except`. */
 interface Audience {
   readonly tags: readonly string[];
   readonly except: readonly string[];
@@ -30,10 +30,10 @@ interface Entry extends Audience {
 /** The memory that is counted for an entry, without its body and tags. */
 const ENTRY_BYTES = 256;
 
-/** The most channels in `#losses`. Beyond it, `#floor` replaces all their numbers. */
+/** Maximum number of channels in `#losses`. Beyond it, `#floor` replaces the numbers of all channels. */
 const MAX_LOSSES = 10_000;
 
-/** The most bytes that a client may have missed. Beyond it, the client starts a new session. */
+/** Maximum number of bytes that a client may have missed. Beyond it, the client starts a new session. */
 const MAX_MISSED_BYTES = 8 * 1024 * 1024;
 
 /** The last messages of all channels in order, limited in bytes and age. Callers pass the time. */
@@ -72,7 +72,7 @@ export class Journal {
   /**
    * The messages after `number` for a client with `tags`.
    *
-   * @returns `undefined` if some were dropped, or if they exceed {@link MAX_MISSED_BYTES}.
+   * @returns `undefined` if some messages were dropped, or exceed {@link MAX_MISSED_BYTES}.
    */
   after(channel: string, number: number, tags: readonly string[]): Kept[] | undefined {
     if (number > this.#lastNumber) return undefined;

@@ -29,7 +29,7 @@ interface PeerLocks<P, R> {
   readonly holds: Set<Lock<P, R>>;
 }
 
-/** The most waiting requests for all locks together. Beyond it, requests are refused. */
+/** Maximum number of waiting requests for all locks together. Beyond it, requests are refused. */
 const MAX_WAITING = 100_000;
 
 /**
@@ -44,7 +44,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
 
   /**
    * @param closedUntil until this time, locks are granted only to peers that held them before.
-   * @param lastGrant the first grant has the number after this one.
+   * @param lastGrant a number; the first grant gets the next number.
    */
   constructor(
     private closedUntil = -Infinity,

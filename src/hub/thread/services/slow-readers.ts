@@ -7,18 +7,18 @@ interface HeldAnswer {
   readonly answer: () => void;
 }
 
-/** A reader with more unread bytes than this is sent nothing. */
+/** Maximum number of bytes that a reader has not read. Beyond it, nothing is sent to the reader. */
 const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /** If a reader reads nothing for this long, senders do not wait for it until it reads again. */
 const PATIENCE_MS = 2_000;
 
-/** The longest wait for a reader that reads slowly. */
+/** Maximum time that a sender waits for a reader that reads slowly, in ms. */
 const MAX_WAIT_MS = 20_000;
 
 /**
  * Delays the answer to a sender while a reader is congested. So a sender that awaits its answers
- * sends only as fast as its slowest reader reads. It waits once for a reader that reads nothing.
+ * sends only as fast as its slowest reader reads. For a reader that reads nothing, it waits once.
  */
 export class SlowReaders {
   /** For each reader, the answers that wait for it, oldest first, and the time of its last read. */

@@ -21,7 +21,7 @@ export async function* noticingSilence(
       yield told;
     }
   } catch (error) {
-    // The primary was killed in the middle of its answer.
+    // ECONNRESET: the primary was killed in the middle of its answer.
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
   } finally {
     clearTimeout(timer);
