@@ -36,7 +36,7 @@ import { WaitingClient } from './admission/waiting-client.js';
 /** Injection token of the path of the file with `offload.module`, which threads import. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
-/** More threads cause a warning, because they only take memory and slow the start of other threads. */
+/** Maximum number of threads per core without a warning. More threads only take memory and slow each other's start. */
 const MAX_THREADS_PER_CORE = 4;
 
 /** Offloads the `@CpuBound()` methods of an app while the app runs. */

@@ -56,7 +56,7 @@ export class ClusterCache {
     this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn, NAME);
   }
 
-  /** @returns `undefined` if there is no value, or if the hub does not answer in time. */
+  /** @returns `undefined` if the cache has no such value, or if the hub does not answer in time. */
   async get<T>(key: string): Promise<T | undefined> {
     return (await this.#cache.get(key))?.value as T | undefined;
   }

@@ -1,7 +1,7 @@
 import { describeCluster, judgeCluster } from '../exposition/cluster-report.js';
 import type { ClusterSnapshot } from '../../contract/snapshot/index.js';
 
-/** A health report in the format of @nestjs/terminus, which the primary does not load. */
+/** A health report in the format of @nestjs/terminus. The primary does not load that package. */
 export interface HealthReport {
   readonly status: number;
   readonly report: object;

@@ -86,8 +86,8 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Endpoi
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    // The request's body is not read, so the next request on this connection would begin inside
-    // that body.
+    // Closes the connection, because the request's body is not read, and the rest of the body would
+    // be parsed as the next request.
     ...(hasBody(request) && { Connection: 'close' }),
     ...headers,
   });

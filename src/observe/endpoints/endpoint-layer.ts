@@ -40,8 +40,8 @@ export function mountInOneLayer(adapter: AbstractHttpAdapter, mount: () => strin
   const stack = app.router?.stack;
   if (before === undefined || stack === undefined) return paths;
   const added = stack.slice(before);
-  // An endpoint is not registered if a route of the app has its path. The start is then refused
-  // later.
+  // An endpoint is not registered if a route of the app has the same path. In that case the start
+  // is refused later.
   if (added.length === 0 || !added.every(isRoute)) return paths;
   stack.length = before;
   app.use(dispatchTo(added));

@@ -11,9 +11,9 @@ const METHODS = ['get', 'all'] as const;
 type Register = (...args: unknown[]) => unknown;
 
 /**
- * Refuses routes of the app with the same path as an endpoint of this package, because only the one
- * that is registered first would ever answer. Routes are checked at the HTTP adapter, where their
- * paths include prefixes and versions.
+ * Refuses routes of the app with the same path as an endpoint of this package, because only the
+ * handler that is registered first would ever answer. Routes are checked at the HTTP adapter, where
+ * their paths include prefixes and versions.
  */
 @Injectable()
 export class ShadowedRoutes {

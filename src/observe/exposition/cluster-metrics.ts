@@ -220,6 +220,6 @@ function byWorker<W extends { readonly slot: number }>(
 function read<T>(from: T, field: keyof T & string): number | null {
   const value = from[field] as number | null;
   if (value === null || !field.endsWith('Ms')) return value;
-  // Milliseconds have at most three decimals, so seconds have at most six.
+  // The milliseconds have at most three decimals, so the seconds have at most six decimals.
   return Math.round(value * 1_000) / 1e6;
 }

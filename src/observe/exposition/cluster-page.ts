@@ -26,7 +26,7 @@ export function clusterPage(
 /**
  * The page of a process without metrics of its own, with the workers' prefix and limit.
  *
- * @param dropped counts by metric of samples that were left out. New counts are added to it.
+ * @param dropped by metric, the number of samples that were left out. New numbers are added to it.
  */
 export function foreignClusterPage(
   collected: CollectedMetrics,

@@ -84,7 +84,7 @@ function doesAccumulate({ type, aggregator }: MetricFamily): boolean {
 }
 
 function merge({ meta, retired, live }: Group, limit: SeriesLimit): MergedFamily {
-  // Another release may have other buckets or quantiles.
+  // Takes the columns of all families, because another release may have other buckets or quantiles.
   const columns = [...retired, ...live].reduce<readonly Column[]>(
     (all, family) => (sameColumns(all, family.columns) ? all : unionColumns(all, family.columns)),
     meta.columns,

@@ -12,7 +12,7 @@ export type Row = (number | null)[];
 
 /**
  * A metric with all its series. The labels of a series are kept as text in the format of the page
- * (`method="GET",route="/"`, without braces). It identifies the series and is built once.
+ * (`method="GET",route="/"`, without braces). The text identifies the series and is built once.
  */
 export interface MetricFamily {
   readonly name: string;

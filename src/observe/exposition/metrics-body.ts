@@ -82,7 +82,7 @@ function decodeFamily(wire: WireFamily): MetricFamily {
   const series = new Map<string, Row>();
   let at = 0;
   for (const text of labels) {
-    // One invalid line would make Prometheus refuse the whole page.
+    // Checks the labels, because one invalid line would make Prometheus refuse the whole page.
     if (!matches(LABELS, text)) throw new TypeError('not labels');
     const row: Row = [];
     for (let i = 0; i < columns.length; i++, at++) {

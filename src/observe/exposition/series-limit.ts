@@ -1,11 +1,11 @@
 import { type MetricFamily, plainFamily } from './metric-family.js';
 
-/** Maximum number of series of a metric. A metric with more has a label with unbounded values. */
+/** Maximum number of series of a metric; further series are left out. Only an unbounded label makes that many. */
 export const MAX_SERIES = 10_000;
 
 /** Limits the number of series of a metric, and counts the samples that are left out. */
 export class SeriesLimit {
-  /** @param counts numbers of left out samples by metric. New numbers are added to it. */
+  /** @param counts by metric, the number of samples that were left out. New numbers are added to it. */
   constructor(
     readonly maxSeries: number,
     readonly counts: Map<string, number> = new Map(),

@@ -91,7 +91,7 @@ function membersOf(module: NestModule, wrappers: NestModule['providers']): Membe
   }));
 }
 
-/** Whether `metatype` is a class. For a provider made by a factory, it is the factory function. */
+/** Whether `metatype` is a class. For a provider made by a factory, `metatype` is the factory function. */
 function isClass(metatype: unknown): metatype is Class {
   return typeof metatype === 'function' && metatype.prototype !== undefined;
 }

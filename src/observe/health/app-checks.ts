@@ -75,8 +75,8 @@ export class AppChecks {
       result = causes;
     }
     if (!isObject(result)) throw new NoReport();
-    // Converted now, so that a cycle, a bigint or a getter fails here and not when the report is
-    // sent.
+    // Converts the report now, so that a cycle, a bigint or a getter fails here and not when the
+    // report is sent.
     const plain = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
     // An empty report is refused, because such a check could never fail.
     if (Object.keys(plain).length === 0) throw new NoReport();

@@ -61,7 +61,7 @@ function isClass(entry: Entry): entry is IndicatorClass {
   );
 }
 
-/** @returns the app's instance, or else the reason why there is none, with the remedy. */
+/** @returns the app's instance of the class; if there is none, the reason and the remedy. */
 function instanceOf(
   type: IndicatorClass,
   moduleRef: Pick<ModuleRef, 'get' | 'introspect'>,

@@ -62,7 +62,7 @@ export class HealthEndpoints {
     const cluster = () => this.cluster.check('cluster', { minReady });
     const checks: Readonly<Record<string, readonly HealthIndicatorFunction[]>> = {
       [path]: [cluster, ...this.#ofProcess],
-      // The answer itself shows that the process is alive.
+      // No indicators, because the answer itself shows that the process is alive.
       [`${path}/live`]: [],
       [`${path}/ready`]: [cluster],
     };

@@ -19,7 +19,7 @@ interface Judgement {
   readonly reason?: string | undefined;
 }
 
-/** The worst measurement counts: down above its limit, degraded near it. */
+/** The worst measurement decides: above its limit the status is down, near its limit degraded. */
 export function judge(measurements: readonly Measurement[]): Judgement {
   const near: string[] = [];
   const above: string[] = [];

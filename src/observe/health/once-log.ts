@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { inspect } from 'node:util';
 import { oneLine } from '../../contract/errors/index.js';
 
-/** Maximum number of remembered messages, because a message with the time of day is new each time. */
+/** Maximum number of remembered messages. Without it, messages that contain the time would pile up. */
 const MAX_REMEMBERED = 100;
 
 /** Logs each error message only once, because the same error may recur at each probe. */

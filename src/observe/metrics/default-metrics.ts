@@ -6,7 +6,7 @@ import { collectDefaultMetrics, type Registry } from 'prom-client';
  * collections and its event loop histogram, and does not expose them. So this function records both
  * while prom-client creates them.
  *
- * @returns a function that ends both of them.
+ * @returns a function that ends the observer and the histogram.
  */
 export function measureDefaults(register: Registry, prefix: string): () => void {
   const ends: (() => void)[] = [];

@@ -12,7 +12,7 @@ import type { ResponseObserver } from '../../contract/snapshot/index.js';
 import { Buckets } from './buckets.js';
 import { type RouteTemplateReader, UNMATCHED } from './route-template.js';
 
-/** Methods with a label of their own. All others share a label, because a client can send any method. */
+/** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
 const OTHER = 'OTHER';
 
@@ -146,7 +146,7 @@ export class HttpMetrics implements ResponseObserver {
 
   #seriesOf(request: IncomingMessage, status: number): Series {
     const template = this.readTemplate(request);
-    // Otherwise a client could create a series with each method that it sends to unknown paths.
+    // One label for all unmatched methods. Otherwise a client could create series by sending methods to unknown paths.
     const named = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
     const method = named ?? OTHER_INDEX;
     const key = method * METHOD_FACTOR + status;
@@ -154,8 +154,8 @@ export class HttpMetrics implements ResponseObserver {
   }
 
   /**
-   * Limits series already here, so that series that would never be shown use no memory. Further
-   * requests are counted under one overflow route, so that sums over all routes stay correct.
+   * Adds a series, up to the limit, so that series that would never be shown use no memory. Beyond
+   * it, requests are counted under one overflow route, so that sums over all routes stay correct.
    */
   #addSeries(template: string, key: number): Series {
     if (this.#size >= this.#maxSeries && template !== OVERFLOW) {

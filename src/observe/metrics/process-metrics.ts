@@ -14,8 +14,8 @@ import type { HttpMetrics } from './http-metrics.js';
 import { type Reading, readRegistry } from './read-registry.js';
 
 /**
- * Default metrics of prom-client that are left out. They are gauges with the suffix of a counter.
- * The metrics with the same names without `_total` give the same numbers by type.
+ * Default metrics of prom-client that are left out, because they are gauges with the suffix of a
+ * counter. The metrics with the same names without `_total` give the same numbers by type.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',

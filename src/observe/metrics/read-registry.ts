@@ -37,7 +37,7 @@ export interface Reading {
   readonly unordered: boolean;
   /** The last known metrics, so that a counter is not missing because it was slow once. */
   readonly last: WeakMap<object, MetricFamily>;
-  /** Metrics whose `collect()` still hangs. They are not read again until it has ended. */
+  /** Metrics whose `collect()` still hangs. Such a metric is not read again until its `collect()` has ended. */
   readonly hung: WeakSet<object>;
   /** Is called for each metric that could not be read, with the reason. */
   failed(name: string, reason: string): void;
@@ -168,8 +168,8 @@ export function toFamily(
   for (const row of series.values()) {
     for (let i = 0; i < columns.length; i++) row[i] ??= null;
   }
-  // With a label for the worker, nothing is omitted. `max` is for a reload, in which a slot has two
-  // workers.
+  // With a label for the worker, nothing is omitted. `max` merges the values of the two workers that
+  // a slot has during a reload.
   const rule = workerLabel !== undefined && aggregator === 'omit' ? 'max' : aggregator;
   // A metric without samples still has its HELP and TYPE lines.
   return { name, help, type, aggregator: rule, columns, series };

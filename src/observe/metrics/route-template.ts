@@ -101,7 +101,7 @@ function createFastifyReader(adapter: AbstractHttpAdapter): RouteTemplateReader 
       done();
     };
     route.onRequest = [remember, ...[route.onRequest ?? []].flat()];
-    // The app's global hooks run before the hooks of the route, and may refuse the request.
+    // Also stored on an error, because the app's global hooks run before the route's and may refuse the request.
     const rememberRefused: OnError = (request, _reply, _error, done) => {
       request.raw[TEMPLATE] = url;
       done();

@@ -57,7 +57,7 @@ export class Call {
     readonly trace: CallTrace | undefined,
   ) {}
 
-  /** Whether an argument is moved to the thread. The call can then be sent only once. */
+  /** Whether an argument is moved to the thread. A call with such an argument can be sent only once. */
   get moves(): boolean {
     return (this.#moves ??= contentsOf(this.request.args).moved.length > 0);
   }

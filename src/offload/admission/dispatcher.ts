@@ -110,7 +110,7 @@ export class Dispatcher {
       if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
       const refusal = same === undefined ? this.#refusal() : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
-      // The caller may change its arguments while the call waits.
+      // Copies the arguments of a call that must wait, because the caller may change its own.
       const kept = this.#canStart ? request : copyRequest(request);
       call = new Call(task, kept, key, waiter.trace);
     } catch (error) {
@@ -223,7 +223,7 @@ export class Dispatcher {
     });
   }
 
-  /** A waiter's client has disconnected. Without any waiter left, the call ends. */
+  /** A waiter's client has disconnected. If the call has no other waiter, the call ends. */
   #leave(waiter: Waiter): void {
     const { call } = waiter;
     if (call === undefined || !call.waiters.delete(waiter)) return;

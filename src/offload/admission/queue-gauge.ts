@@ -1,4 +1,4 @@
-/** A queue counts as full until it has had room for this long, in ms: each call that starts makes room for a moment. */
+/** A queue counts as full until it has had room for this long, in ms, because each call that starts makes room briefly. */
 const RELIEF_MS = 1_000;
 
 /** Measures how long a queue has been full. */

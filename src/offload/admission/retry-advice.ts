@@ -1,7 +1,7 @@
 /** Maximum advice, in seconds. A longer estimate would only be a guess. */
 const MAX_SECONDS = 60;
 
-/** Weight of the latest run in the mean run time: about the last ten runs count. */
+/** Weight of the latest run in the mean run time. With this weight, about the last ten runs count. */
 const WEIGHT = 0.1;
 
 /** Estimates when a refused call may be tried again, from the mean run time and the length of the queue. */

@@ -8,8 +8,8 @@ import type { RetryAdvice } from './retry-advice.js';
 const GRACE_MS = 50;
 
 /**
- * After an abandoned call is ended, the next must wait for this many times the start time of a
- * thread. Disconnects thus cost at most a fifth of the threads' time.
+ * After an abandoned call is ended, no other is ended for this many times the time that a thread
+ * takes to start. So disconnects cost at most a fifth of the threads' time.
  */
 const STARTS_BETWEEN = 5;
 

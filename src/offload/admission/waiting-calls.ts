@@ -4,8 +4,8 @@ import { QueueGauge } from './queue-gauge.js';
 import type { Runner } from '../task/runner.interface.js';
 
 /**
- * How long later calls may overtake a call that was sent ahead, in ms. Then the call is taken back.
- * Its thread must then wait for another call, so this pays only if calls take longer.
+ * How long later calls may overtake a call that was sent ahead, in ms. After that the call is taken
+ * back. Its thread has to wait for another call, so this pays only if calls take longer than this.
  */
 const OVERTAKEN_MS = 5;
 
@@ -76,8 +76,8 @@ export class WaitingCalls {
 
   /**
    * Sends the calls that have waited longest ahead to busy threads, one for each thread. Otherwise
-   * a thread would be idle between two calls: throughput was then 0.95 times as high for calls of
-   * 50 µs, and equal for calls of 6 ms (docs/cpu-bound-methods.md#threads).
+   * a thread would be idle between two calls: without this, throughput was 0.95 times as high for
+   * calls of 50 µs, and equal for calls of 6 ms (docs/cpu-bound-methods.md#threads).
    *
    * @param begun is called when a thread begins one of these calls, with that call.
    */
@@ -99,7 +99,7 @@ export class WaitingCalls {
     }
   }
 
-  /** Takes older calls back that wait behind long calls in other threads, so that they are sent ahead next. */
+  /** Takes back older calls that wait behind long calls in other threads. These older calls are sent ahead next. */
   #freeOvertakenBy(call: Call): void {
     const before = performance.now() - OVERTAKEN_MS;
     for (const older of this.#calls) {

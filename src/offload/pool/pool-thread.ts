@@ -15,7 +15,7 @@ export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-ent
 /** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
 
-/** Maximum number of messages: a running call, a call sent ahead, a call taken back, and `close`. */
+/** Maximum number of unanswered messages: a running call, a call sent ahead, a call taken back, and `close`. */
 const MAX_MESSAGES = 4;
 
 /** On Linux each thread has a nice value. On other systems a thread would change the nice value of its process. */
@@ -127,9 +127,9 @@ export class PoolThread {
 
   /**
    * Each thread has its own piscina. A common piscina cannot send a call ahead to a chosen thread.
-   * It ends an idle thread without closing its module, and a running thread only by an AbortSignal.
-   * Its throughput was 0.87 times as high for calls of 50 µs, and equal for calls of 6 ms
-   * (docs/cpu-bound-methods.md#threads).
+   * A common piscina also ends idle threads without closing their modules, and running threads only
+   * by an AbortSignal. With it, throughput was 0.87 times as high for calls of 50 µs, and equal for
+   * calls of 6 ms (docs/cpu-bound-methods.md#threads).
    */
   async #open(plan: ThreadPlan, { niceIncrement }: ThreadOptions): Promise<Piscina> {
     // Loaded with the first thread, because it takes about 8 MB.
@@ -158,8 +158,8 @@ export class PoolThread {
       if (this.#state === 'ended') return;
       const wasReady = this.#state === 'ready';
       this.#state = 'ended';
-      // Destroyed before piscina starts another thread, because the pool decides whether to start
-      // one.
+      // Destroyed before piscina starts another thread, because the pool decides whether another
+      // thread is started.
       void piscina.destroy();
       if (wasReady) this.events.lost();
     });

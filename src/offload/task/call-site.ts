@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { callSites } from '../../contract/errors/call-sites.js';
 
-/** Maximum number of frames that are searched. A decorator is called a few frames below its class. */
+/** Maximum number of stack frames that are searched. A decorator is called a few frames below its class. */
 const MAX_FRAMES = 30;
 
 /** Libraries that may stand in the stack between a decorator and the file of the decorated class. */
@@ -24,7 +24,7 @@ const OWN_DIRECTORY = HERE && fileURLToPath(new URL('../..', HERE));
  * @returns an absolute path, or `undefined` for code that is in no file.
  */
 export function callerFile(): string | undefined {
-  // this package is bundled into one file with everything else
+  // without a URL, this package is bundled into one CommonJS file with the app
   if (OWN_DIRECTORY === undefined) return undefined;
   const frames = callSites(MAX_FRAMES, callerFile).map((site) => ({
     file: pathOf(site.getFileName()),

@@ -11,8 +11,8 @@ export type CarriedContexts = Readonly<Record<string, unknown>>;
 
 const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 
-// On globalThis, so that two copies of this package share it. A thread has its own, filled by the
-// same imports.
+// On globalThis, so that two copies of this package share the storages. A thread has its own
+// storages, declared by the same imports.
 const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> };
 
 /**
@@ -33,7 +33,7 @@ export function carryContext<T>(name: string, storage: ContextStorage<T>): void 
 }
 
 /**
- * The values of the current asynchronous context to copy; `undefined` if there are none.
+ * The values to copy from the current asynchronous context; `undefined` if there are none.
  *
  * @param warn is called, at each call, about properties that cannot be copied.
  */

@@ -41,7 +41,7 @@ function forEachBuffer(
     if (isBuffer(value)) {
       found(value, [index]);
     } else if (Array.isArray(value)) {
-      // By index, because Object.entries() would create a string for each element of a long list.
+      // Loops by index, because Object.entries() would create a string for each element of a long list.
       for (let i = 0; i < value.length; i += 1) {
         const part: unknown = value[i];
         if (isBuffer(part)) found(part, [index, i]);

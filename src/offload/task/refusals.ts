@@ -23,7 +23,7 @@ export function mainFile(): string | undefined {
   }
 }
 
-/** Why a thread cannot import the file that calls `forRoot()` with `offload.module`; `undefined` if it can. */
+/** Why a thread cannot import the file that calls `forRoot()` with `offload.module`; `undefined` if a thread can. */
 export function refusalOfModule(
   name: string,
   file: string | undefined,

@@ -46,7 +46,7 @@ async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
   );
 }
 
-/** The last value of an Observable, which Nest also uses as the response; else the value itself. */
+/** The last value of an Observable (Nest also responds with the last); of any other value, the value itself. */
 async function lastValueOf(value: unknown): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   if (typeof (value as { subscribe?: unknown }).subscribe !== 'function') return value;

@@ -57,8 +57,8 @@ export interface Runner {
   /** Number of threads. */
   readonly threads: number;
   /**
-   * Number of further threads that start when calls wait. Calls that wait for them do not count
-   * against the queue's limit.
+   * Number of further threads that start when calls wait. Calls that wait for these threads do not
+   * count against the queue's limit.
    */
   readonly spare: number;
   /** Time to start a new thread, in ms. */
@@ -69,8 +69,8 @@ export interface Runner {
   expect(waiting: number): void;
   run(request: RunRequest): Run;
   /**
-   * Sends a call ahead to the thread that will probably be free first, which then begins it at
-   * once.
+   * Sends a call ahead to the thread that will probably be free first. Once free, that thread
+   * begins the call at once.
    *
    * @returns `undefined` if no thread takes the call.
    */

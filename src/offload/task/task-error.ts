@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { findUncloneable } from './cloneable.js';
 
-/** Maximum depth of causes, because a chain of causes may be circular. */
+/** Maximum number of causes that are copied, because a chain of causes may be circular. */
 const MAX_CAUSES = 8;
 
 /** An error in the form in which it is copied between threads. */
@@ -86,7 +86,7 @@ export function restoreError(described: TaskError): unknown {
   return error;
 }
 
-/** Defined, not assigned: the prototype may have a getter of that name without a setter. */
+/** Defines the property. An assignment would fail if the prototype has a getter of that name without a setter. */
 function set(error: Error, key: string, value: unknown, enumerable = false): void {
   Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }

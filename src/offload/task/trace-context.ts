@@ -108,7 +108,7 @@ function isCarrier(value: unknown): value is TraceCarrier {
   return Object.values(value).every((header) => typeof header === 'string');
 }
 
-/** The headers with which others can continue the active trace; `undefined` if there is none. */
+/** The headers with which another process can continue the active trace; `undefined` if no trace is active. */
 export function inject(): TraceCarrier | undefined {
   return holder[TRACING]?.inject();
 }

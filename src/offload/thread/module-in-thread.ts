@@ -43,7 +43,7 @@ export function instancesOf(
   module: Class,
   key: typeof ModuleRef,
 ): <T>(type: new () => T) => Promise<T> {
-  // Without select() this would be the ModuleRef of the module that Nest created last.
+  // Without select(), Nest would return the ModuleRef of the module that it created last.
   const moduleRef = context.select(module as Type).get(key, { strict: true });
   return async (type) => {
     for (const strict of [true, false]) {

@@ -8,8 +8,8 @@ export class Turns {
   take<R>(begin: () => Promise<R>): Promise<R> {
     const run = this.#last === undefined ? begin() : this.#last.then(begin);
     // Wait one turn, so that the result is posted before the next call begins and blocks the
-    // thread. A call that arrives in between must queue behind waiting calls, because the event
-    // loop counts those as begun.
+    // thread. A call that arrives in this turn must queue behind the waiting calls, because the
+    // event loop counts the waiting calls as begun.
     const over: Promise<void> = run.then(
       () => turn(),
       () => turn(),

@@ -6,10 +6,10 @@ import { harmless } from './harmless.js';
 /** The difference between the clock that all threads share and this thread's `performance.now()`, in ms. */
 const AHEAD_MS = monotonicMs() - performance.now();
 
-/** The constant's value, because the API may not be installed and is not imported here. */
+/** The value of OpenTelemetry's constant. Its API is not imported here, because it may not be installed. */
 const ERROR: SpanStatusCode.ERROR = 2;
 
-/** Makes the spans of a call when it is over: a span of its wait, and one of its run if the thread made none. */
+/** Makes the spans of a call when it is over: a span of the wait and, if the thread made none, a span of the run. */
 export class CallSpans implements CallTrace {
   // OpenTelemetry's SDK also takes its times from Date.now(), so these spans match its own spans.
   // performance.timeOrigin would be wrong if the clock was set since the start.

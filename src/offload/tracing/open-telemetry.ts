@@ -9,7 +9,7 @@ import type {
 import { CallSpans, markFailed } from './call-spans.js';
 import { harmless, harmlesslyIn } from './harmless.js';
 
-/** The used part of the API. It is passed in, because a bundler would need an imported package in every app. */
+/** The used part of the API. An import here would make bundlers need the package in every app, so it is passed in. */
 type Api = Pick<typeof OpenTelemetryApi, 'context' | 'propagation' | 'trace' | 'ROOT_CONTEXT'>;
 
 /** Traces with the OpenTelemetry API, with any SDK. */

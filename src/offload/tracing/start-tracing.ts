@@ -4,7 +4,7 @@ import { hasTracer } from '../../contract/process/telemetry.js';
 
 const API = '@opentelemetry/api';
 
-/** Traces `@CpuBound()` calls that are made or run in this thread, if an OpenTelemetry SDK was started in it. */
+/** Traces `@CpuBound()` calls that are made or run in this thread, if an OpenTelemetry SDK was started in the thread. */
 export async function startTracing(
   warn: (message: string) => void,
   load = () => import('@opentelemetry/api'),
@@ -16,7 +16,7 @@ export async function startTracing(
     const { OpenTelemetry } = await import('./open-telemetry.js');
     setTracing(new OpenTelemetry(api));
   } catch (error) {
-    // An operator may have added the SDK from outside. The app can serve without the API.
+    // Only a warning: an operator may have added the SDK from outside, and the app can serve without the API.
     if (!isMissing(API, error)) throw error;
     warn(
       `@CpuBound() calls have no spans: an SDK of OpenTelemetry runs here, and ${API} is not installed where nestjs-cluster finds it; run npm install ${API}`,

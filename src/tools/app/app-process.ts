@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterConfigurationError, NotMeasuredError } from '../../contract/errors/index.js';
 
-/** If the app fails, at most this many last lines of its output are shown. */
+/** Maximum number of lines of a failed app's output that are shown: its last lines. */
 const LAST_LINES = 10;
 const LINE_LENGTH = 240;
 
@@ -87,8 +87,8 @@ export class AppProcess {
   /** Sends SIGTERM twice, with a wait after each, then kills all processes with SIGKILL. */
   async end(): Promise<void> {
     for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
-      // While the command runs, only the command gets the signal. If a worker got one too, it would
-      // end and be replaced.
+      // While the command runs, only the command gets the signal. A worker that got the signal too
+      // would end and be replaced.
       if (signal === 'SIGKILL' || this.ended.aborted) this.#signalGroup(signal);
       else this.#child.kill(signal);
       if (await this.#goneWithin(PATIENCE_MS)) return;
@@ -104,7 +104,7 @@ export class AppProcess {
     const deadline = performance.now() + ms;
     let asked = this.ended.aborted;
     while (this.#signalGroup(0)) {
-      // The command has ended before the processes that it started, as a shell may: end these too.
+      // The command, such as a shell, has ended before the processes that it started. Ends these processes too.
       if (this.ended.aborted && !asked) {
         asked = true;
         this.#signalGroup('SIGTERM');

@@ -5,7 +5,7 @@ interface IptablesOptions {
 
 /**
  * A shell script that spreads connections to the public port over the workers in turn. The rules
- * are in a chain that only they use. Running the script again replaces the rules, even if the port
+ * are in a chain of their own. Running the script again replaces the rules, even if the port
  * or the number of workers has changed.
  */
 export function iptablesScript(
@@ -53,7 +53,7 @@ fi
 `;
 }
 
-/** A rule that sends every `left`-th connection to the port. The last rule sends every one. */
+/** A rule that sends every `left`-th connection to the port. The last rule sends every connection. */
 function redirect(chain: string, port: number, left: number): string {
   const share = left > 1 ? ` -m statistic --mode nth --every ${left} --packet 0` : '';
   return `-A ${chain} -p tcp${share} -j REDIRECT --to-ports ${port}`;

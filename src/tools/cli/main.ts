@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 import { runCommandLine } from './program.js';
 
-// If the reader of the output ends early (head, a pager), the command still runs to its end. So its
-// exit code is right.
+// If the reader of the output ends early (head, a pager), the command still runs to its end, so that
+// the exit code of the command is right.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') return;
   process.stderr.write(`error: cannot write the output: ${error.message}\n`);
   process.exitCode = 1;
 });
-process.stderr.on('error', () => {}); // there is nowhere left to report it
+process.stderr.on('error', () => {}); // there is nowhere left to report the error
 
 await runCommandLine(process.argv.slice(2));

@@ -13,7 +13,7 @@ export interface NginxOptions {
   readonly listen: string;
   readonly name: string;
   /**
-   * The largest request body, in nginx's notation such as `1m`. A larger one is answered by 413.
+   * Maximum size of a request body, in nginx's notation such as `1m`. A larger body gets a 413.
    */
   readonly maxBodySize: string;
   /** Addresses and networks of proxies whose `X-Forwarded-` headers are trusted. */

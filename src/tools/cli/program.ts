@@ -58,7 +58,7 @@ function createProgram(): Command {
     .description('Shows and steers clusters of NestJS apps, and prepares apps for them.')
     .version(version)
     .showHelpAfterError('(--help shows what there is)')
-    // Has to be set before the commands are added, because they inherit it.
+    // Has to be set before the commands are added, because they inherit this setting.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
     .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 

@@ -41,7 +41,7 @@ export function describedPorts(port: number, workers: number): readonly number[]
  * The ports of the workers of the cluster whose `/health` is at `url`.
  *
  * @throws ClusterUnreachableError if nothing answers there, or the answer does not show a cluster.
- * @throws ClusterConfigurationError if its workers have no ports of their own.
+ * @throws ClusterConfigurationError if the cluster's workers have no ports of their own.
  */
 export async function runningPorts(url: string): Promise<readonly number[]> {
   const health = v.safeParse(healthSchema, await readJson(url));

@@ -97,7 +97,7 @@ function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
 }
 
 interface WorkersWanted {
-  /** Whether `by` is a difference to the present number. Otherwise `by` is the new number. */
+  /** Whether `by` is added to the present number of workers. Otherwise `by` is the new number. */
   readonly isRelative: boolean;
   readonly by: number;
 }

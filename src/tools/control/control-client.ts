@@ -47,8 +47,8 @@ export class ControlClient {
 
   /**
    * Sends a request and returns the response, whose body the caller reads. A POST sends its body
-   * only after the primary has answered its head with 100 Continue. So if a blocked primary lets
-   * the request time out, it does not make the change later.
+   * only after the primary has answered its head with 100 Continue. So if a request to a blocked
+   * primary times out, the primary does not make the change later.
    *
    * @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError
    */

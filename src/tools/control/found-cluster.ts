@@ -8,7 +8,7 @@ import { listeningSockets } from '../../contract/files/stale-sockets.js';
 
 /** A cluster, found by the file name of its control socket, without a request to its primary. */
 export interface FoundCluster {
-  /** The name of the cluster, or the path of its socket if the user has given that. */
+  /** The name of the cluster, or the path of its socket if the user has given the path. */
   readonly name: string;
   readonly pid: number | undefined;
   readonly path: string;

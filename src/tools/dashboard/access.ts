@@ -4,7 +4,7 @@ import { Refusal } from '../../control/route.js';
 
 const TOKEN_BYTES = 32;
 
-/** A change needs this header too: browsers send the cookie to all ports of this host. */
+/** A change needs this header and the cookie, because browsers send the cookie to all ports of this host. */
 export const TOKEN_HEADER = 'x-dashboard-token';
 
 type Headers = Pick<IncomingMessage, 'headers'>;

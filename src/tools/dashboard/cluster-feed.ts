@@ -5,7 +5,7 @@ import { COLUMNS, History } from './history.js';
 import { MetricsSource, metricsUrlOf } from './metrics-source.js';
 import { frame, Viewers } from './viewers.js';
 
-/** A primary sends a sample every second. After this long without one, it counts as silent. */
+/** A primary sends a sample every second. After this long without a sample, in ms, the primary counts as silent. */
 const SILENCE_MS = 3_000;
 const RETRY_MS = 1_000;
 
@@ -14,7 +14,7 @@ export type Client = Pick<ControlClient, 'get' | 'post' | 'events'>;
 /** The state of the connection to the cluster. A lost connection is opened again. */
 export interface Link {
   readonly state: 'connecting' | 'connected' | 'silent' | 'gone';
-  /** What is wrong with the connection. `null` if nothing is. */
+  /** The problem of the connection. `null` if there is none. */
   readonly message: string | null;
 }
 

@@ -11,10 +11,10 @@ import type { ClusterFeed } from './cluster-feed.js';
 import { guardBrowser, SECURITY_HEADERS } from './guard-browser.js';
 import { pageFile } from './page-files.js';
 
-/** Only the loopback address. A user on another machine needs a tunnel with the same port. */
+/** The server listens only on loopback. A user on another machine needs a tunnel with the same port. */
 const HOST = '127.0.0.1';
 
-/** The most time that a client has to send a whole request. */
+/** Maximum time that a client may take to send a whole request, in ms. */
 const REQUEST_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 const KEEP_ALIVE_MS = 2_000;
@@ -147,8 +147,8 @@ function send(
     ...headers,
     'Content-Type': 'json' in answer ? 'application/json; charset=utf-8' : answer.contentType,
     'Content-Length': body.length,
-    // After an error the request's body may be unread. On a kept-alive connection the rest of it
-    // could be parsed as the next request.
+    // After an error the request's body may be unread. On a keep-alive connection the rest of the
+    // body could be parsed as the next request.
     ...(answer.status >= 400 && { Connection: 'close' }),
   });
   response.end(body);

@@ -2,7 +2,7 @@ import type { Sample, StreamedEvent } from '../../control/event-stream.js';
 import type { Readings } from './metrics-source.js';
 import { RequestRate } from './request-rate.js';
 
-/** The most rows that are kept: 15 minutes, with a sample every second. */
+/** Maximum number of rows that are kept: 15 minutes, with a sample every second. */
 export const MAX_ROWS = 900;
 export const MAX_LOG = 300;
 const MAX_TEXT_LENGTH = 1_000;

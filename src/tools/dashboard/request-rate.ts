@@ -2,7 +2,7 @@ import type { Sample } from '../../control/event-stream.js';
 
 type Workers = Sample['cluster']['workers'];
 
-/** Several samples long, because workers report counts with heartbeats, not for each sample. */
+/** The rate covers several samples, because workers report counts with heartbeats, not for each sample. */
 const WINDOW_SECONDS = 3;
 
 /** Computes the requests per second over the last few seconds. */

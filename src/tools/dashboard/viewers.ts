@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { Refusal } from '../../control/route.js';
 
-/** The most pages that can be open at once. Another one is refused. */
+/** Maximum number of pages that can be open at once. Another page is refused. */
 const MAX_VIEWERS = 16;
 
-/** The most unread bytes of a page. Enough for the history and some samples of 256 workers. */
+/** Maximum number of unread bytes of a page. Enough for the history and some samples of 256 workers. */
 export const MAX_UNREAD_BYTES = 2 * 1024 * 1024;
 
 /** The streams of server-sent events to all open pages. */
@@ -31,7 +31,7 @@ export class Viewers {
   }
 
   /**
-   * Sends to all pages. Drops a page that does not read: it connects again and gets the history.
+   * Sends to all pages. Drops a page that does not read. The page connects again and gets the history.
    */
   tell(text: string): void {
     for (const viewer of this.#open) {

@@ -80,7 +80,7 @@ function reportOf(
   };
 }
 
-/** Turns a warning into a finding. Its last "; " separates the problem from the remedy. */
+/** Turns a warning into a finding. The last "; " of the warning separates the problem from the remedy. */
 function findingOf(warning: string, main: string): Finding {
   const end = warning.lastIndexOf('; ');
   return {

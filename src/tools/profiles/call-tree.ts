@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { oneLine } from '../../contract/errors/index.js';
 
-/** The most functions that a summary shows. */
+/** Maximum number of functions that a summary shows. */
 export const MAX_FUNCTIONS = 5;
 
-/** The most callers that a summary shows per function: usually the service and the controller. */
+/** Maximum number of callers that a summary shows per function: usually the service and the controller. */
 export const MAX_CALLERS = 3;
 
 /** A function in V8's profiles. */

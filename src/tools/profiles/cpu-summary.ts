@@ -30,7 +30,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
   const tree = new CallTree();
   for (const { id, callFrame } of nodes) tree.add(id, callFrame, callers.get(id));
 
-  // The time between two samples counts for the first one.
+  // The time between two samples counts for the first sample.
   const byNode = new Map<number, number>();
   for (const [index, id] of samples.entries()) {
     const ms = Math.max(0, timeDeltas[index + 1] ?? 0) / 1_000;
@@ -40,7 +40,7 @@ export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSum
   let totalMs = 0;
   let busyMs = 0;
   const found = new Map<string, { -readonly [Key in keyof HotFunction]: HotFunction[Key] }>();
-  // Starts with the longest node: if a function has several, the callers of this one are shown.
+  // Starts with the longest node. If a function has several nodes, the callers of the longest node are shown.
   for (const [id, ms] of [...byNode].toSorted(([, a], [, b]) => b - a)) {
     const frame = tree.frame(id);
     if (frame === undefined) continue;

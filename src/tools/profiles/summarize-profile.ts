@@ -3,7 +3,7 @@ import type { RecordingKind } from '../../contract/snapshot/index.js';
 import { type CpuProfile, type CpuSummary, describeCpu, summarizeCpu } from './cpu-summary.js';
 import { describeHeap, type HeapProfile, type HeapSummary, summarizeHeap } from './heap-summary.js';
 
-/** The largest file to summarize. Reading a larger one takes seconds and gigabytes of memory. */
+/** Maximum size of a file to summarize. Reading a larger file takes seconds and gigabytes of memory. */
 const MAX_BYTES = 100e6;
 
 /** The summary of a profile for a terminal. */

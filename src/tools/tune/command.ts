@@ -17,8 +17,8 @@ interface TuneArguments {
 }
 
 /**
- * The default number of connections. Each worker then always has requests waiting, but a route that
- * only waits, e.g. for a database, still gets along with one worker.
+ * The default number of connections. With it, each worker always has requests waiting. A route that
+ * only waits, e.g. for a database, still needs only one worker.
  */
 const CONNECTIONS = 32;
 const CONNECTIONS_PER_WORKER = 8;

@@ -13,10 +13,10 @@ export interface Limits {
 /** A p99 counts as better if it is lower by at least this share. */
 const P99_MARGIN_RATIO = 0.2;
 
-/** Stops after this many settings in a row that do not help. A single one may be chance. */
+/** Stops after this many settings in a row that do not help. With a single setting, that may be chance. */
 const STOP_AFTER = 2;
 
-/** Up to this number of workers or threads each step adds 1, and after that a half. */
+/** Up to this number of workers or threads, each step adds 1. After that, each step adds half of the number. */
 const ONE_BY_ONE = 8;
 
 /**

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Measurement>[] = [
   { title: 'memory MB', value: ({ memoryBytes }) => (memoryBytes / BYTES_PER_MB).toFixed(0) },
 ];
 
-/** A table with a row for each measurement. It has a column of threads if the route uses them. */
+/** A table with a row for each measurement. The table has a column of threads if the route uses threads. */
 export function measurementTable(measurements: readonly Measurement[]): string[] {
   const hasThreads = measurements.some(({ threads }) => threads !== undefined);
   const columns = COLUMNS.filter(({ title }) => hasThreads || title !== 'threads each');

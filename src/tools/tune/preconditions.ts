@@ -9,7 +9,7 @@ const MS_PER_SECOND = 1_000;
 /** How long the route may take to answer with success before the load begins. */
 const ROUTE_TIMEOUT_MS = 30_000;
 
-/** @throws ClusterAddressError if another process listens there: it would be measured instead. */
+/** @throws ClusterAddressError if another process listens there, because that process would be measured. */
 export async function refuseTakenAddress(url: string, interrupted: AbortSignal): Promise<void> {
   const { hostname, port, protocol, host } = new URL(url);
   const socket = net.connect({

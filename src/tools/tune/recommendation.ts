@@ -1,6 +1,6 @@
 import type { Measurement, Setting } from './run/measurement.js';
 
-/** A gain below this share does not count: two runs of the same setting differ by as much. */
+/** A gain below this share does not count, because two runs of the same setting may differ by that much. */
 export const MARGIN_RATIO = 0.05;
 
 /** If event loops are busy for at most this share of the time, more workers do not help. */
@@ -45,7 +45,7 @@ export function cheapest(measured: readonly Measurement[]): Measurement {
   return byCost(measured).find((each) => hasRoom(each) || gain(each, best) < margin(each, best))!;
 }
 
-/** Whether even the busiest event loop was often idle: the route then waits for something else. */
+/** Whether even the busiest event loop was often idle. If so, the route waits for something else. */
 export function hasRoom({ threads, eventLoopUtilization }: Measurement): boolean {
   // Event loops say nothing about a route that runs in threads: they are always idle.
   return threads === undefined && (eventLoopUtilization ?? 1) <= ROOM_UTILIZATION;
@@ -65,7 +65,7 @@ function gain(from: Measurement, to: Measurement): number {
   return to.requestsPerSecond / from.requestsPerSecond - 1;
 }
 
-/** The least gain that counts. It is not below the spread of either setting's rounds. */
+/** The minimum gain that counts. It is at least the spread of the rounds of each of the two settings. */
 function margin(a: Measurement, b: Measurement): number {
   return Math.max(MARGIN_RATIO, a.spreadRatio, b.spreadRatio);
 }

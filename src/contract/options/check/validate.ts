@@ -53,7 +53,7 @@ type OptionGroup<T extends v.ObjectEntries> = { readonly [K in keyof T]: v.Infer
 
 /**
  * An object. Each key of `entries` is checked by its schema, even if the key is missing. Other keys
- * are refused. A missing object counts as empty. The error names all wrong keys. Freezes the result.
+ * are refused. A missing object counts as empty. The error names all wrong keys. The result is frozen.
  */
 export function optionGroup<const T extends v.ObjectEntries>(
   entries: T,

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** The longest event, in characters. A longer one throws. A sample of 256 workers has 130 KB. */
+/** Maximum length of an event, in characters. A longer event throws. A sample of 256 workers has 130 KB. */
 const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
 
 /** Parses server-sent events whose data is JSON in one line. Skips everything else. */

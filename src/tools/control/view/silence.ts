@@ -1,6 +1,6 @@
 import type { Told } from '../control-client.js';
 
-/** A primary sends a sample every second. If nothing came for this long, it counts as blocked. */
+/** A primary sends a sample every second. If nothing came for this long, in ms, the primary counts as blocked. */
 const SILENT_MS = 1_800;
 
 export const SILENCE = 'the primary does not answer: it is blocked or stopped';
@@ -9,7 +9,7 @@ export function warnOfSilence(): void {
   process.stderr.write(`${SILENCE}\n`);
 }
 
-/** Passes the messages on. Calls `silent` whenever none has come for `SILENT_MS`. */
+/** Passes the messages on. Calls `silent` whenever no message has come for `SILENT_MS`. */
 export async function* noticingSilence(
   source: AsyncIterable<Told>,
   silent: () => void,

@@ -10,7 +10,7 @@ export type Logged = Told & { readonly type: 'log' };
 /** Returns the line to show for an event, or `undefined` to show none. */
 export type Progress = (told: Logged) => string | undefined;
 
-/** How long to wait for the last events after the answer: they come over another connection. */
+/** How long to wait for the last events after the answer, in ms, because events come over another connection. */
 const LAST_EVENTS_MS = 50;
 
 /**

@@ -41,7 +41,7 @@ const BOOTSTRAP_MS = 3_000;
 /** How long an app that has failed may take to print its error and end by itself. */
 const LAST_WORDS_MS = 1_000;
 
-/** How long shutdown hooks may take. A cluster's default is less. */
+/** How long shutdown hooks may take, in ms. The default of a cluster is shorter. */
 const CLOSE_MS = 5_000;
 
 /**
@@ -54,7 +54,7 @@ export class ExaminedWorker {
   readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
   readonly #warnings: string[] = [];
   /**
-   * The hub, once the app has asked for it. Without it, an app that uses it would wait and warn.
+   * The hub, once the app has asked for it. Without a hub, an app that uses one would wait and warn.
    */
   #hub: Promise<HubAddress> | undefined;
   /** Whether the app has called `bootstrap()`. */

@@ -19,7 +19,7 @@ const ALLOWED: readonly (readonly [kind: RegExp, name: string, connections: numb
 /** Databases in files, as TypeORM and Knex name them. They do not limit the connections. */
 const IN_FILE = /sqlite|sqljs|cordova|expo|capacitor|nativescript|react-native/i;
 
-/** The default size of a pool in pg, mysql2 and Knex's tarn. The MongoDB driver has its own. */
+/** The default size of a pool in pg, mysql2 and Knex's tarn. The MongoDB driver has another default. */
 const DEFAULT_SIZE = 10;
 const DEFAULT_MONGO_SIZE = 100;
 

@@ -16,7 +16,7 @@ export const schemaSynchronization: Check = {
       })),
 };
 
-/** Several workers cannot alter the same schema if the database is in the memory of each. */
+/** Whether an app alters a shared schema. A database in the memory of each worker is not shared. */
 function synchronizes(options: unknown): boolean {
   return (
     typeof at(options, 'type') === 'string' &&

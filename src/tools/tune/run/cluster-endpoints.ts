@@ -114,7 +114,7 @@ function largest(values: readonly (number | null | undefined)[]): number | undef
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-/** Uses a new connection: the app would balance a kept-alive one, which also outlives the app. */
+/** Uses a new connection. The app would rebalance a keep-alive connection, which would also outlive the app. */
 function ask(url: string, signal: AbortSignal): Promise<Response> {
   return fetch(url, {
     headers: { connection: 'close' },

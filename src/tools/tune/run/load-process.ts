@@ -54,7 +54,7 @@ async function load(request: LoadRequest): Promise<LoadReport> {
     connections,
     duration: (warmUpMs + measureMs) / MS_PER_SECOND + SPARE_SECONDS,
     setupClient(client) {
-      // The latency is measured here, because autocannon's is wrong (seen in 8.0 and 9.0): after
+      // The latency is measured here, because autocannon's latency is wrong (8.0 and 9.0): after
       // the server has closed a connection, as the balancing does, autocannon measures each later
       // answer of that client from the previous request.
       let sentAt = 0;

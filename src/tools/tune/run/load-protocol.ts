@@ -4,7 +4,7 @@ export interface LoadRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   /**
-   * How long to load the app before the measurement: code is compiled, connections are balanced.
+   * How long to load the app before the measurement: code gets compiled, connections get balanced.
    */
   readonly warmUpMs: number;
   readonly measureMs: number;

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 
-/** If fewer cores than this were idle, the app could not have used more. */
+/** If fewer cores than this were idle, the app could not have used more cores than it did. */
 const ENOUGH_IDLE_CORES = 0.25;
 /** If other programs kept more cores than this busy, their load is reported. */
 const MANY_CORES = 0.25;

@@ -12,7 +12,7 @@ import { environmentOf } from '../recommendation.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** The shortest warm-up: to compile the code and to balance the connections takes this long. */
+/** The minimum warm-up. It takes this long to compile the code and to balance the connections. */
 const MIN_WARM_UP_SECONDS = 1;
 const WARM_UP_RATIO = 0.25;
 

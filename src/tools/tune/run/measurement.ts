@@ -45,7 +45,7 @@ export interface Run {
 /** A setting and the medians of its runs. */
 export interface Measurement extends Run {
   readonly setting: Setting;
-  /** Half the difference between its best and its worst throughput, as a share of the median. */
+  /** Half the difference between the best and the worst throughput of the runs, as a share of the median. */
   readonly spreadRatio: number;
 }
 
