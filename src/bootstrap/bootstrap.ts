@@ -59,7 +59,7 @@ export async function bootstrap<S extends AppSource>(
       const { runWorker } = await import('./roles/run-worker.js');
       return await runWorker(createApp, resolved, role.assignment);
     }
-    // Must come first, because loading the primary's files makes code hot, which V8 then optimizes.
+    // Must come before the import below: loading the primary's files makes code hot, and V8 would optimize it.
     const { leaveTurbofanOut } = await import('../supervisor/processes/v8-flags.js');
     leaveTurbofanOut(resolved);
     const { runPrimary } = await import('./roles/run-primary.js');

@@ -8,7 +8,7 @@ import type {
 } from '../contract/snapshot/index.js';
 
 /**
- * Creates the app, without calling `listen()`: `bootstrap()` does that. Called in workers and in a
+ * Creates the app. Must not call `listen()`, because `bootstrap()` calls it. Runs in workers and in a
  * standalone process, never in the primary. Any function of `NestFactory` can create the app.
  */
 export type CreateApp<App extends INestApplicationContext = INestApplication> = (
@@ -51,7 +51,7 @@ export interface PrimaryRuntime {
   snapshot(): ClusterSnapshot;
   /**
    * Replaces every worker by a worker of the release that is on disk now, one slot at a time and
-   * without a gap. The old worker drains only after the new one is ready, has lived for
+   * without a gap. The old worker drains only after the new worker is ready, has lived for
    * `reload.canaryMs` and is healthy. If a new worker fails before that, the old release serves on,
    * and the result says why. Resolves before the new release is observed (`reload.observeMs`).
    * During a reload, a second call returns the result of that reload.
@@ -66,10 +66,10 @@ export interface PrimaryRuntime {
    */
   scale(workers: number): Promise<ClusterSnapshot>;
   /**
-   * Replaces the worker of one slot by a new one of the same release, without a gap: the old worker
-   * drains only after the new one is ready. Resolves when the old worker has ended. If the new one
-   * fails, the old one stays, and the result says why. During a restart of the slot, a second call
-   * returns its result. Slots are replaced one at a time, so a restart may have to wait.
+   * Replaces the worker of one slot by a new worker of the same release, without a gap: the old worker
+   * drains only after the new worker is ready. Resolves when the old worker has ended. If the new
+   * worker fails, the old worker stays, and the result says why. During a restart of the slot, a second
+   * call returns the result of that restart. Slots are replaced one at a time, so a restart may wait.
    *
    * @param slot 0..255.
    * @throws ClusterConfigurationError for another number.

@@ -38,9 +38,7 @@ function isApp<App>(value: unknown): value is App {
   return typeof init === 'function' && typeof close === 'function';
 }
 
-/**
- * A module's `createApp` or default export. An imported CommonJS module has them in its default.
- */
+/** A module's `createApp` or default export. An imported CommonJS module has both in its default export. */
 function factoryIn(value: unknown): CreateApp<INestApplicationContext> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const exports = value as Exports;

@@ -13,12 +13,12 @@ interface Examination {
 }
 
 /**
- * The slot of the only worker that warns, as all workers would log the same. Two or more workers
- * always have a slot 1, even after scaling. A single worker warns in any slot.
+ * The slot of the only worker that warns, because all workers would log the same warnings. Two or
+ * more workers always have a slot 1, even after scaling. A single worker warns in any slot.
  */
 const WARNING_SLOT = 1;
 
-/** Prepares the inspection: a full one for the `doctor` command, a small one in a single worker. */
+/** Prepares the inspection: complete for the `doctor` command, and small in the one worker that warns. */
 export async function examination(
   link: WorkerLink,
   options: ResolvedClusterOptions,
@@ -54,7 +54,7 @@ export async function examination(
 
 const NOBODY: Examination = { created: (app) => app, cameUp: () => {} };
 
-/** Calls `look` once the app has started, after the event loop has handled what is pending. */
+/** Calls `look` once the app has started, after the event loop has handled the pending events. */
 function afterwards(link: WorkerLink, look: (app: object) => Promise<void>): Examination {
   let created: object | undefined;
   return {

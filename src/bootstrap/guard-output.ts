@@ -3,7 +3,7 @@ import type { ResolvedLogOptions } from '../contract/options/index.js';
 import { GuardedStream, type LostLines } from '../contract/process/guarded-stream.js';
 import type { WorkerIdentity } from '../contract/snapshot/index.js';
 
-/** The standard streams of this process. Their errors do not end the process. */
+/** The standard streams of this process. Errors of these streams do not end the process. */
 export interface GuardedOutput {
   readonly out: GuardedStream;
   readonly err: GuardedStream;

@@ -16,7 +16,7 @@ export function clusterReport(snapshot: ClusterSnapshot) {
   };
 }
 
-/** Restarts in all slots, also in dismissed ones. A slot with two processes is counted once. */
+/** Restarts in all slots, also in dismissed slots. A slot with two processes is counted once. */
 function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
   const slots = new Map([...dismissed, ...workers].map((each) => [each.slot, each]));
   const sums: Partial<Record<FailureCause, number>> = {};
@@ -43,7 +43,7 @@ export interface ClusterStatus {
   readonly cluster: ClusterReport;
 }
 
-/** Returns a function that makes the status. The fields that never change are made once. */
+/** Returns a function that creates the status. Fields that never change are created only once. */
 export function statusOf({ cluster, name, options, startedAt }: Controlled): () => ClusterStatus {
   const fixed = {
     name,

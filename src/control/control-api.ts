@@ -11,7 +11,7 @@ import { ok, Refusal, type Routes } from './route.js';
 
 const REASON = 'control socket';
 
-/** The answer of `POST /v1/scale`. `ready` is below `workers` if new ones have failed. */
+/** The answer of `POST /v1/scale`. `ready` is below `workers` if new workers have failed. */
 export interface ScaleAnswer {
   readonly from: number;
   readonly workers: number;
@@ -46,7 +46,7 @@ export class ControlApi {
       }),
       'POST /v1/reload': ({ body }) => {
         parse(nothing, body);
-        // The reload under way began with an older program, so its result would be wrong.
+        // A reload that is already under way may use an older program, so its result is not an answer.
         if (cluster.reloading) throw busy('a reload');
         return this.#mutations.run('a reload', async () => ok(await cluster.reload(REASON)));
       },
@@ -75,7 +75,7 @@ export class ControlApi {
     };
   }
 
-  /** Answers the stops, and ends the event streams. */
+  /** Answers the waiting `POST /v1/stop` requests, and ends the event streams. */
   end(exitCode: number): void {
     this.#end(exitCode);
     this.#events.end();

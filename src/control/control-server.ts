@@ -5,7 +5,7 @@ import { guardCall, readBody } from './guard-call.js';
 import { type Answer, findRoute, Refusal, type Routes, tooMany } from './route.js';
 import { TokenBucket } from './token-bucket.js';
 
-/** Maximum time until a new connection has sent its request; then it is closed. */
+/** Maximum time until a new connection has sent its request. After that the connection is closed. */
 const REQUEST_MS = 5_000;
 
 /** The connection of a client that reads nothing for this long is closed. */
@@ -13,14 +13,14 @@ const STALLED_MS = 10_000;
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
-/** Further requests are answered 429. A person or a dashboard sends far fewer. */
+/** Maximum rate of requests; further requests are answered 429. A person or a dashboard sends far fewer. */
 const REQUESTS_A_SECOND = 50;
 const REQUESTS_AFTER_A_PAUSE = 100;
 
-/** Maximum of connections without a request. A further one causes the oldest to be closed. */
+/** Maximum of connections without a request. A further connection causes the oldest to be closed. */
 const MAX_SILENT = 32;
 
-/** Maximum of requests at once; others are answered 429. A further 32 may be stops. */
+/** Maximum of requests at once; further requests are answered 429, except 32 more `POST /v1/stop`. */
 const MAX_ANSWERED = 32;
 const MAX_WITH_STOPS = 2 * MAX_ANSWERED;
 
@@ -101,8 +101,8 @@ export class ControlServer {
   }
 
   /**
-   * Checks only the head of a request. A stop has a higher limit, so that other requests cannot
-   * keep it out.
+   * Checks only the head of a request. `POST /v1/stop` has a higher limit, so that other requests
+   * cannot keep it out.
    *
    * @throws Refusal
    */
@@ -145,7 +145,7 @@ function send(response: ServerResponse, answer: Answer): void {
       'Content-Length': Buffer.byteLength(body),
       ...(answer.status === 429 && { 'Retry-After': RETRY_AFTER_SECONDS }),
     });
-    // Otherwise a client that goes on sending and does not close would keep its place.
+    // Destroys the socket: otherwise a client that goes on sending would keep its connection.
     return void response.end(body, () => socket.destroySoon());
   }
   response.writeHead(answer.status, { ...headers, 'Content-Type': answer.contentType });

@@ -67,7 +67,7 @@ export class ControlSocket {
     }
   }
 
-  /** Removes the socket, unless another one is in its place. */
+  /** Removes the socket's file, unless the path now leads to another file. Closes the server. */
   remove(): void {
     process.off('exit', this.#onExit);
     try {
@@ -94,7 +94,7 @@ async function listen(server: Server, path: string): Promise<void> {
 }
 
 /**
- * The stats of a socket at the path that may be replaced, because it belongs to this user and no
+ * The stats of the socket at the path, if it may be replaced because it belongs to this user and no
  * process answers on it. `undefined` if the path is free.
  *
  * @throws Error if the path is not free and must not be replaced.

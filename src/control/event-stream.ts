@@ -15,12 +15,12 @@ import { tooMany } from './route.js';
 /** A stream with more unread bytes is destroyed. A sample of 256 workers has 130 KB. */
 const MAX_UNREAD_BYTES = 512 * 1024;
 
-/** Maximum of open streams, below the maximum of requests: a status request finds a place. */
+/** Maximum of open streams. Below the maximum of requests, so that other requests are still answered. */
 const MAX_READERS = 24;
 
 const SAMPLE_MS = 1_000;
 
-/** The events in the stream. `worker-exit` is left out, because it would report each end twice. */
+/** The events in the stream, without `worker-exit`, which would report each end of a worker twice. */
 const TOLD = CLUSTER_EVENT_NAMES.filter((name) => name !== 'worker-exit');
 
 /** The data of an `event: log`. */

@@ -4,8 +4,8 @@ import { Refusal } from './route.js';
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Refuses requests of web pages. A browser cannot connect to a unix socket by itself, but a page
- * may reach it through a proxy on this machine.
+ * Refuses requests of web pages. A browser cannot connect to a unix socket by itself, but a web page
+ * may reach the socket through a proxy on this machine.
  */
 export function guardCall({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): void {
   if (headers.host !== 'localhost') {

@@ -78,11 +78,11 @@ export class Control {
     const at = path ?? defaultSocketPath(name, process.pid);
     if (path === undefined) claimDirectory(dirname(at));
     this.#socket = await ControlSocket.open(at, (socket) => this.#take(socket));
-    // Removes the sockets that killed primaries left, because nobody else may ever do it.
+    // Removes the sockets that killed primaries left, because nobody else removes them.
     if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
   }
 
-  /** Answers the clients that wait for the end. Resolves when they have left, or time is up. */
+  /** Answers the clients that wait for the end. Resolves when the clients have left, or time is up. */
   async end(exitCode: number): Promise<void> {
     this.#ended = true;
     clearInterval(this.#check);
@@ -98,7 +98,7 @@ export class Control {
   #take(socket: Socket): void {
     this.#connections.add(socket);
     socket.once('close', () => this.#connections.delete(socket));
-    // Made for the first connection: most clusters have none, and the server loads node:http.
+    // Created at the first connection, because the server loads node:http, and most clusters never need it.
     this.#server ??= new ControlServer(this.#api.routes, this.warn);
     this.#server.take(socket);
   }

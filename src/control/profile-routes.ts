@@ -48,7 +48,7 @@ export function profileRoutes(
   };
 }
 
-/** Waits for the first bytes, so that an earlier failure is answered with its own status. */
+/** Waits for the first bytes, so that a failure before them is answered with its own status. */
 async function streamed(bytes: AsyncGenerator<Buffer, void>): Promise<Answer> {
   const first = await bytes.next().catch(refuse);
   const stream = Readable.from(rest(first, bytes), { objectMode: false });

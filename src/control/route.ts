@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 
 /** A request that has passed the guards. */
 export interface Call {
-  /** The slot of a path with `:slot`. It need not exist. */
+  /** The slot of a path with `:slot`. The cluster may not have such a slot. */
   readonly slot: number;
   readonly query: URLSearchParams;
-  /** The request's body, parsed as JSON; `undefined` if it has none. */
+  /** The request's body, parsed as JSON; `undefined` if the request has no body. */
   readonly body: unknown;
   /** Aborted when the client is gone. */
   readonly gone: AbortSignal;

@@ -1,4 +1,4 @@
-/** A rate limit of `perSecond`, with up to `size` at once after a pause. */
+/** A rate limit of `perSecond` requests, with up to `size` requests at once after a pause. */
 export class TokenBucket {
   #tokens: number;
   #at: number;

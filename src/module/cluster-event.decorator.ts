@@ -16,7 +16,7 @@ interface Decorated {
 /**
  * Decorator for a method of a provider or controller: the package calls the method in every worker
  * for each cluster event named `event`. A worker that does not read its IPC channel in time misses
- * events, so do not use them for exact counts. Errors that the method throws are logged.
+ * events, so do not use events for exact counts. Errors that the method throws are logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {
   return <M extends (event: ClusterEventMap[N]) => unknown>(

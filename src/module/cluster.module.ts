@@ -69,7 +69,7 @@ const PROVIDERS: Provider[] = [
 
 /**
  * Adds `/health` and `/metrics` for the whole cluster to an app, and makes `ClusterService` and the
- * health indicators injectable in all modules. Without `bootstrap()` they report this process only.
+ * health indicators injectable in all modules. Without `bootstrap()`, all report this process only.
  */
 @Module({})
 export class ClusterModule
@@ -80,7 +80,7 @@ export class ClusterModule
     OnModuleDestroy,
     OnApplicationShutdown
 {
-  /** The same as `bootstrap` of `nestjs-cluster/bootstrap`, which loads nothing of Nest. */
+  /** The same function as `bootstrap()` of `nestjs-cluster/bootstrap`. That entry point does not load Nest. */
   static bootstrap<S extends AppSource>(
     createApp: (context: CreateAppContext) => Promise<S> | S,
     options?: ClusterOptions,
@@ -115,7 +115,7 @@ export class ClusterModule
     @Inject(Offload) private readonly offload: Offload,
     @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
   ) {
-    // Done here, because main.ts may register routes and plugins before Nest calls configure().
+    // Begins in the constructor, because main.ts may register routes before Nest calls configure().
     if (!host.httpAdapter) return;
     routes.follow(host.httpAdapter);
     if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
@@ -143,7 +143,7 @@ export class ClusterModule
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuse();
-    // Without an HTTP server Nest does not call configure(). Without bootstrap() nobody would ask.
+    // Nest does not call configure() without an HTTP server. Without bootstrap() nobody reads the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }

@@ -22,27 +22,27 @@ export class ClusterService {
   }
 
   /**
-   * Whether this process is the leader: the one process for work that only one may do. The leader
-   * is the worker that has been ready longest and does not drain. Check this right before you begin
-   * such work, because a worker that is blocked for 0.9 s loses the lead. The first call only asks
-   * the primary and returns `false`, so call it once in a hook such as `onModuleInit()`. Without
-   * workers it is always true.
+   * Whether this process is the leader, which does the work that only one process at a time may do.
+   * The leader is the worker that has been ready longest, not counting workers that drain. Check this
+   * right before you begin such work, because a worker that is blocked for 0.9 s loses the lead. The
+   * first read only asks the primary and returns `false`, so read the property once in a hook such as
+   * `onModuleInit()`. Without workers it is always `true`.
    */
   get isLeader(): boolean {
     return this.link.leaderRole.leads;
   }
 
   /**
-   * The state of the whole cluster, at most one heartbeat old. If the primary does not answer
-   * within 500 ms, the last known state.
+   * Resolves with the state of the whole cluster, at most one heartbeat old. If the primary does not
+   * answer within 500 ms, resolves with the last known state.
    */
   async snapshot(): Promise<ClusterSnapshot> {
     return (await this.link.snapshot()).snapshot;
   }
 
   /**
-   * Replaces every worker as {@link PrimaryRuntime.reload} does. The worker that calls this is
-   * replaced last. It gets the result before it drains, so a request handler may await it.
+   * Replaces every worker as {@link PrimaryRuntime.reload} does. The calling worker is replaced last
+   * and gets the result before it drains, so a request handler may await the result.
    *
    * @throws ClusterNoPrimaryError without a primary: without `bootstrap()`, or with `workers: 0`.
    */
@@ -62,7 +62,7 @@ export class ClusterService {
 
   /**
    * Replaces one worker as {@link PrimaryRuntime.restart} does. A worker that restarts its own slot
-   * gets the result before it drains, so a request handler may await it.
+   * gets the result before it drains, so a request handler may await the result.
    *
    * @param slot 0..255.
    * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.

@@ -9,7 +9,7 @@ import {
   resolveLateOptions,
 } from '../contract/options/module.js';
 
-/** Options that `forRootAsync()` takes directly, because it needs them before a factory runs. */
+/** Options that `forRootAsync()` takes directly, because it needs them before the factory runs. */
 interface AsyncOptions extends Pick<ModuleMetadata, 'imports'> {
   /** See {@link OffloadOptions.module}. The factory gives the other options of `offload`. */
   readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
@@ -26,7 +26,7 @@ interface FromFactory extends AsyncOptions {
 }
 
 interface FromClass extends AsyncOptions {
-  /** The class that creates the options. Nest makes an instance of it for this module. */
+  /** The class that creates the options. Nest creates an instance of the class for this module. */
   readonly useClass: Type<ClusterModuleOptionsFactory>;
   readonly useFactory?: undefined;
   readonly inject?: undefined;
@@ -34,7 +34,7 @@ interface FromClass extends AsyncOptions {
 }
 
 interface FromExisting extends AsyncOptions {
-  /** The class that creates the options. One of `imports` or a global module must provide it. */
+  /** The class that creates the options. A module of `imports` or a global module must provide the class. */
   readonly useExisting: Type<ClusterModuleOptionsFactory>;
   readonly useFactory?: undefined;
   readonly inject?: undefined;

@@ -10,8 +10,8 @@ export type Role =
   | { readonly name: 'bystander' };
 
 /**
- * Detects the role of this process. Checking `cluster.isPrimary` alone would start clusters without
- * end, as it is true in every thread and in every process that a worker starts.
+ * Detects the role of this process. `cluster.isPrimary` is also true in every thread and in every
+ * process that a worker starts, so with that check alone, clusters would start clusters without end.
  *
  * @throws ClusterConfigurationError in a worker of a cluster that is not from this package.
  */

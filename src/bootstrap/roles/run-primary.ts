@@ -28,7 +28,7 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 
-/** The maximum time for the OpenTelemetry SDK of the primary to end. Nothing waits for its end. */
+/** The maximum time for the OpenTelemetry SDK of the primary to end. Nothing waits for the SDK. */
 const TELEMETRY_MS = 5_000;
 
 /** Signals that ask the cluster to end. */
@@ -49,8 +49,8 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
     );
   }
   keepYoungGenerationSmall();
-  // Ends an OpenTelemetry SDK that is preloaded here as in each worker. The primary has no traces,
-  // and the ports that the SDK has opened are for the workers.
+  // Ends an OpenTelemetry SDK that is preloaded in the primary as in each worker. The primary has no
+  // traces, and the workers need the ports that the SDK has opened.
   void endTelemetry(TELEMETRY_MS);
   const output = guardOutput(options.log);
   const startedAt = performance.now();
@@ -93,7 +93,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const { endpoints } = served;
   const url = withPort(served.url, ports[0]);
   if (url === null && options.addressGiven) emit('warning', { message: NO_HTTP_SERVER });
-  // Emitted later, so that the caller of bootstrap() can attach its listeners first.
+  // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   return runtimeOf(supervisor, listeners, ended);
 }
@@ -123,13 +123,13 @@ async function openControl(
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
-  // Checked at the start: a closed terminal no longer counts as one when its SIGHUP comes.
+  // Checked at the start, because isatty() returns false once the terminal is closed and SIGHUP comes.
   const inTerminal = isatty(0);
   for (const signal of STOP_SIGNALS) {
     process.on(signal, () => supervisor.stop(signal, signal));
   }
   process.on('SIGHUP', () => {
-    // SIGHUP also comes when the terminal is closed. The program should then end, not reload.
+    // In a terminal, SIGHUP means that the terminal was closed, so the program ends and does not reload.
     if (inTerminal) supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
     else void supervisor.reload('SIGHUP');
   });

@@ -21,7 +21,7 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 
-/** Signals that drain and end the process. SIGHUP is one too: a single process cannot reload. */
+/** Signals that drain and end the process. SIGHUP also does, because a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 const NO_ADMIN_LISTENER =
@@ -90,7 +90,7 @@ class Standalone {
       startWarnings(app, doctor.ignore, 1).forEach(this.#warn);
     }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
-    // The last step, because a reader of this log line may send a signal at once.
+    // The last step of the start, because a program that reads this log line may send a signal at once.
     const reached = { ports: [], endpoints: this.#link.endpoints, adminUrl: null };
     this.#emit('listening', { url, workers: 0, balancing: 'none', ...reached });
     return {
@@ -149,7 +149,7 @@ class Standalone {
     this.#served.sockets.servers.stop();
     this.#leaveSignalsToNest();
     this.#ignoreStopSignals();
-    // Ended here, because without ClusterModule nobody else does it.
+    // The link is ended here, because without ClusterModule nobody else ends it.
     this.#link.end();
   }
 

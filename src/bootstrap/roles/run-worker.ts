@@ -32,7 +32,7 @@ export async function runWorker(
   return { role: 'worker', identity };
 }
 
-/** Makes Nest log less. If this package finds no copy of Nest, the app's Nest logs everything. */
+/** Makes Nest log less while the app starts. Does nothing if this package finds no copy of Nest. */
 async function quietNest(): Promise<(() => void) | undefined> {
   try {
     const { Logger } = await import('@nestjs/common');
