@@ -4,7 +4,7 @@ import { QueueRunner } from './queue-runner.js';
 
 /**
  * Shows whether the Redis of the queues answers, for `health.indicators` of `ClusterModule`. While
- * Redis is away, the status is `down`. With `onUnavailable: 'local'` it is `degraded`.
+ * Redis is away, the status is `down`, or `degraded` with `onUnavailable: 'local'`.
  */
 @Injectable()
 export class ClusterQueueHealthIndicator {
@@ -19,7 +19,7 @@ export class ClusterQueueHealthIndicator {
     const { consumers } = this.runner;
     const running = consumers.reduce((sum, { jobs }) => sum + jobs, 0);
     const details = { consumes: [...new Set(consumers.map(({ label }) => label))], running };
-    // `up` is undefined if no method has a queue, so that nothing needs Redis.
+    // `up` is undefined if no method has a queue. In this case nothing needs Redis, so the status is `up`.
     const isUp = this.runner.up !== false;
     const away = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
     const report = isUp

@@ -16,7 +16,7 @@ export interface QueuedJob {
   /** `Class.method`, or the name given to `@CpuBound()`. */
   readonly task: string;
   readonly state: 'waiting' | 'delayed' | 'active' | 'completed' | 'failed' | 'unknown';
-  /** How often a consumer has taken the job. Attempts that a kill or a drain ended count too. */
+  /** How often a consumer has taken the job, including attempts that ended by a kill or a drain. */
   readonly attempts: number;
   /** The result of a completed job. */
   readonly result?: unknown;
@@ -74,8 +74,8 @@ export class ClusterQueues {
   }
 
   /**
-   * Looks up a job by its id. Anyone who knows the id can read the job, so check the permission
-   * first.
+   * Looks up a job by its id. Anyone who knows the id can read the job, so check first whether the
+   * user may read it.
    *
    * @param id the result of {@link enqueue}.
    * @returns `undefined` if Redis does not know the job, or if no method of this app has its queue.
@@ -100,7 +100,7 @@ export class ClusterQueues {
 
   async #look(id: string, queue: Queue, jobId: string) {
     try {
-      // Reads the state first: a job with the state `completed` then always has its result.
+      // Reads the state before the job, so that a job with the state `completed` always has its result.
       const state = (await queue.getJobState(jobId)) as QueuedJob['state'];
       return { state, job: await queue.getJob(jobId) };
     } catch (error) {

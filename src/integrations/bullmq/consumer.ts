@@ -24,7 +24,7 @@ const GIVE_BACK_MS = 500;
 
 const LOOK_MS = 50;
 
-/** The messages of connection errors. The link reports these errors already. */
+/** Matches the messages of connection errors, which {@link RedisLink} reports already. */
 const CONNECTION_ERROR = /clos|ECONN|timed out|did not answer/i;
 
 export interface ConsumerSituation {
@@ -46,19 +46,19 @@ export class Consumer extends Worker {
     /** The methods of the queue, by name. */
     private readonly tasks: ReadonlyMap<string, Task>,
     private readonly situation: ConsumerSituation,
-    /** The queue's name in logs and metrics. In Redis, the queue of a single method has another. */
+    /** The queue's name in logs and metrics. In Redis, the queue of a single method has another name. */
     readonly label = queue,
   ) {
     const { options, client, concurrency, metrics, warn } = situation;
     const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
-    // BullMQ only passes the signal to a function with three parameters.
+    // The function has three parameters, because BullMQ passes the signal only to such a function.
     super(queue, (job: Job, _token, signal) => this.#process(job, signal!), {
       connection: client.link.open(),
       prefix,
       concurrency,
       lockDuration: lockMs,
-      // BullMQ marks a job at one check, and takes it back at the next if its lock has expired.
-      // Half of the time allows for a skipped check: BullMQ skips one if its timer is 1 ms early.
+      // BullMQ marks a job at one check, and takes the job back at the next check if its lock has
+      // expired. The interval is halved because BullMQ skips a check if its timer is 1 ms early.
       stalledInterval: Math.floor(Math.min(stalledIntervalMs, lockMs) / 2),
       maxStalledCount,
       runRetryDelay: 500,
@@ -78,8 +78,8 @@ export class Consumer extends Worker {
   }
 
   /**
-   * Takes no more jobs. Resolves when the running jobs are done. If Redis is away then, does not
-   * wait until Redis has confirmed them. Other consumers then run these jobs again.
+   * Takes no more jobs. Resolves when the running jobs are done. If Redis is away at that time, does
+   * not wait until Redis has confirmed the jobs, so other consumers run these jobs again.
    */
   override async pause(): Promise<void> {
     let done = false;
@@ -120,8 +120,8 @@ export class Consumer extends Worker {
       if (call === undefined) {
         return giveBack(job, 'no consumer has a method with its name in this queue');
       }
-      // Not given back: the queue would often give the job to this consumer again, because a
-      // consumer that runs nothing asks for jobs more often. The caller sends it elsewhere.
+      // Not given back: the queue would often give the job to this consumer again, because a consumer
+      // that runs nothing asks for jobs more often. The caller sends the call to another queue.
       return client.reply(call, { v: VERSION, id: call.id, ok: false, error: null, unknown: true });
     }
     this.#inHand.add(job);
@@ -135,11 +135,11 @@ export class Consumer extends Worker {
 
   async #run(job: Job, task: Task, { args, contexts, call }: JobPayload, signal: AbortSignal) {
     const { local, client } = this.situation;
-    // Without a timeout for a free thread: `concurrency` limits the jobs, so none waits long.
+    // No timeout for the wait for a thread: `concurrency` limits the jobs, so no job waits long.
     const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS, coalesce: false };
     let trace: CallTrace | undefined;
     try {
-      // A later attempt has not waited since the job was created.
+      // The wait of a later attempt does not count from the job's creation.
       const since = job.attemptsStarted > 1 ? Date.now() : madeAt(job);
       const arrived = arrive(task, unpack(contexts), since);
       trace = arrived.trace;
@@ -158,7 +158,7 @@ export class Consumer extends Worker {
       return await client.reply(call, { v: VERSION, id: call.id, ok: true, value, ...traced });
     } catch (error) {
       if (this.#closed) throw new WaitingError();
-      // The job did not begin. This process or another one will soon have a free thread for it.
+      // The job did not begin. This process or another process will soon have a free thread for the job.
       if (error instanceof TaskRejectedException) return giveBack(job, error.message, call);
       trace?.failed(error);
       // The caller has stopped waiting for the result.
@@ -178,7 +178,7 @@ export class Consumer extends Worker {
     );
   }
 
-  /** Tells the caller if BullMQ has failed the job because too many of its consumers were lost. */
+  /** Tells the caller if BullMQ has failed the job because the job has lost too many consumers. */
   #onFailed(job: Job | undefined, error: Error): void {
     const payload = job?.deferredFailure ? readPayload(job.data) : undefined;
     if (typeof payload !== 'object' || payload.call === undefined) return;

@@ -12,13 +12,13 @@ import {
 export interface EnqueueOptions {
   /**
    * The id of the job. Enqueuing with the same id again adds no second job while Redis remembers
-   * the first one. 1 to 100 letters, digits and `_ . -`. Not only digits, and not a name that
-   * BullMQ uses itself, such as `delayed`. Default: a new id.
+   * the first job. An id has 1 to 100 letters, digits and `_ . -`, but not digits alone, and is not a
+   * name that BullMQ uses itself, such as `delayed`. Default: a new id.
    */
   readonly id?: string | undefined;
   /** The minimum wait before the job runs, in ms. Default 0. */
   readonly delay?: number | undefined;
-  /** The maximum number of runs of a job whose method throws. The job then fails. Default 3. */
+  /** The maximum number of runs of a job whose method throws. After the last run the job fails. Default 3. */
   readonly attempts?: number | undefined;
 }
 
@@ -27,18 +27,18 @@ const EXPECTED_ID =
 
 /**
  * Names that cannot be ids. In Redis both jobs and the queue's lists have keys of the form
- * `<prefix>:<queue>:<name>`. A job with the id `delayed` would replace the list of that name, and
- * no job could be delayed or given back any more.
+ * `<prefix>:<queue>:<name>`. A job with the id `delayed` would replace the list `delayed`, and no
+ * job could be delayed or given back any more.
  */
 const KEYS_OF_A_QUEUE: ReadonlySet<string> = new Set(Object.keys(new QueueKeys().getKeys('')));
 
 const isFree = (id: string) => !KEYS_OF_A_QUEUE.has(id);
 
-/** The form of a public id: the queue, a slash and the id in the queue. Calls have such ids too. */
+/** The form of a public id: the queue, a slash and the id in the queue. Ids of calls have this form too. */
 const SOME_ID = /^([^/]+)\/([\w.-]{1,200})$/;
 
 const schema = optionGroup({
-  // Not a number, because BullMQ numbers jobs itself. Without colons, which separate BullMQ's keys.
+  // Not a number, because BullMQ numbers jobs itself. No colons, because colons separate BullMQ's keys.
   id: v.optional(
     v.pipe(
       v.string(EXPECTED_ID),

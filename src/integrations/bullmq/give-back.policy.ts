@@ -1,7 +1,7 @@
-/** A job that no consumer can run fails after this many starts, which take about an hour. */
+/** A job that no consumer can run fails after this many starts. That takes about an hour. */
 export const MAX_STARTS = 138;
 const FIRST_DELAY_MS = 200;
-/** The growth of the delays. Small, as early in a rollout few consumers have a new method. */
+/** The growth of the delays. Small, because early in a rollout few consumers have a new method. */
 const GROWTH = 1.25;
 const MAX_DELAY_MS = 30_000;
 
@@ -12,7 +12,7 @@ const MAX_DELAY_OF_CALL_MS = 1_000;
  * How long a job waits in the queue after a consumer could not run it, in ms. Grows with each
  * start.
  *
- * @param starts how often the job was started, with the current start.
+ * @param starts how often the job was started, including the current start.
  * @param isCall whether a caller waits for the job.
  * @returns `undefined` after {@link MAX_STARTS} starts, if no caller waits.
  */

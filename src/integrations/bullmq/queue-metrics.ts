@@ -8,7 +8,7 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 const OUTCOMES = ['completed', 'failed', 'timeout', 'aborted', 'rejected', 'local'] as const;
 export type CallOutcome = (typeof OUTCOMES)[number];
 
-/** The maximum time that a scrape waits for Redis. After that, it shows no numbers of jobs. */
+/** The maximum time that a scrape waits for Redis. After that, the scrape shows no numbers of jobs. */
 const COUNTS_MS = 300;
 
 export type QueueMetrics = ReturnType<typeof queueMetrics>;
@@ -57,7 +57,7 @@ export function queueMetrics(
   const jobs = new Gauge({
     ...of('jobs', 'Jobs in Redis, of all machines'),
     labelNames: ['queue', 'state'],
-    // All workers report the same numbers.
+    // The maximum and not the sum, because all workers report the same numbers.
     aggregator: 'max',
     async collect() {
       this.reset();

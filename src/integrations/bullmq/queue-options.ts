@@ -21,16 +21,16 @@ export interface QueueConnection extends RedisOptions {
 export interface ClusterQueueOptions {
   readonly connection: QueueConnection;
   /**
-   * The queues that this process consumes: `true` for the queues of all its methods, `false` for
-   * none, or a list of names. The environment variable `CLUSTER_CONSUME` (`true`, `false`, or names
-   * separated by commas) overrides this. Default `true`.
+   * The queues that this process consumes: `true` for the queues of all its methods, `false` for no
+   * queue, or a list of names. The environment variable `CLUSTER_CONSUME` (`true`, `false`, or names
+   * separated by commas) overrides this option. Default `true`.
    */
   readonly consume?: boolean | readonly string[] | undefined;
-  /** Maximum number of jobs of each queue that run in this process. Default: its thread count. */
+  /** Maximum number of jobs of each queue that run in this process. Default: the number of its threads. */
   readonly concurrency?: number | undefined;
   /** The prefix of all keys in Redis. Default `'bull'`, as in BullMQ. */
   readonly prefix?: string | undefined;
-  /** How long a call waits for its result, in ms, before it fails with 504. Default 30 000. */
+  /** Maximum time that a call waits for its result, in ms. After that it fails with 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
   /** While Redis is away, calls either fail with 503 or run in this process. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
@@ -39,11 +39,11 @@ export interface ClusterQueueOptions {
   /** How long a job stays locked after its consumer was killed, in ms. Default 10 000. */
   readonly lockMs?: number | undefined;
   /**
-   * The maximum time, in ms, in which another consumer finds the job of a killed consumer after the
-   * lock has expired. Default 5 000.
+   * The maximum time from the expiry of a killed consumer's lock until another consumer takes the
+   * job, in ms. Default 5 000.
    */
   readonly stalledIntervalMs?: number | undefined;
-  /** The maximum number of lost consumers of a job. If it loses one more, it fails. Default 3. */
+  /** The maximum number of consumers that a job may lose. If it loses one more, the job fails. Default 3. */
   readonly maxStalledCount?: number | undefined;
   /** How long Redis keeps an enqueued job after its end, in ms. Default 1 hour. */
   readonly keepMs?: number | undefined;

@@ -40,13 +40,13 @@ const MIN_PATIENCE_MS = 1_000;
 /** The time that Redis has to confirm a job of a method that no module of this app provides. */
 const PATIENCE_MS = 5_000;
 
-/** Announcements are repeated at this interval, as they expire and consumers may start later. */
+/** The interval of announcements, which are repeated because they expire and consumers may start later. */
 const ANNOUNCE_AGAIN_MS = 10_000;
 
 /** Sends calls to the consumers of their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
-  /** The consumers. Public, because a drain looks for BullMQ workers in the fields of providers. */
+  /** The consumers. Not a `#` field, because the drain looks for BullMQ workers in the fields of providers. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
   readonly #log = new OnceAMinute((line) => this.#logger.warn(line));
@@ -111,10 +111,10 @@ export class QueueRunner implements RemoteRunner {
   }
 
   /**
-   * Returns the client, if Redis is there.
+   * Returns the client if Redis answers.
    *
    * @param what the name of the call or job, for the error message.
-   * @param did what did not happen to the call or job, for the error message. Default: its start.
+   * @param did the outcome for the error message, such as 'was not looked up'. Default: 'was not begun'.
    * @throws TaskRejectedException while Redis is away.
    * @throws ClusterConfigurationError if the queues were not started.
    */
@@ -207,7 +207,7 @@ export class QueueRunner implements RemoteRunner {
       return await result;
     } catch (error) {
       if (outcomeOf(error) !== 'failed') {
-        // Cancels the job also if Redis has not confirmed it, because it may have been added.
+        // Cancels the job even if Redis has not confirmed the job, because it may have been added.
         void added!.catch(() => {}).then(() => client.cancel(task.queue!, id, at));
       }
       throw error;
@@ -216,7 +216,7 @@ export class QueueRunner implements RemoteRunner {
     }
   }
 
-  /** Consumes the queue of a single method. Calls that were redirected wait in it. */
+  /** Consumes the queue of a single method, in which redirected calls wait. */
   #consumeTask(queue: string, task: Task, situation: ConsumerSituation): void {
     const name = queueOfTask(queue, task.name);
     // A draining process starts no consumer.

@@ -4,8 +4,8 @@ import { hasTracer } from '../../contract/process/telemetry.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
 /**
- * Returns the given telemetry for BullMQ. If none is given, uses bullmq-otel if it is installed and
- * an OpenTelemetry SDK runs in this thread.
+ * Returns the given telemetry for BullMQ. If none was given, returns a `BullMQOtel` if the package
+ * bullmq-otel is installed and an OpenTelemetry SDK runs in this thread.
  */
 export async function queueTelemetry(
   given: ResolvedQueueOptions['telemetry'],

@@ -2,8 +2,8 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduledJobs } from './scheduled-jobs.js';
 
 /**
- * A static module, so that Nest makes only one instance of it. A dynamic module would have one for
- * each call of `forRoot()`, and each instance would wrap the jobs again.
+ * A static module, so that Nest creates only one instance. A dynamic module would have an instance
+ * for each call of `forRoot()`, and each instance would wrap the jobs again.
  */
 @Module({ providers: [ScheduledJobs] })
 class ScheduledJobsModule {}

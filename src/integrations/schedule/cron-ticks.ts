@@ -7,7 +7,7 @@ export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 /**
  * Makes the job's timer call `tick`, with the time at which the tick was due.
  *
- * @param isEarly whether the first tick came during the job's creation. That tick is called now.
+ * @param isEarly whether the first tick came during the job's creation. If so, it is handled now.
  */
 export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarly: boolean): void {
   const run = job.fireOnTick.bind(job);
@@ -29,7 +29,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
     plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
     clock = clockMs();
   };
-  // If the timer is late, start() calls the next tick before cron calls fireOnTick() for this one.
+  // If the timer is late, start() calls the next tick before cron calls fireOnTick() for the current tick.
   job.start = () => {
     look();
     plannedAt = NaN;
@@ -52,8 +52,7 @@ export function tickOwed(job: CronJob, since: number, now: number): number | und
   const { cronTime, isActive } = job;
   if (cronTime.realDate) {
     const due = dueAt(job, now);
-    // A job with a date ticks once. If it is inactive without a tick, it was stopped or not
-    // started.
+    // A job with a date ticks once. If it is inactive without a tick, it was stopped or not started.
     const isOn = isActive || (job.lastDate()?.getTime() ?? -Infinity) >= due;
     return isOn && due > since && due <= now ? due : undefined;
   }
@@ -63,7 +62,7 @@ export function tickOwed(job: CronJob, since: number, now: number): number | und
   return first.toMillis() <= now ? dueAt(job, now) : undefined;
 }
 
-/** The due time of a tick that fired at `firedAt`. Cron patterns have a resolution of 1 second. */
+/** The due time of a tick that fired at `firedAt`, rounded down, because cron patterns count in seconds. */
 function dueAt({ cronTime: { realDate, source } }: CronJob, firedAt: number): number {
   return realDate ? (source.valueOf() as number) : Math.floor(firedAt / 1_000) * 1_000;
 }

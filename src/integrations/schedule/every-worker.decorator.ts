@@ -5,7 +5,7 @@ const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
 
 /**
  * Runs a method with `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as without
- * `ClusterScheduleModule`. Use this for work on the process itself, for example on its cache.
+ * `ClusterScheduleModule`. Use this for work on the process itself, for example to clear its cache.
  */
 export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);

@@ -1,10 +1,10 @@
 import { Counter, type Metric } from 'prom-client';
 
-/** `skipped` means that the job still ran in another worker. It runs here after that. */
+/** `skipped`: the job still ran in another worker, so it only runs here after that run has ended. */
 const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
-/** The maximum number of values of the label `job`, as apps may add a job for each user. */
+/** The maximum number of values of the label `job`; further jobs count as `OTHER`. Apps may add many jobs. */
 const MAX_NAMES = 200;
 const OTHER = 'OTHER';
 

@@ -5,17 +5,17 @@ import type { JobOutcome } from './job-metrics.js';
 /** A job that every worker has and only one worker runs. All times are of `Date.now()`. */
 export interface Job {
   readonly name: string;
-  /** A `cron` is due at the same times in all workers. A `timeout` runs once in the cluster. */
+  /** A `cron` job is due at the same times in all workers. A `timeout` job runs once in the cluster. */
   readonly kind: 'cron' | 'interval' | 'timeout';
   readonly run: () => unknown;
-  /** Returns the time at which a cron was last due, after `since` and not after `now`. */
+  /** Returns the time at which a cron job was last due, after `since` and not after `now`. */
   readonly owed?: (since: number, now: number) => number | undefined;
 }
 
 interface KnownJob extends Job {
   /** The last due time that this process handled. */
   handled: number;
-  /** The machine clock at that moment, to notice if it was set back later. */
+  /** The machine clock when `handled` was set, to notice if the clock is set later. */
   clock: number;
   /** When the job was last due while another worker led. */
   missed: number;
@@ -58,7 +58,7 @@ export class LeaderJobs {
     return this.#running.size > 0;
   }
 
-  /** @returns the function that the job's timer must call. A cron passes the due time to it. */
+  /** @returns the function that the job's timer must call. The timer of a cron job passes the due time. */
   add(job: Job): (due?: number) => unknown {
     const known: KnownJob = { ...job, handled: -Infinity, clock: 0, missed: -Infinity };
     this.#jobs.add(known);
@@ -75,8 +75,8 @@ export class LeaderJobs {
   }
 
   /**
-   * Returns the name, with a number added if another job has the name. The result is the same in
-   * every worker, because all workers find the same jobs in the same order.
+   * Returns the name, with a number added if another job already has that name. The result is the
+   * same in every worker, because all workers find the same jobs in the same order.
    */
   freeName(name: string): string {
     const { names } = this;
@@ -180,7 +180,7 @@ function handle(job: KnownJob, due: number): void {
   job.clock = clockMs();
 }
 
-/** The last handled time. If the clock was set back since then, the same times are due again. */
+/** The last handled due time; `-Infinity` if the clock was set since, because the times are due again. */
 function handledBy({ handled, clock }: KnownJob): number {
   return wasClockSet(clock) ? -Infinity : handled;
 }

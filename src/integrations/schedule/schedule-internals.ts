@@ -4,7 +4,7 @@ type Method = (this: unknown, ...args: never[]) => unknown;
 
 /**
  * Finds providers of @nestjs/schedule by the name of their class, because some classes are not
- * exported. Each `ScheduleModule.forRoot()` of the app has one, which explores the whole app.
+ * exported. Each `ScheduleModule.forRoot()` of the app has its own provider for the whole app.
  */
 export function providersOf<T>(modules: ModulesContainer, className: string) {
   return [...modules.values()]
@@ -16,7 +16,7 @@ export function providersOf<T>(modules: ModulesContainer, className: string) {
 
 /**
  * Wraps methods of these providers. A wrapper gets the provider, the original method and the call's
- * arguments. Calls on providers of another app, which has the same class, are not wrapped.
+ * arguments. Another app in this process has the same class, but its providers are not wrapped.
  *
  * @returns a function that restores the methods, or `undefined` if the app has no such provider.
  */

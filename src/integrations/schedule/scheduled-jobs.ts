@@ -102,7 +102,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);
-      // Logs only in the first leader of the cluster, before which nobody led.
+      // Logs only in the first leader of the cluster. Later leaders have a `since`.
       if (!leading.fresh || leading.since !== undefined) return;
       setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
     });
@@ -136,7 +136,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
     const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
     if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
-    // The cron job's constructor calls this if a second ends at that moment, see divertTicks().
+    // The cron job's constructor calls `onTick` if a second ends at that moment, see divertTicks().
     const onTick: Method = (...args) =>
       cron.state === 'declared' || cron.state === 'early'
         ? void (cron.state = 'early')
@@ -153,7 +153,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     if (state === 'everywhere' || state === 'registered') return;
     cron.state = 'registered';
     cron.name = this.#jobs.freeName(declared ? cron.name : key);
-    // A job that was deleted and is added again is wrapped already.
+    // If the job was deleted and is added again, it is wrapped already.
     const run = (cron.run ??= job.fireOnTick.bind(job));
     const owed = (since: number, now: number) => tickOwed(job, since, now);
     cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run, owed });

@@ -37,7 +37,7 @@ const STATS: WorkerStats = {
   droppedConnectionsTotal: 0,
 };
 
-/** The pids of the other workers begin here. Linux has no pids of this size. */
+/** The first pid of the fake workers. Linux has no pids of this size, so no real process has the pid. */
 const FIRST_PID = 2 ** 22;
 
 /** The link to a fake cluster. Measures nothing and sends no messages. */

@@ -2,10 +2,10 @@ import { inspect, types } from 'node:util';
 import { ClusterUncloneableError } from '../../../contract/errors/index.js';
 import { describeError, restoreError, type TaskError } from '../../../offload/index.js';
 
-/** The maximum depth of a value. Deeper values are refused, as only circular ones are so deep. */
+/** The maximum depth of a value. Deeper values are refused, because only circular values are so deep. */
 const MAX_DEPTH = 200;
 
-/** The maximum length of a big integer. Longer ones are refused, as `BigInt()` is slow for them. */
+/** The maximum length of a big integer. Longer integers are refused, because `BigInt()` is slow for them. */
 const MAX_DIGITS = 10_000;
 
 const TYPED_ARRAY = /^(Int|Uint|Float|BigInt|BigUint)(8|8Clamped|16|32|64)Array$/;

@@ -9,7 +9,7 @@ const token = v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/));
 
 const payload = v.object({
   v: v.literal(VERSION),
-  /** The name of the method. Only looked up among the app's methods, and never names a file. */
+  /** The name of the method, which is only looked up among the app's methods and never names a file. */
   task: v.pipe(v.string(), v.maxLength(300)),
   /** The arguments, each encoded by {@link pack}. */
   args: v.array(v.unknown()),
@@ -44,9 +44,9 @@ const reply = v.variant('ok', [
     ok: v.literal(false),
     /** The description of the error, encoded by {@link packError}. */
     error: v.unknown(),
-    /** The time limit in ms, set if the method ran for longer. */
+    /** The method's time limit in ms. Set if the method exceeded its limit. */
     timeoutMs: v.optional(v.number()),
-    /** Set if the method did not run, because the consumer does not have it. */
+    /** Set if the method did not run, because the consumer does not have the method. */
     unknown: v.optional(v.boolean()),
   }),
 ]);
@@ -94,7 +94,7 @@ export function readReply(text: string): Reply | undefined {
   }
 }
 
-/** The key of a process's replies. BullMQ's queue names have no colon, so the key is not in use. */
+/** The key of a process's replies. BullMQ's queue names have no colon, so BullMQ never uses this key. */
 export function repliesKey(prefix: string, process: string): string {
   return `${prefix}:nestjs-cluster:replies:${process}`;
 }
@@ -105,9 +105,9 @@ export function noticesKey(prefix: string, queue: string): string {
 }
 
 /**
- * The queue for redirected calls of one method. A call is redirected if a consumer of its queue
+ * The queue for redirected calls of one method. A call is redirected if the consumer that took it
  * runs another release without the method, because that consumer would only take the call again.
- * The names of an app's queues have no plus sign.
+ * The plus sign cannot clash, because the names of an app's queues have no plus sign.
  */
 export function queueOfTask(queue: string, task: string): string {
   return `${queue}+${encodeURIComponent(task)}`;

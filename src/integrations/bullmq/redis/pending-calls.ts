@@ -64,7 +64,7 @@ export class PendingCalls {
     for (const [id, { task }] of this.#pending) this.fail(id, errorFor(task));
   }
 
-  /** Handles a reply. Checks it, because anyone who can write to Redis can send one. */
+  /** Handles a reply. Checks the reply, because anyone who can write to Redis can send one. */
   settle(text: string): void {
     const reply = readReply(text);
     if (reply === undefined) return this.dropped('malformed');
@@ -81,7 +81,7 @@ export class PendingCalls {
     }
   }
 
-  /** Redirects a call at most once, because consumers of the other queue have the method. */
+  /** Redirects a call to its method's own queue, at most once: all consumers of that queue have the method. */
   #redirect(id: string): void {
     const call = this.#pending.get(id);
     if (call?.redirect === undefined) return this.dropped('late');

@@ -9,9 +9,9 @@ import type { ResolvedQueueOptions } from '../queue-options.js';
 import type { RedisLink } from './redis-link.js';
 
 const RETRY_MS = 50;
-/** Errors after which Redis may accept a retry: it is full, cannot write or changes its role. */
+/** Errors after which Redis may accept a retry: Redis is full, cannot write or changes its role. */
 const PASSES = /^(OOM|MISCONF|LOADING|BUSY|READONLY|MASTERDOWN|NOREPLICAS|CLUSTERDOWN|TRYAGAIN)\b/;
-/** How long the stream of a process or queue remains after its last use. */
+/** How long the stream of a process or queue remains in Redis after its last use. */
 const KEY_SECONDS = 600;
 const MAX_KEYS = 10_000;
 const MAX_ENTRIES = 10_000;
@@ -39,7 +39,7 @@ export class QueueClient {
     return this.names.includes(queue);
   }
 
-  /** @param name a queue of the app. Never a string from outside, as the memory is never freed. */
+  /** @param name a queue of the app. Never a string from outside, because the `Queue` is never freed. */
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
@@ -53,7 +53,7 @@ export class QueueClient {
         skipMetasUpdate: true,
         ...(telemetry && { telemetry }),
       });
-      queue.on('error', () => {}); // the link reports it
+      queue.on('error', () => {}); // the link reports the error
       this.#queues.set(name, queue);
     }
     return queue;
@@ -116,8 +116,8 @@ export class QueueClient {
   }
 
   /**
-   * Removes the job of a call that waits, or aborts the job if it runs. Redis may be away, so tries
-   * for `callTimeoutMs`, as long as a call can wait.
+   * Removes the job of a call if the job waits, or aborts the job if it runs. Redis may be away, so
+   * tries for `callTimeoutMs`, the longest time that a call waits.
    *
    * @param at the queue that the job is in: its own queue, or the queue of its method.
    */
@@ -147,8 +147,8 @@ export class QueueClient {
   }
 
   /**
-   * Repeats `attempt` until Redis confirms it or the deadline passes. Redis may do an attempt
-   * twice, because the connection may break before Redis confirms.
+   * Repeats `attempt` until Redis confirms it or the deadline passes. Redis may carry out an attempt
+   * twice, because the connection may break before the confirmation.
    *
    * @param deadline a time of {@link RedisLink.now}.
    * @param goesOn whether to try again after this error.
@@ -161,7 +161,7 @@ export class QueueClient {
   ): Promise<boolean> {
     const leftMs = Math.min(MAX_TIMER_MS, Math.max(0, deadline - this.link.now()));
     let timer: NodeJS.Timeout | undefined;
-    // Limits the attempt itself too, because a Redis that hangs never answers it.
+    // Limits the attempt itself too, because a Redis that hangs never answers.
     const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, leftMs, false)));
     const tried = this.#try(this.link.now() + leftMs, attempt, goesOn);
     return Promise.race([tried, late]).finally(() => clearTimeout(timer));
@@ -184,7 +184,7 @@ export class QueueClient {
     return false;
   }
 
-  /** Adds an entry to a stream. Renews the expiry of the stream at times. */
+  /** Adds an entry to a stream. Renews the stream's expiry if a quarter of that time has passed. */
   async #append(key: string, text: string): Promise<void> {
     const { commands } = this.link;
     const added = commands.xadd(key, 'MAXLEN', '~', MAX_ENTRIES, '*', 'm', text);
@@ -197,10 +197,10 @@ export class QueueClient {
   }
 }
 
-/** Ids and numbers in a line. They would make each line different. */
+/** Matches ids and numbers, which would make each log line different. */
 const NUMBERS = /[\da-f]{8,}|\d+/gi;
 
-/** The text of a line without its ids and numbers. The same for lines that only differ in these. */
+/** A log line with its ids and numbers replaced, so that lines which differ only in these are the same. */
 export function kindOfRefusal(line: string): string {
   return line.replaceAll(NUMBERS, '#');
 }

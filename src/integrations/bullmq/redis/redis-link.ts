@@ -8,8 +8,8 @@ import type { ResolvedQueueOptions } from '../queue-options.js';
 const IMPATIENT = { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: 5_000 };
 
 /**
- * Options of a connection whose commands wait for Redis and are sent again. The timeout is above 10
- * s, because BullMQ's commands that wait for a job take up to 10 s.
+ * Options of a connection whose commands wait for Redis and are sent again. The timeout is above
+ * 10 s, because BullMQ's commands that wait for a job take up to 10 s.
  */
 const PATIENT = { maxRetriesPerRequest: null, commandTimeout: 15_000 };
 
@@ -46,14 +46,14 @@ export class RedisLink {
   }
 
   /**
-   * Ms since the epoch by the clock of Redis, or by this machine's clock until the other is known.
+   * Ms since the epoch by the clock of Redis, or by this machine's clock until Redis has told its time.
    * Deadlines in messages use the clock of Redis, because the clocks of the machines may differ.
    */
   now(): number {
     return Date.now() + this.#aheadMs;
   }
 
-  /** Opens a connection. Closes it if a command gets no answer in time, as it may be dead. */
+  /** Opens a connection. If a command gets no answer in time, closes the connection, which may be dead. */
   open(options: RedisOptions & { commandTimeout: number } = PATIENT): Redis {
     const { url, ...connection } = this.options.connection;
     const all: RedisOptions = {
@@ -67,7 +67,7 @@ export class RedisLink {
     const watched = new WeakSet<object>();
     redis.sendCommand = (command, ...others) => {
       // ioredis sends an unanswered command again on the next connection, even after its timeout.
-      // The command is only watched once, so that it does not close the next connection too.
+      // Each command is watched only once, so that it does not close the next connection too.
       if (!watched.has(command)) leaveIfSilent(redis.stream, command.promise, options);
       watched.add(command);
       return send(command, ...others);
@@ -122,7 +122,7 @@ export class RedisLink {
       const tripMs = Date.now() - askedAt;
       this.#aheadMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000 - askedAt - tripMs / 2;
     } catch {
-      // Some hosted Redis services refuse TIME. The clocks of the machines must then agree.
+      // Some hosted Redis services refuse TIME. With these, the clocks of the machines must agree.
     }
   }
 
@@ -135,7 +135,7 @@ export class RedisLink {
         `Redis of the queues has maxmemory-policy ${oneLine(policy)}, and may throw jobs away; set it to noeviction`,
       );
     } catch {
-      // Some hosted Redis services refuse INFO. Only the warning is lost then.
+      // Some hosted Redis services refuse INFO. With these, only the warning is lost.
     }
   }
 }

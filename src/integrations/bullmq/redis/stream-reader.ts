@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** The maximum time that a read waits for entries, in ms. */
 const BLOCK_MS = 5_000;
 
-/** The maximum number of entries for each read. Small, as an entry may be as large as a payload. */
+/** The maximum number of entries for each read. Small, because an entry may be as large as a payload. */
 const ENTRIES_A_READ = 32;
 
 const PAUSE_MS = 200;
 
-/** Read entries are removed in batches of this size, as one command for each costs too much. */
+/** Read entries are removed in batches of this size, because a command for each entry costs too much. */
 const TRIM_AFTER = 16;
 
 /**
@@ -38,7 +38,7 @@ export class StreamReader {
       try {
         await this.#read();
       } catch {
-        // Ignored: Redis is away and the connection comes back by itself, or a key is not a stream.
+        // Ignored: either Redis is away and the connection comes back by itself, or a key is not a stream.
         await delay(PAUSE_MS, undefined, { ref: false });
       }
     }
