@@ -49,7 +49,7 @@ export function ownDefinitions(prototype: object): readonly CpuBoundDefinition[]
   return [...(prototype as Decorated)[DEFINITIONS]!.values()];
 }
 
-/** Methods of instances with `prototype`: first the own methods, then inherited ones that are not overridden. */
+/** Methods of instances with `prototype`: first the own methods, then inherited methods that are not overridden. */
 export function definitionsOf(prototype: object): readonly CpuBoundDefinition[] {
   const found = new Map<string, CpuBoundDefinition>();
   const names = new Set<string>();

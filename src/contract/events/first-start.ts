@@ -27,7 +27,7 @@ export class FirstStart {
     private readonly startedAt = now(),
   ) {}
 
-  /** @returns the event `started` when the first start is over. It is returned only once. */
+  /** @returns the event `started`, once, when the first start is over. */
   after<N extends ClusterEventName>(
     name: N,
     event: ClusterEventMap[N],

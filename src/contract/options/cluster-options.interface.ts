@@ -97,9 +97,9 @@ export interface ShutdownOptions {
    * balancer's probes.
    */
   lameDuckMs?: number | undefined;
-  /** Maximum time for requests in flight to finish, in ms; then they are aborted. Default 10 000. */
+  /** Maximum time for requests in flight to finish, in ms. Beyond it, the requests are aborted. Default 10 000. */
   drainTimeoutMs?: number | undefined;
-  /** Maximum time after the drain for Nest's shutdown hooks, in ms; then the worker is killed. Default 2 000. */
+  /** Maximum time after the drain for Nest's shutdown hooks, in ms. Beyond it, the worker is killed. Default 2 000. */
   killTimeoutMs?: number | undefined;
 }
 

@@ -8,7 +8,7 @@ export interface CpuBoundOptions {
   readonly name?: string | undefined;
   /** Maximum run time, in ms. A longer call fails with 504, and its thread is replaced. Default `offload.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum wait for a thread, in ms; then the call fails with 503. Default `offload.queueTimeoutMs`. */
+  /** Maximum wait for a thread, in ms. Beyond it, the call fails with 503. Default `offload.queueTimeoutMs`. */
   readonly queueTimeoutMs?: number | undefined;
   /**
    * Whether calls that wait or run at the same time and have equal arguments share one computation

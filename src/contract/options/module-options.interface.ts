@@ -74,7 +74,7 @@ export interface OffloadOptions {
   module?: Class | undefined;
   /** Maximum number of calls that wait for a thread. Further calls are refused with 503. Default 10 000. */
   maxQueue?: number | undefined;
-  /** Maximum wait of a call for a thread, in ms; then the call fails with 503. Default 5 000. */
+  /** Maximum wait of a call for a thread, in ms. Beyond it, the call fails with 503. Default 5 000. */
   queueTimeoutMs?: number | undefined;
   /** Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced. Default 30 000. */
   timeoutMs?: number | undefined;

@@ -92,7 +92,7 @@ export class ClusterCache {
    * The others wait for at most 30 s, then the next process computes. A caller waits for two
    * computations at most. If `compute` throws, the waiting callers of its process fail too, and
    * another process computes. The result is not kept if it took longer than 30 s, or if its key was
-   * set or deleted in that time.
+   * set or deleted during the computation.
    *
    * @throws ClusterCacheReentryError inside the computation of the key, and every error of
    * `compute`.

@@ -9,7 +9,7 @@ import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.j
 import { checkTtl, decode, encode } from './cached-value.js';
 import { StaleKeys } from './stale-keys.js';
 
-/** How long a read waits for the hub. Then the request goes on without a value. */
+/** Maximum time that a read waits for the hub, in ms. Beyond it, the caller gets no value. */
 const DEADLINE_MS = 250;
 
 /** How long a change waits for the hub: long enough for the restart of a hub that hangs. */
@@ -95,7 +95,7 @@ export class SharedCache {
   /**
    * Keys and values, unordered. An entry that exists all the time is returned at least once.
    *
-   * @throws Error if the hub does not answer. Then the entries are not complete.
+   * @throws Error if the hub does not answer, so that the entries are not complete.
    */
   async *entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
     let from = 0;

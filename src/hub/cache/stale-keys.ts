@@ -2,7 +2,7 @@ import type { HubClient } from '../client/hub-client.js';
 import type { Question } from '../client/hub-client.interface.js';
 import { orNone } from '../client/hub-error.js';
 
-/** The longest wait for the hub to confirm a deletion. */
+/** Maximum wait for the hub to confirm a deletion, in ms. */
 const TELL_MS = 5_000;
 
 /** Maximum number of remembered keys. Beyond it, the whole cache is cleared. */

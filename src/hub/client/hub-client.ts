@@ -192,7 +192,7 @@ export class HubClient implements LineEvents {
     // The reply belongs to a request that another worker sent to the previous hub.
     if (header.t === 'reply' && pending?.op !== 'publish') return;
     if (pending === undefined) {
-      // Returns the lock, because nobody waits for it any more.
+      // Returns the lock, because no caller waits for the lock any more.
       if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
       return;
     }

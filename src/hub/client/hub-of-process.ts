@@ -22,7 +22,7 @@ export function loadHub(): void {
   loading.catch(() => {}); // the first use reports the error
 }
 
-/** @param link `undefined` if `bootstrap()` was not called. Then the hub is in this process. */
+/** @param link `undefined` if `bootstrap()` was not called, so that the hub is in this process. */
 export function hubOf(link: Link | undefined): HubClient {
   return (holder[KEY] ??= connect(link));
 }

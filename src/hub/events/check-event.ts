@@ -12,7 +12,7 @@ import { currentLink } from '../../contract/snapshot/current-link.js';
 import { encodePayload } from '../client/encode-payload.js';
 import { MAX_TEXT_LENGTH } from '../wire/limits.js';
 
-/** The receivers of an event: all workers, all others, any one worker, or the worker of a slot. */
+/** The receivers of an event: all workers, all but the sender, any one worker, or the worker of a slot. */
 export type EventReceivers = 'all' | 'others' | 'one' | number;
 
 const receivers = <const T extends string>(...names: T[]) =>

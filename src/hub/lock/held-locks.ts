@@ -6,7 +6,7 @@ import type { HubClient } from '../client/hub-client.js';
  */
 const KEPT_MS = 1_800;
 
-/** The longest wait for the next hub's answer. */
+/** Maximum wait for the answer of the next hub, in ms. */
 const RECLAIM_MS = 900;
 
 /** A lock that this process holds. */
@@ -30,7 +30,7 @@ export class HeldLock {
     return this.#lost.signal;
   }
 
-  /** Called when the connection is lost, because the next hub may give the lock to others. */
+  /** Called when the connection is lost, because the next hub may give the lock to another process. */
   doubt(): void {
     this.#deadline ??= setTimeout(() => this.lose(), KEPT_MS).unref();
   }

@@ -47,7 +47,7 @@ const JOINED = 'nestjs-cluster joined';
 /** The form of a socket's id. Each socket has a room of its own, named by this id. */
 const SOCKET_ID = /^[\w-]{20}$/;
 
-/** The longest wait for other workers to close the former connection of a client. */
+/** Maximum wait for other workers to close the former connection of a client, in ms. */
 const SURRENDER_MS = 1_000;
 
 /**
@@ -87,7 +87,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
   }
 
-  /** Does nothing: `joined()` calls the base class when this adapter gets the others' messages. */
+  /** Does nothing, because `joined()` calls `init()` of the base class once this adapter gets messages of others. */
   override init(): void {}
 
   override close(): void {

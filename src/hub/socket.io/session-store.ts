@@ -22,7 +22,7 @@ export interface Broadcast {
 const CACHE = 'socket.io sessions';
 const KEEP_MS = 1_000;
 
-/** The longest wait for the hub's answer. A longer wait is useless: a new hub has no sessions. */
+/** Maximum wait for the hub's answer, in ms. A longer wait is useless, because a new hub has no sessions. */
 const TAKE_MS = 5_000;
 
 /** The maximum length of a client's offset. The hub's offsets are shorter. */
@@ -93,7 +93,7 @@ export class SessionStore {
    * Takes a session and the packets that its client missed. If several try, one worker gets them.
    *
    * @param uid the name of a member of the channel.
-   * @param pid unchecked text from the client, as is `offset`.
+   * @param pid unchecked text from the client, like `offset`.
    * @param releaseOld makes the old worker store the session, if the client is connected there.
    * @returns `undefined` if the client has to start a new session.
    */

@@ -96,7 +96,7 @@ export class HubCore {
     this.#events.drained(peer, this.clock());
   }
 
-  /** Called when the worker is gone. Its locks are granted to others. */
+  /** Called when the worker is gone. Its locks are granted to other workers. */
   leave(peer: Peer): void {
     const now = this.clock();
     for (const { by, id } of this.#events.leave(peer)) refuse(by, { id }, 'its worker is gone');

@@ -39,7 +39,7 @@ const RELEASED_BYTES = 16 * 1024;
 let nowhere: MessagePort | undefined;
 
 /**
- * Frees memory that nobody reads any more. Otherwise much of it piles up until V8 collects it,
+ * Frees memory that nobody reads any more. Otherwise much memory piles up until V8 collects it,
  * because V8 sees the chunks of sockets as small objects.
  */
 export function release(bytes: Buffer): void {

@@ -25,7 +25,7 @@ export function healthReport(snapshot: ClusterSnapshot, what: 'whole' | 'ready')
   });
 }
 
-/** The report of `/health/live`. It is empty: the answer itself shows that the primary runs. */
+/** The report of `/health/live`. It is empty, because the answer itself shows that the primary runs. */
 export const ALIVE: HealthReport = terminusReport({});
 
 function terminusReport(details: Details): HealthReport {

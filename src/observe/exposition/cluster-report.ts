@@ -8,7 +8,7 @@ type MinReady = ClusterSnapshot['minReady'];
 
 /** Whether enough workers are ready. */
 export interface Judgement {
-  /** `degraded`: enough workers are ready, but something is wrong with others. */
+  /** `degraded`: enough workers are ready, but something is wrong with other workers. */
   readonly status: 'up' | 'degraded' | 'down';
   /** The problem, in words. */
   readonly reason?: string | undefined;

@@ -14,7 +14,7 @@ type Report = HealthIndicatorResult[string];
 
 /**
  * Runs all of the app's own indicators at the same time. An indicator that throws, hangs or returns
- * an invalid report is down, without effect on the others. An error may name hosts, files and
+ * an invalid report is down, without effect on other indicators. An error may name hosts, files and
  * passwords, so it only goes to the log.
  */
 export class AppChecks {

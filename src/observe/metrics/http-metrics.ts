@@ -83,8 +83,8 @@ export class HttpMetrics implements ResponseObserver {
   /** The metrics as they are now. */
   families(): MetricFamily[] {
     const all = [...this.#routes]
-      // The overflow comes first: if all workers together have too many series, the last ones are
-      // left out.
+      // The overflow comes first, so that it stays: if all workers together have too many series,
+      // the last series are left out.
       .toSorted(([a], [b]) => Number(b === OVERFLOW) - Number(a === OVERFLOW))
       .flatMap(([route, byKey]) => [...byKey].map(([key, series]) => ({ route, key, series })));
     const histogram = (

@@ -46,7 +46,7 @@ export interface OfferEvents {
 
 /** A call that waits in a thread. Once the thread has begun it, it is a run. */
 export interface Offer extends Run {
-  /** @returns true if the call had not begun. It then never begins, and no event follows. */
+  /** @returns true if the call had not begun. In that case the call never begins, and no event follows. */
   readonly takeBack: () => boolean;
 }
 

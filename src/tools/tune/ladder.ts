@@ -60,7 +60,7 @@ export function steps(max: number): number[] {
 }
 
 /**
- * Whether more workers or threads no longer help. This is so if the last two settings had neither
+ * Whether more workers or threads no longer help. True if the last two settings had neither
  * more throughput nor a better p99 than all settings before them, or if an earlier setting already
  * had idle event loops.
  */

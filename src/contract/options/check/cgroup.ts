@@ -74,7 +74,7 @@ function parseMembership(text: string): Map<string, string> {
 
 /**
  * The paths of a group and of all groups above it: the strictest of their limits applies. In a
- * container the path may be a path on the host; then only the root group is found.
+ * container the path may be a path on the host. In that case only the root group is found.
  */
 function lineage(path: string | undefined): string[] {
   if (path === undefined) return [];

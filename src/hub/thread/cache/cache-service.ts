@@ -16,7 +16,7 @@ type CacheRequest = RequestOf<
 
 const MAX_CACHES = 64;
 
-/** Caches by name, and leases. The peer with a key's lease computes the value; others wait. */
+/** Caches by name, and leases of keys. The peer with a key's lease computes the value; other peers wait. */
 export class CacheService {
   readonly #caches = new Map<string, { maxBytes: number; readonly entries: LruCache }>();
   readonly #leases: Locks<Peer, LeaseRequest>;

@@ -55,7 +55,7 @@ export class LoadGenerator {
     return (await this.#message('done')).report;
   }
 
-  /** Kills the process at once. It has nothing to clean up. */
+  /** Kills the process at once, because the process has nothing to clean up. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
