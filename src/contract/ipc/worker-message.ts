@@ -91,7 +91,7 @@ export type WorkerMessage =
   | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
   /** Something in the worker cannot be stopped or repaired: another worker should take its place. */
   | { readonly type: 'replace-request'; readonly reason: string }
-  /** The worker has jobs that only one worker may run, and asks to be told when it leads. */
+  /** The worker has jobs that only one worker may run, and asks for a message when it becomes the leader. */
   | { readonly type: 'lead-request' }
   /** Answers `lead`. */
   | { readonly type: 'leads'; readonly seq: number }

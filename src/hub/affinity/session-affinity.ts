@@ -148,7 +148,7 @@ function handleOf(socket: Duplex): (PassedHandle & { readStop(): void }) | undef
   return typeof handle?.readStop === 'function' ? (handle as never) : undefined;
 }
 
-/** A path in the hub's directory, which only this user can enter. `owner` has a checked form. */
+/** A path in the hub's directory. Only this user can enter that directory. `owner` has a checked form. */
 function pathOf({ path }: HubAddress, owner: string): string {
   return `${path.replace(/\.hub$/, '')}.${owner}.hub`;
 }

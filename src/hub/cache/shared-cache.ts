@@ -113,7 +113,7 @@ export class SharedCache {
 
   /**
    * Gets a value. If there is none, one process of the cluster computes it. If that process fails
-   * or ends, the next one computes. The result is kept unless its key was changed by then.
+   * or ends, the next process computes. The result is kept unless its key was changed by then.
    *
    * @param until when the wait for another process ends, by `performance.now()`.
    * @throws ClusterConfigurationError, and every error of `compute`.

@@ -9,7 +9,7 @@ export interface ChannelMember {
   said(body: Buffer, from: string, offset: string | undefined): void;
   /** Called when another member is gone. */
   left(name: string): void;
-  /** Called each time the member has joined. It misses messages while the connection is lost. */
+  /** Called each time the member has joined. The member misses messages while the connection is lost. */
   joined(): void;
 }
 

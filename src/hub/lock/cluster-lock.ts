@@ -49,7 +49,7 @@ interface Held {
   readonly outer: Held | undefined;
 }
 
-/** Shared by all instances of the class, because several modules may each provide one. */
+/** Shared by all instances of the class, because several modules may each provide an instance. */
 const RUNNING = new AsyncLocalStorage<Held>();
 
 /**
@@ -71,8 +71,7 @@ export class ClusterLock {
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
    * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if
    * called inside itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for
-   * wrong options and in a thread such as the one of a `@CpuBound()` method, and every error of
-   * `fn`.
+   * wrong options and in a thread, e.g. of a `@CpuBound()` method, and every error of `fn`.
    */
   async runExclusive<T>(
     name: string,

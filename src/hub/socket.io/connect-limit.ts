@@ -3,7 +3,7 @@ import type { Engine } from './engine.interface.js';
 /** In Socket.IO's protocol, the first character of a packet that asks for a namespace. */
 const CONNECT = '0';
 
-/** Maximum number of such packets. A client needs one for each namespace, but one POST has room for 300,000. */
+/** Maximum number of such packets within `WITHIN_MS`. A client needs one per namespace; a POST has room for 300,000. */
 const MAX_CONNECTS = 100;
 const WITHIN_MS = 1_000;
 

@@ -185,7 +185,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return this.nsp.server._opts.connectionStateRecovery;
   }
 
-  /** Like Socket.IO's own adapters, this one keeps no packet that asks for an acknowledgement. */
+  /** Like Socket.IO's own adapters, this adapter keeps no packet that asks for an acknowledgement. */
   #keeping({ packet, opts }: Broadcast): SayOptions['keep'] {
     const isPlain =
       packet.type === EVENT && packet.id === undefined && opts.flags?.volatile === undefined;

@@ -64,7 +64,7 @@ interface Chunk {
   rest: Buffer;
 }
 
-/** Cuts chunks into frames. It returns one frame at a time, so the caller may pause. */
+/** Cuts chunks into frames. Returns one frame at a time, so that the caller may pause. */
 export class FrameReader {
   readonly #chunks: Chunk[] = [];
   #bytes = 0;

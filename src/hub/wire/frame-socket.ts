@@ -34,7 +34,7 @@ export class FrameSocket {
 
   /**
    * @param ofWorker whether this is the worker's end. A worker reads even while the hub does not
-   * read from it. If both ends waited for the other to read first, both would wait for ever.
+   * read from it. If each end waited for the other end to read, both would wait for ever.
    */
   constructor(
     private readonly socket: Socket,

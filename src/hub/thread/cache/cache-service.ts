@@ -189,7 +189,7 @@ export function answerLock(answer: LockAnswer<Peer, LockRequest<Peer>>): void {
   else peer.send({ t: 'granted', id, grant: answer.grant });
 }
 
-/** The length marks the end of the cache's name, because both names may hold any character. */
+/** Begins with the length of the cache's name, because that name and the key may hold any character. */
 function leaseOf({ cache, key }: CacheKey): string {
   return `${cache.length} ${cache}${key}`;
 }

@@ -56,7 +56,7 @@ export class EntryTable {
     this.blocks.setWord(before, NEXT_IN_BUCKET, next);
   }
 
-  /** The entries in a bucket, only those with keys that begin with these bytes. */
+  /** The entries of a bucket, only with keys that begin with `begin`. */
   entriesIn(bucket: number, begin: Buffer): number[] {
     const entries: number[] = [];
     for (let entry = this.#buckets[bucket]!; entry !== 0;) {

@@ -9,8 +9,8 @@ interface OpenRequest {
 }
 
 /**
- * Sends events to subscribed workers, at most once and in the order of each sender. A sender gets
- * its answer when the receivers keep up. A receiver that does not read misses events.
+ * Sends events to subscribed workers, at most once and in the order of each sender. The answer to a
+ * sender waits until the receivers keep up. A receiver that does not read misses events.
  */
 export class EventRouter {
   /** The subscribed workers. The first worker is next in turn for an event to `one` worker. */
@@ -18,7 +18,7 @@ export class EventRouter {
   /** Workers that are about to exit. Events to `one` worker go to other workers if possible. */
   readonly #leaving = new Set<Peer>();
   readonly #readers = new SlowReaders();
-  /** The numbers with which replies name the peer that asked. Newer peers have higher numbers. */
+  /** The number of each peer. A reply names the peer that asked by its number. Newer peers have higher numbers. */
   readonly #numbers = new Map<Peer, number>();
   #lastNumber = 0;
   /** The open requests of each receiver, by {@link keyOf}. */
@@ -29,7 +29,7 @@ export class EventRouter {
     this.#receivers.add(receiver);
   }
 
-  /** From now on, the receiver gets an event to `one` worker only if no other can take it. */
+  /** From now on, the receiver gets an event to `one` worker only if no other worker can take it. */
   prepareLeave(receiver: Peer): void {
     this.#leaving.add(receiver);
   }
