@@ -17,7 +17,7 @@ export interface ControlledCluster {
   scale(workers: number, reason: string): Promise<ClusterSnapshot>;
   restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
-  /** Inspects a worker, even a blocked one. The methods throw an `InspectionError`. */
+  /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
     record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void>;

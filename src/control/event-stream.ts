@@ -42,7 +42,7 @@ export interface Sample {
   readonly primary: PrimaryStats | null;
 }
 
-/** The open streams of server-sent events. While none is open, no timer or listener runs. */
+/** The open streams of server-sent events. While no stream is open, no timer or listener runs. */
 export class EventStream {
   readonly #readers = new Set<Readable>();
   readonly #listeners = TOLD.map((name) => ({

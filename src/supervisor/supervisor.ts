@@ -52,7 +52,7 @@ export class Supervisor {
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
   readonly #quarantine: Quarantine;
-  /** Takes stacks and profiles of a worker, even of a blocked one. */
+  /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
@@ -70,7 +70,7 @@ export class Supervisor {
     (happening) => this.#handle(happening),
     this.#onError,
   );
-  /** If one effect throws, the others are carried out anyway. */
+  /** The effects to carry out. If one effect throws, the other effects are carried out anyway. */
   readonly #effects = new EventQueue<Effect>((effect) => this.#perform(effect), this.#onError);
 
   constructor(

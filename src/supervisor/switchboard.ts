@@ -62,8 +62,8 @@ interface Exchange {
 }
 
 /**
- * Receives the messages of workers. It handles those that need no decision, and turns the others
- * into events of the core.
+ * Receives the messages of workers. Handles the messages that need no decision, and turns the other
+ * messages into events of the core.
  */
 export class Switchboard {
   readonly #warned = new Set<string>();
@@ -237,7 +237,7 @@ export class Switchboard {
     return undefined;
   }
 
-  /** Workers of the same app send the same warning, so only the first one is logged. */
+  /** Workers of the same app send the same warning, so each warning is logged only once. */
   #warnOnce(message: string, worker: WorkerHandle): void {
     if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
     this.#warned.add(message);

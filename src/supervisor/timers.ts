@@ -2,7 +2,7 @@ import type { Timer } from './decide/cluster-state.js';
 import { keyOf } from './decide/step.js';
 import { Deadline } from './deadline.js';
 
-/** The timers of the core. If a timer is armed again, it replaces the earlier one. */
+/** The timers of the core. A timer that is armed again begins anew. */
 export class Timers {
   readonly #armed = new Map<string, () => void>();
 

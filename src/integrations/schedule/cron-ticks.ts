@@ -47,7 +47,7 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   if (isEarly) void job.fireOnTick();
 }
 
-/** The due time of the last tick after `since` and up to `now`. `undefined` if none was due. */
+/** The due time of the last tick after `since` and up to `now`. `undefined` if no tick was due. */
 export function tickOwed(job: CronJob, since: number, now: number): number | undefined {
   const { cronTime, isActive } = job;
   if (cronTime.realDate) {

@@ -113,7 +113,7 @@ export interface ReplacementRequest {
   readonly snapshotTo?: string | undefined;
 }
 
-/** The replacement under way. Only one runs at a time. */
+/** The replacement under way. Replacements run one at a time. */
 export type Replacement = Candidacy | HandingOver;
 
 export interface Candidacy extends ReplacementRequest {
@@ -125,13 +125,13 @@ export interface Candidacy extends ReplacementRequest {
   readonly candidate: WorkerId;
 }
 
-/** The new worker serves, the old one drains. */
+/** The new worker serves, and the old worker drains. */
 export interface HandingOver extends ReplacementRequest {
   readonly phase: 'handing-over';
   readonly predecessor: WorkerId;
 }
 
-/** The requester of a reload, a scaling or a restart. It gets one answer. */
+/** The requester of a reload, a scaling or a restart. Each request gets one answer. */
 export type Requester =
   | { readonly by: 'caller'; readonly id: number }
   /** If the requester itself is replaced, it gets its answer before it drains. */

@@ -86,7 +86,7 @@ export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'re
   endLease(step, Math.min(at - (step.settings.machineClockMs ?? 0), lease.until));
 }
 
-/** Notes the jobs that a worker runs now, and the one-time job that it has begun. */
+/** Notes the jobs that a worker runs now, and the job that the worker has begun and must not repeat. */
 export function noteDuties(step: Step, worker: Worker, event: WorkerEventOf<'jobs'>): void {
   step.change(worker, { jobs: event.running });
   const { done } = step.state.leadership;

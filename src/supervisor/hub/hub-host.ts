@@ -94,7 +94,7 @@ export class HubHost {
     this.place = next;
   }
 
-  /** The same place as long as its directory exists; otherwise a new one. */
+  /** The same place as long as its directory exists; otherwise a new place. */
   #nextPlace(): HubPlace {
     const { directory, path } = this.place;
     return existsSync(directory) ? this.place : findHubPlace(basename(path));

@@ -34,7 +34,7 @@ const UV_TCP_REUSEPORT = 2;
 export class BoundSocket {
   private constructor(
     readonly target: ListenTarget,
-    /** `undefined` if the primary does not hold the socket. Workers then use node:cluster. */
+    /** `undefined` if the primary does not hold the socket. In this case workers listen through node:cluster. */
     readonly handle: ServerHandle | undefined,
   ) {}
 

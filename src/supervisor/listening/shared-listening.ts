@@ -4,7 +4,7 @@ import type { BoundSocket } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';
 
 /**
- * One socket for all workers: each of them listens on it, and the kernel wakes one that is idle.
+ * One socket for all workers: each worker listens on it, and the kernel wakes an idle worker.
  * The primary keeps the socket open, so connections wait in its backlog while no worker is alive.
  *
  * If the socket has no handle (with round-robin, or if this Node version cannot keep a socket

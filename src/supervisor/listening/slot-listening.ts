@@ -6,7 +6,7 @@ import type { Listening } from './listening.interface.js';
  * One socket for each slot: all on one port (`reuse-port`), or each on its own port (`ports`). If
  * the worker of a slot is gone or blocked, the socket of that slot is orphaned: the kernel still
  * sends connections to it. Until the slot has a worker that answers, the workers of all other slots
- * listen on its socket too. If there are none, new connections wait in the socket's backlog.
+ * listen on its socket too. Without other workers, new connections wait in the socket's backlog.
  */
 export class SlotListening implements Listening {
   readonly #sockets: BoundSocket[] = [];

@@ -16,7 +16,7 @@ import { guardChannel } from './guard-channel.js';
 import { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
-/** The events of a forked process. `exit` is always the last one. */
+/** The events of a forked process. `exit` is always the last event. */
 export type ProcessEvent =
   /** `handle` is the socket or server that was sent with the message, if any. */
   | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
@@ -57,7 +57,7 @@ export function forkWorker(
   if (worker.process.pid === undefined) {
     // Node reports a failed start only with an 'error' event, and leaves the worker in `cluster.workers`.
     delete cluster.workers![worker.id];
-    // Reports the first error only. Without a listener, the next one would end the primary.
+    // Reports the first error only. The listener stays, because a later error would end the primary.
     let failed = false;
     worker.on('error', (error) => {
       if (!failed) failToStart(error, tell);

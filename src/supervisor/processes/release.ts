@@ -122,7 +122,7 @@ export class Program {
         `${missing}, nor is the script ${this.#script}; start it by a name that outlives a deploy (…/current/main.js)`,
       );
     }
-    // A parent directory is not used. It may be one like /tmp, where any user could place an .env file.
+    // A parent directory is not used. It may be /tmp, for example, where any user could place an .env file.
     const beside = realpath(join(dirname(script), this.#fromScript));
     const cwd = beside ?? dirname(script);
     const why = beside ? 'the same place as seen from the script' : 'the directory of the script';

@@ -4,7 +4,7 @@ import type { WorkerIdentity, WorkerState, WorkerStats } from '../../contract/sn
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from '../listening/bound-socket.js';
 
-/** Maximum of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE} ones. */
+/** Maximum of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE}. */
 const MAX_UNSENT = 64;
 
 /** From this number of unwritten messages on, events are dropped, which leaves room for other messages. */

@@ -78,8 +78,8 @@ export class Inspections {
   }
 
   /**
-   * Takes a heap snapshot of a worker. A new worker takes the place of the old one, which drains,
-   * sends the snapshot and exits.
+   * Takes a heap snapshot of a worker. A new worker takes the place of the old worker. The old worker
+   * drains, sends the snapshot and exits.
    *
    * @throws InspectionError before the first byte, or after it.
    */

@@ -88,7 +88,7 @@ export class MetricsRelay {
     this.foldIfNeeded();
   }
 
-  /** Bounds the memory for dead workers: has a worker fold their bodies into one. */
+  /** Bounds the memory for dead workers: asks a worker to fold their bodies into one body. */
   foldIfNeeded(): void {
     if (this.#retired.length <= MAX_RETIRED_BODIES) return;
     // The worker that was asked may be blocked, so with many more bodies another worker is asked.

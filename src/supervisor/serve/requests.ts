@@ -25,7 +25,7 @@ export class Requests {
     private readonly snapshot: () => ClusterSnapshot,
   ) {}
 
-  /** Replaces every worker by a new one that runs the program as it is on disk now. */
+  /** Replaces every worker by a new worker that runs the program as it is on disk now. */
   readonly reload = (reason: string): Promise<ReloadResult> =>
     this.#ask((requester) => ({ type: 'reload', reason, requester }));
 

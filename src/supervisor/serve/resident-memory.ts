@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Resident memory of a process in bytes, as the kernel counts it: also of a stopped or hung
- * process. `undefined` if there is no /proc, or if the process has exited.
+ * Resident memory of a process in bytes. Read from the kernel, so a stopped or hung process can be
+ * measured too. `undefined` if there is no /proc, or if the process has exited.
  */
 export function residentMemoryBytes(pid: number): number | undefined {
   try {

@@ -1,5 +1,5 @@
 // Preloaded into each worker. Reports the error of an app whose main file fails to load. Such an
-// app never calls bootstrap(), so without this file only its exit code would be known.
+// app never calls bootstrap(), so without this file only the worker's exit code would be known.
 import util = require('node:util');
 import workerThreads = require('node:worker_threads');
 import type { WorkerAssignment } from '../../contract/ipc/assignment.js' with {
@@ -20,7 +20,7 @@ const MAX_TEXT_LENGTH: typeof Limit = 65_536;
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
 
 function onUncaught(thrown: unknown): void {
-  // Anything can be thrown. String() throws for some values, inspect() for none.
+  // Any value can be thrown. String() throws for some values, inspect() does not.
   const error = thrown instanceof Error ? thrown : new Error(util.inspect(thrown));
   const { name, message, stack, code } = error as NodeJS.ErrnoException;
   const report: WorkerMessage & Envelope = {
@@ -53,8 +53,8 @@ const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as
 
 // A worker's threads and child processes inherit its environment, but they are not workers.
 if (workerThreads.isMainThread && assignment?.primaryPid === process.ppid) {
-  // Removes the arguments that the primary added. Node has read them already, and the app would
-  // pass them on to its own threads and processes.
+  // Removes the arguments that the primary added, because the app would pass them on to its own
+  // threads and processes. Node itself has read the arguments already.
   process.execArgv.splice(0, assignment.ownArguments);
   process.once('uncaughtExceptionMonitor', onUncaught);
   Reflect.set(globalThis, HANDOVER, () => process.off('uncaughtExceptionMonitor', onUncaught));

@@ -21,7 +21,7 @@ const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
  * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of
  * these objects its own hidden class, and each later access to a property is slow. If the prototype
  * is right from the start, Express's call changes nothing and costs nothing. If the app replaces
- * its prototypes later, Express still sets the new ones, and requests are slow again.
+ * its prototypes later, Express still sets the new prototypes, and requests are slow again.
  *
  * Node 20 to 26 keep the two classes of a server under symbols. They come from the server options
  * `IncomingMessage` and `ServerResponse`.

@@ -32,7 +32,7 @@ const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'O
  */
 export class RequestScopes {
   enter: EnterScope | undefined;
-  /** Set while requests are watched to find one that ends or blocks its worker. */
+  /** Set while requests are watched to find the request that ends or blocks its worker. */
   watch: Pick<RequestWatch, 'begin' | 'enter'> | undefined;
 
   /** Called before the app handles a request. Runs for every request, so it must be cheap. */

@@ -5,9 +5,9 @@ import { CoarseClock } from './coarse-clock.js';
 import type { Connection } from './connection.js';
 import { isEventStream } from './event-stream.js';
 
-/** Reports finished requests to the {@link ResponseObserver}, and open ones to the watchdog. */
+/** Reports finished requests to the {@link ResponseObserver}, and open requests to the watchdog. */
 export class ResponseReports {
-  /** The observer, if there is one. There is at most one. */
+  /** The observer of this process, if it has one; a process has at most one. */
   observer: ResponseObserver | undefined;
   /** The list of requests in flight for the watchdog, if the watchdog runs. */
   noted: NotedRequests | undefined;

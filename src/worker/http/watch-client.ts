@@ -32,7 +32,7 @@ export function watchClient(response: ServerResponse, gone: () => void): () => v
   return add(leave, (connection.watchers ??= new Set()));
 }
 
-/** The key of the watchers on an HTTP/2 response, which has one listener for any number of them. */
+/** The key of the watchers on an HTTP/2 response. The response has one listener for all watchers. */
 const WATCHERS = Symbol('nestjs-cluster.watchers');
 
 function watchersOf(response: ServerResponse & { [WATCHERS]?: Set<() => void> }): Set<() => void> {

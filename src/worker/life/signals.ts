@@ -31,8 +31,8 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
 
 /**
  * Removes the listeners of Nest's `enableShutdownHooks()` from the process as soon as they are
- * added. A terminal or a supervisor sends its signal to the whole process group, and Nest would
- * then close resources that requests in flight need.
+ * added. A terminal or a supervisor sends its signal to the whole process group. At that signal,
+ * Nest would close resources that requests in flight need.
  *
  * Nest contexts other than the app lose their listeners too, and are not closed. This cannot be
  * avoided: a listener does not show its context, and if called, it ends the process by the signal.

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 /**
  * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
  * the app has its own handler, the app's handler decides. So our handler is added only when an error
- * occurs and the app has no handler: Node emits 'uncaughtExceptionMonitor' before it looks for one.
+ * occurs and the app has no handler. Node emits 'uncaughtExceptionMonitor' before that decision.
  */
 export function catchUncaught(caught: (error: unknown) => void): void {
   process.on('uncaughtExceptionMonitor', () => {

@@ -93,7 +93,7 @@ export class WorkerSockets {
    * sockets open. Without other processes, this process accepts and serves the connections first.
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
-   * @param others further servers to close.
+   * @param others other listening servers to close, such as the servers of TCP microservices.
    * @returns how many connections were reset.
    */
   async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {

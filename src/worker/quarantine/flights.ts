@@ -6,7 +6,7 @@ import { isOpenEventStream } from '../http/event-stream.js';
 /** A request stays a suspect for this time after its client has disconnected. */
 const ABANDONED_MS = 5_000;
 
-/** Maximum of reported requests of one URL. After so many, the URL is not a suspect any more. */
+/** Maximum of reported requests of one URL. Once it is reached, the URL is not a suspect any more. */
 const TOLD_EACH = 20;
 
 /** Maximum number of URLs whose requests are counted. Requests of other URLs are always reported. */

@@ -1,5 +1,5 @@
 // Sends a worker's recording to the process that asked for it, over a unix socket. A recording can
-// have hundreds of MB, and its reader must be able to tell its end from the end of the worker.
+// have hundreds of MB, and the reader must be able to tell a complete one from a worker that ended.
 import net = require('node:net');
 
 /** A frame has its length in 4 bytes and then its bytes. An empty frame ends the recording. */
@@ -10,7 +10,7 @@ const ERROR_BIT = 2 ** 31;
 
 const MAX_ERROR_LENGTH = 1_000;
 
-/** Short, because the socket listens before the recording is requested. */
+/** The maximum time to connect. Short, because the socket listens before the recording is requested. */
 const CONNECT_TIMEOUT_MS = 2_000;
 
 class ByteSink {
@@ -32,7 +32,7 @@ class ByteSink {
     });
   }
 
-  /** Resolves when more can be written. `undefined` means at once. */
+  /** Resolves when more can be written. `undefined` means that more can be written at once. */
   write(bytes: Buffer): Promise<void> | undefined {
     if (bytes.length === 0) return undefined;
     this.socket.write(header(bytes.length));
@@ -43,7 +43,7 @@ class ByteSink {
     });
   }
 
-  /** Ends the recording. Resolves when all of it was sent. */
+  /** Ends the recording. Resolves when the whole recording was sent. */
   end(): Promise<void> {
     return new Promise((resolve) => this.socket.end(header(0), resolve));
   }

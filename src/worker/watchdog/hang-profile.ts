@@ -16,7 +16,7 @@ export interface HangProfile {
   readonly name: string;
 }
 
-/** How the watchdog records a profile of a hang. `undefined` if it records none. */
+/** How the watchdog records a profile of a hang. `undefined` if the watchdog records no profile. */
 export function hangProfile(
   { watchdog, heartbeat }: Pick<ResolvedClusterOptions, 'watchdog' | 'heartbeat'>,
   { slot, generation, pid }: WorkerIdentity,

@@ -1,4 +1,4 @@
-// Records a CPU or heap profile of the main thread, even of a blocked one. Loaded on first use.
+// Records a CPU or heap profile of the main thread, even if that is blocked. Loaded on first use.
 import fs = require('node:fs');
 import inspector = require('node:inspector');
 import path = require('node:path');
@@ -14,17 +14,17 @@ interface Job {
   readonly blocked: boolean;
 }
 
-/** The maximum number of profiles in the directory. Older ones are deleted. */
+/** The maximum number of profiles in the directory. Older profiles are deleted. */
 const FILES_KEPT = 10;
 
 class Recorder {
-  // Its thread must not end while a session is open: that can abort the process (Node 20 to 26).
+  // This thread must not end while a session is open: that can abort the process (Node 20 to 26).
   readonly #session = new inspector.Session();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly job: Job) {}
 
-  /** Records, and sends the profile to a unix socket. Ends early if the listener leaves. */
+  /** Records, and sends the profile to a unix socket. Ends early if the reader closes the socket. */
   async send(socket: string): Promise<void> {
     const sink = await byteSink.ByteSink.open(socket, () => this.stop()).catch(() => undefined);
     if (sink === undefined) return;
@@ -46,7 +46,7 @@ class Recorder {
     return file;
   }
 
-  /** Stops recording. Promises of this recorder then never settle. */
+  /** Stops recording. After that, promises of this recorder never settle. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#session.disconnect();
@@ -64,9 +64,9 @@ class Recorder {
     await this.#post('Profiler.enable');
     await this.#post('Profiler.start');
     if (this.job.blocked) {
-      // A profile only knows code that V8 compiles during the recording. Otherwise it would count
-      // the time of a blocking loop, which V8 has compiled before, as its caller's. Starting to
-      // count coverage discards all compiled code, even code that runs, so V8 compiles it again.
+      // A profile only knows code that V8 compiles during the recording. The time of a blocking
+      // loop, which V8 has compiled before, would count for the loop's caller. Starting to count
+      // coverage discards all compiled code, even code that runs, so V8 compiles it again.
       await this.#post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
       await this.#post('Profiler.stopPreciseCoverage');
     }

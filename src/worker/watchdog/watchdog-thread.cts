@@ -1,5 +1,5 @@
-// The thread of the watchdog. Small, because each worker has one, and loads nothing of the app.
-// This file is CommonJS, because that loads less than an ES module.
+// The thread of the watchdog. It loads nothing of the app and is small, because each worker has
+// such a thread. This file is CommonJS, because CommonJS loads less than an ES module.
 import fs = require('node:fs');
 import workerThreads = require('node:worker_threads');
 import type inspector = require('node:inspector');
@@ -30,10 +30,10 @@ const beats = new Int32Array(beat);
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
-/** A worker without a primary ends itself within 2 s. A blocked one is killed after this time. */
+/** A worker without a primary ends itself within 2 s. A blocked worker cannot, so it is killed after this time. */
 const ORPHAN_MS = 2_300;
 
-/** Maximum wait for the main thread's answer. While it runs native code, it cannot answer. */
+/** Maximum wait for the main thread's answer. The main thread cannot answer while it runs native code. */
 const ANSWER_TIMEOUT_MS = 500;
 
 /** If this thread's own tick is late by this factor, the whole process was stopped, not blocked. */
@@ -42,7 +42,7 @@ const LATE_FACTOR = 4;
 /** The event loop is blocked if the main thread has missed this many beats. */
 const BLOCKED_BEATS = 2;
 
-/** Maximum number of tries to write to a full pipe. The rest of the message is then dropped. */
+/** Maximum number of tries to write to a full pipe. After that the rest of the message is dropped. */
 const WRITE_TRIES = 20;
 const WRITE_RETRY_MS = 10;
 
@@ -118,8 +118,8 @@ type Description = Pick<BlockReport, 'requests' | 'frames'> &
   Partial<Suspects> & { readonly answered: boolean };
 
 /**
- * Asks the main thread what it is doing. The inspector interrupts any code there, an endless loop
- * or a regular expression, so the answer has the stack of the block.
+ * Asks the main thread what it is doing. The inspector interrupts any JavaScript there, even an
+ * endless loop or a regular expression, so the answer has the stack of the block.
  */
 function askMainThread(tell: (found: Description) => void): void {
   let told = false;
@@ -166,7 +166,7 @@ function report(found: BlockReport): void {
   write({ type: 'blocked', ...found, ...(block.file && { profile: block.file }) });
 }
 
-/** Records a profile, and then reports the block again with its file. The last report counts. */
+/** Records a profile, and then reports the block again, with the profile's file. The last report counts. */
 function profileHang({ ms, directory, name }: HangProfile): void {
   const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
   const profiled = block;

@@ -64,7 +64,7 @@ export class PendingCalls {
     for (const [id, { task }] of this.#pending) this.fail(id, errorFor(task));
   }
 
-  /** Handles a reply. Checks the reply, because anyone who can write to Redis can send one. */
+  /** Handles a reply. Checks the reply, because anyone who can write to Redis can send replies. */
   settle(text: string): void {
     const reply = readReply(text);
     if (reply === undefined) return this.dropped('malformed');

@@ -12,7 +12,7 @@ const STANDARD_DEVIATIONS = 3;
 /** A surplus above this ratio is clear: the worker is asked at once, and the next round follows soon. */
 const CLEAR_SURPLUS = 0.15;
 
-/** A surplus that is not clear must last this many rounds, because a garbage collection causes a short one. */
+/** A surplus that is not clear must last this many rounds. A garbage collection causes a shorter surplus. */
 const LASTING_ROUNDS = 2;
 
 /**
@@ -59,7 +59,7 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
     if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
-    // A connection cannot move in part. A whole one moves if the receiver does not end up with more load.
+    // Only a whole connection can move. It may move if its receiver does not end up with more load.
     return short && load * (1 - one) >= least + load * one ? Math.max(surplus, one) : surplus;
   });
 }

@@ -11,7 +11,7 @@ import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
- * Replaces every worker by a new one that runs the program as it is on disk now. Further requests
+ * Replaces every worker by a worker that runs the program as it is on disk now. Further requests
  * during a reload get the result of that reload.
  *
  * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
@@ -34,7 +34,7 @@ export function reload(step: Step, reason: string, requester: Requester): void {
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
-/** Takes the program that the new workers run, or the reason why there is none. */
+/** Takes the program that the new workers run, or the reason why no program was found. */
 export function programFound(step: Step, program: ProgramPaths | Error): void {
   const underWay = step.state.reload;
   // A shutdown may have cancelled the reload while the program was looked for.

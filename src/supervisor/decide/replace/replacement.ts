@@ -110,7 +110,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   step.setSlot(slot, {
     worker: candidate,
     release,
-    // The failures of the old release say nothing about the new one.
+    // The failures of the old release say nothing about the new release.
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
   // The replacement of a worker that was too large counts as a restart of the slot.
@@ -175,7 +175,7 @@ function fail(step: Step, candidacy: Candidacy, reason: string): void {
   end(step, candidacy, wanted ? reason : null);
 }
 
-/** Ends a replacement. Its requester (reload, restart or upkeep) then reads `step.ended`. */
+/** Ends a replacement. After that its requester (reload, restart or upkeep) reads `step.ended`. */
 function end(
   step: Step,
   { slot, cause, detail, release }: ReplacementRequest,

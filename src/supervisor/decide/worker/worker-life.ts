@@ -168,7 +168,7 @@ function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>
 }
 
 function whenFatalAgain(step: Step, worker: DrainingWorker, event: WorkerEventOf<'fatal'>): void {
-  // Only the first error counts, because later ones follow from it.
+  // Only the first error counts, because later errors follow from it.
   if (!worker.fatal && !event.abort) noteLateError(step, worker, event.error);
   noteFatal(step, step.worker(worker.id)!, event);
 }

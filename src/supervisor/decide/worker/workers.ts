@@ -70,7 +70,7 @@ export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
   return slots.slice(0, desired);
 }
 
-/** Slots whose worker runs another release, and empty slots whose next worker would run one. */
+/** Slots whose worker runs another release, and empty slots whose next worker would run another release. */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,
