@@ -10,8 +10,8 @@ const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::
 /**
  * A connection of this process to its own socket that takes the last place in the accept queue.
  * With a backlog of 0 the queue has one place. A client that took this place just before the close
- * of the socket would be reset. While the place is taken, the kernel does not answer a client's SYN. The
- * client sends the SYN again, and by then nobody listens, so the connection is refused.
+ * of the socket would be reset. While the place is taken, the kernel does not answer a client's
+ * SYN. The client sends it again, and by then nobody listens, so the connection is refused.
  */
 export class QueuePlug {
   readonly #socket: net.Socket;

@@ -51,7 +51,7 @@ export interface Subject extends Situation {
 const ROUTE_ARGUMENTS = '__routeArguments__';
 const SSE = '__sse__';
 
-/** Parameters that hold sockets and functions. The index is the number with which Nest's keys begin. */
+/** Decorators of parameters that hold sockets and functions. Nest's keys begin with the index in this list. */
 const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
 /** Why a method cannot run in a thread, with the remedy; `undefined` if no reason is known. */

@@ -13,7 +13,7 @@ export const handle = host.start().then(() => {
 });
 
 /**
- * Raises the nice value only after loading: calls wait for the thread while it loads, and with a
+ * Raises the nice value only after loading. Calls wait for the thread while it loads, and with a
  * higher nice value it would get almost no time on a fully used machine. Id 0 means only this
  * thread.
  */

@@ -22,7 +22,7 @@ export function guardBrowser(
   if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
     throw new Refusal(403, 'FOREIGN_ORIGIN', 'forbidden: the request comes from another page');
   }
-  // 'same-site' is refused: a page from another port of this host is same-site and gets our cookie.
+  // 'same-site' is refused, because a page from another port of this host is same-site and has our cookie.
   if (!['same-origin', 'none', undefined].includes(headers['sec-fetch-site'] as string)) {
     throw new Refusal(
       403,

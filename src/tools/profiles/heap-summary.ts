@@ -36,8 +36,8 @@ export interface HeapSummary {
 
 /**
  * Finds the functions that allocated most of the old objects that are still held. A leak keeps its
- * old objects, and a full cache drops them. So the age of the held objects tells a leak from a
- * cache.
+ * old objects, and a full cache drops its old objects. So the age of the held objects tells a leak
+ * from a cache.
  */
 export function summarizeHeap({ head, samples }: HeapProfile): HeapSummary {
   const tree = treeOf(head);

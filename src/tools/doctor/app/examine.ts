@@ -10,7 +10,7 @@ import { sessions } from '../checks/sessions.js';
 import { SignalListeners } from './signal-listeners.js';
 
 const CHECKS: readonly Check[] = [
-  // Must be the first: the other checks allocate memory themselves.
+  // Must be the first check, because the other checks allocate memory themselves.
   memory(),
   ...CHEAP_CHECKS,
   sessions,

@@ -39,7 +39,7 @@ export async function measureRun(
     return await measure(plan, setting, { app, load, over });
   } catch (error) {
     interrupted.throwIfAborted();
-    // If the app has ended, that is the cause of all other errors.
+    // If the app has ended, its end is the cause of all other errors.
     throw app.ended.aborted ? app.failure : error;
   } finally {
     await Promise.all([app.end(), load.end()]);
