@@ -53,7 +53,7 @@ export async function bootstrap<S extends AppSource>(
       const { runStandalone } = await import('./roles/run-standalone.js');
       return await runStandalone(createApp, resolved);
     }
-    // Not a ClusterError, which would end the test runner. This error only fails the test.
+    // A ClusterError would end the test runner. A plain Error only fails the test.
     if (COMMON_JS) throw new Error(NO_WORKERS_HERE);
     if (role.name === 'worker') {
       const { runWorker } = await import('./roles/run-worker.js');

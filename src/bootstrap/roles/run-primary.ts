@@ -117,7 +117,7 @@ async function openControl(
   events: EventListeners,
   emit: EmitEvent,
 ): Promise<Control | undefined> {
-  // Not on Windows: its named pipes have no owner and no mode, so access could not be restricted.
+  // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
   if (options.control === undefined || process.platform === 'win32') return undefined;
   return Control.open({ cluster, events, options }, (message) => emit('warning', { message }));
 }

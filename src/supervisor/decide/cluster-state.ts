@@ -58,7 +58,7 @@ export interface ReadyWorker extends AnyWorker {
   readonly readyAt: number;
   /** Whether the worker can be asked to verify that its threads can load their code. */
   readonly verifiable: boolean;
-  /** Whether no worker of its generation has verified yet that the threads can load their code. */
+  /** Whether no worker of this generation has verified yet that its threads can load their code. */
   readonly unproven: boolean;
   /** Whether the worker was above the soft memory limit when it became ready. */
   readonly bornTooLarge: boolean;

@@ -11,7 +11,7 @@ import {
 export interface HubPlace {
   readonly directory: string;
   readonly path: string;
-  /** Whether the directory belongs to this hub alone, and is removed with it. */
+  /** Whether the directory belongs to this hub alone, and is removed when the hub ends. */
   readonly temporary: boolean;
 }
 

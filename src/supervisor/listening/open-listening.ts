@@ -37,7 +37,7 @@ async function bind({ address, balancing, workers }: Options): Promise<Listening
     );
   }
   const reusePort = balancing === 'reuse-port';
-  // The first socket, without SO_REUSEPORT, has shown that no other cluster has the port.
+  // The first socket, bound without SO_REUSEPORT, only had to show that no other cluster has the port.
   socket.close();
   const listening = new SlotListening(balancing, (slot) =>
     socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort }),

@@ -30,7 +30,7 @@ export function followConnections(worker: Worker): () => void {
     if (cmd === 'NODE_CLUSTER') unacknowledged.delete(ack as number);
   });
   return () => {
-    // Without this, Node would give the dead worker the next connection.
+    // Without this event, Node would give the dead worker the next connection.
     process.emit('disconnect');
     // `false` makes node:cluster give the connection to another worker, `true` makes it close the
     // connection. If no worker listens, node:cluster would forget a connection that is given back.

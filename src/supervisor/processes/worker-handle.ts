@@ -20,7 +20,7 @@ export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'force',
 ]);
 
-/** A worker is unresponsive if a ping has no answer for this long. It counts as hung much later. */
+/** A worker is unresponsive if a ping has no answer for this long. Only much later, it counts as hung. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
 /** The pid of a process that never started. */

@@ -101,7 +101,7 @@ export class MetricsRelay {
 
   /** Replaces the first `count` bodies of dead workers by the body that a worker made of them. */
   folded(worker: WorkerHandle, epoch: number, count: number, body: string): void {
-    // With any other count, bodies would be lost or counted twice.
+    // An answer with another count is ignored, because bodies would be lost or counted twice.
     if (this.#folding.get(worker) !== count || epoch !== this.#epoch) return;
     const foldedLength = lengthOf(this.#retired.slice(0, count));
     if (this.#heldLength - foldedLength + body.length > MAX_HELD_LENGTH) return;

@@ -121,7 +121,7 @@ export class Quarantine {
       this.emit('quarantined', { method, route, path, wholeRoute: url === null, deaths });
     }
     this.#tellAll();
-    // The request may block other workers too. Only their watchdogs can report that.
+    // The request may block other workers too. Only the watchdogs of those workers can report that.
     for (const each of this.table.workers) {
       if (each.identity.pid !== pid) each.askWatchdog({ type: 'report-block' });
     }

@@ -51,7 +51,7 @@ export function takeOverNestSignals(
   const ours = new Set<string>();
   const onNewListener = (name: string | symbol, listener: () => void): void => {
     if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
-    // The listener is added after this event. The event loop delivers signals after this microtask.
+    // Node adds the listener only after this event, so a microtask removes it, before any signal comes.
     queueMicrotask(() => {
       process.off(name, listener);
       told();

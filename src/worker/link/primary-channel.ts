@@ -42,7 +42,7 @@ export class PrimaryChannel {
 
   /** Calls `listener` once when the primary is gone or has closed the channel. */
   onClosed(listener: () => void): void {
-    // Runs before node:cluster's own listener, which would end the process at once.
+    // Must run before node:cluster's own listener, because that listener ends the process at once.
     process.prependOnceListener('disconnect', listener);
   }
 

@@ -190,7 +190,7 @@ export class QueueClient {
     const added = commands.xadd(key, 'MAXLEN', '~', MAX_ENTRIES, '*', 'm', text);
     const now = Date.now();
     const isLasting = now < (this.#lasting.get(key) ?? 0);
-    // Forgets all keys, so that keys of processes that have ended do not stay here.
+    // Forgets all keys, so that the map does not grow by the keys of processes that have ended.
     if (this.#lasting.size >= MAX_KEYS) this.#lasting.clear();
     if (!isLasting) this.#lasting.set(key, now + (KEY_SECONDS * 1_000) / 4);
     await Promise.all([added, !isLasting && commands.expire(key, KEY_SECONDS)]);

@@ -54,7 +54,7 @@ export const NO_QUARANTINE: QuarantineState = {
   lastId: 0,
 };
 
-/** The number of ended workers after which a URL or a route is quarantined. */
+/** A URL or a route is quarantined once its requests have ended this number of workers. */
 const DEADLY = 2;
 
 /** The same number for a route that has also answered other requests. */

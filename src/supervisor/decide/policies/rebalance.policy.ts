@@ -24,7 +24,7 @@ const COST_NOISE = 2;
 /** Above this mean utilization, event-loop time does not show how many requests wait. */
 const FULL_UTILIZATION = 0.8;
 
-/** Below this share of its first value, a surplus counts as shrinking. */
+/** A surplus counts as shrinking if it is below this share of its initial ratio. */
 const PROGRESS = 0.8;
 
 /** After this many rounds in which its surplus did not change, a worker is asked less and less often. */

@@ -25,7 +25,7 @@ export const NO_BOOT_ERRORS: BootErrors = {
   lastOf: {},
 };
 
-/** Whether the next worker of a slot may print its error. Only one worker at a time may. */
+/** Whether the next worker of a slot may print its error. Only one worker at a time may print. */
 export function mayPrintBootError(step: Step, slot: number, generation: number): boolean {
   // A new reload is a new attempt, so its errors are printed again.
   if (generation > step.state.bootErrors.generation) {
