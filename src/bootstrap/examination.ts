@@ -18,7 +18,7 @@ interface Examination {
  */
 const WARNING_SLOT = 1;
 
-/** Prepares the inspection: complete for the `doctor` command, and small in the one worker that warns. */
+/** Prepares the inspection. The `doctor` command gets all checks; in a cluster, one worker runs a few. */
 export async function examination(
   link: WorkerLink,
   options: ResolvedClusterOptions,

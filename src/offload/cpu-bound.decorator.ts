@@ -81,7 +81,7 @@ function checkedBody(
   return descriptor.value as Method;
 }
 
-/** Copies the metadata of decorators below `@CpuBound()` to the wrapper, which decorators above read. */
+/** Copies the metadata that decorators below `@CpuBound()` have set to the wrapper, where decorators above it read. */
 function copyMethodMetadata(from: Method, to: Method): void {
   for (const name of ['name', 'length'] as const) {
     Object.defineProperty(to, name, { value: from[name], configurable: true });

@@ -2,8 +2,8 @@
 export const SLICE_MS = 250;
 
 /**
- * Runs `action` after the primary has been running for `ms`. Time in which the machine, the process
- * group or the primary was stopped does not count.
+ * Runs `action` after the primary has been running for `ms`. Does not count the time for which the
+ * machine, the process group or the primary was stopped.
  */
 export class Deadline {
   #leftMs: number;

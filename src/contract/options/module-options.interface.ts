@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { OffloadMode } from './cluster-options.interface.js';
 import type { InForce } from './resolved-options.interface.js';
 
-/** Workers that must be ready: a count from 1 on, a share below 1 of the desired workers, or `'all'`. */
+/** How many workers must be ready: a whole number, a fraction of the desired workers (such as 0.5), or `'all'`. */
 export type MinReady = number | 'all';
 
 /** The result of a health indicator, by key, in the format of @nestjs/terminus. */

@@ -72,7 +72,7 @@ export class GuardedStream {
       // An error of an ended or destroyed stream, which no callback of a write has reported.
       if (error !== this.#passedOn) this.#lose(1, error.code);
     });
-    // Counts the pipes of threads, because Node adds an error listener to this stream for each of them.
+    // Node pipes the output of each thread into this stream, and adds an error listener for each pipe.
     stream.on('pipe', () => (this.#pipes += 1));
     stream.on('unpipe', () => (this.#pipes -= 1));
     const write = stream._type === 'fs' ? this.#writeWhole : stream._write.bind(stream);

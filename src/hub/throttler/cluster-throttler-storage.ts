@@ -135,7 +135,7 @@ export class ClusterThrottlerStorage
 
   /**
    * The client of the hub; `undefined` without a primary, so that each app counts by itself. A hub
-   * in the process would keep its counts from one app of a test to the next.
+   * inside this process would carry the counts of one app over to the next app of a test.
    */
   #open(): HubClient | undefined {
     if (this.#hub === undefined) {

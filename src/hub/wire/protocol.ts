@@ -192,7 +192,7 @@ export type FromHub =
       readonly offset?: string | undefined;
     }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /** Marks the place of the message with this number in the common order. */
+  /** Tells the sender at which place its message number `echo` stands, in the order that all members see. */
   | {
       readonly t: 'echo';
       readonly echo: number;

@@ -4,8 +4,8 @@ import { SetMetadata } from '@nestjs/common';
 const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
 
 /**
- * Runs a method with `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as without
- * `ClusterScheduleModule`. Use this for work on the process itself, for example to clear its cache.
+ * Runs a method that has `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as Nest does
+ * without `ClusterScheduleModule`. Use this for work on the process itself, for example to clear its cache.
  */
 export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);

@@ -50,7 +50,7 @@ export function instancesOf(
       try {
         return moduleRef.get(type, { strict });
       } catch {
-        // Nest has no instance there.
+        // No instance in this scope: the wider one is tried, then one is created.
       }
     }
     return moduleRef.create(type);

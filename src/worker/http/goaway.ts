@@ -22,8 +22,8 @@ export function announceClose(session: Http2Session): void {
 }
 
 /**
- * Sends a GOAWAY as {@link announceClose} does, and closes the session soon after. Call this when a
- * request has arrived, because the client is least likely to have sent another request already.
+ * Sends a GOAWAY as {@link announceClose} does, and closes the session soon after. Call this just
+ * after a request has arrived: the client's next request is then least likely to be on its way.
  */
 export function closeGracefully(session: Http2Session): void {
   announceClose(session);

@@ -66,8 +66,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
 
 /**
  * The value of `PORT`, the variable by which hosts and process managers give a program its port. It
- * is the default of the option `port`. The variable is read only if the default is used, so that a
- * wrong value does no harm otherwise.
+ * is the default of the option `port`. If the option is set, the variable is not read, so a wrong
+ * value does no harm then.
  *
  * @throws ClusterConfigurationError if the value is not a port.
  */
