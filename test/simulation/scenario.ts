@@ -12,7 +12,7 @@ export interface Behaviour {
     | { readonly kind: 'none' };
   /** Whether the event loop is blocked during the boot, so that no signal handler runs. */
   readonly deaf: boolean;
-  /** What happens to the worker, and how many ms after it was ready. */
+  /** The fate of the worker, and how many ms after it was ready this comes. */
   readonly fate: { readonly kind: Fate; readonly afterMs: number };
   readonly pong: 'prompt' | 'late' | 'twice' | 'never';
   readonly threads: 'none' | 'fit' | 'unfit' | 'silent';

@@ -15,9 +15,11 @@ import { MAX_TEXT_LENGTH } from '../wire/limits.js';
 /** The receivers of an event: all workers, all but the sender, any one worker, or the worker of a slot. */
 export type EventReceivers = 'all' | 'others' | 'one' | number;
 
+const slotSchema = integer(0, MAX_WORKERS - 1);
+
 const receivers = <const T extends string>(...names: T[]) =>
   v.custom<T | number>(
-    (to) => names.includes(to as T) || v.is(integer(0, MAX_WORKERS - 1), to),
+    (to) => names.includes(to as T) || v.is(slotSchema, to),
     `${names.map((each) => `'${each}'`).join(', ')} or the number of a slot`,
   );
 

@@ -21,7 +21,7 @@ export interface WatchdogData {
   readonly noted: NotedRequestsMemory;
 }
 
-interface WatchdogOptions {
+interface WatchdogSetup {
   /** The time after which a hung worker is killed, in ms. The report must be sent before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
@@ -58,7 +58,7 @@ const HOOK = 'nestjs-cluster.describe-main-thread';
  * Starts a thread that notices when the event loop of this process is blocked. The thread reports
  * the block and its stack, and ends the process if the primary ends during the block.
  */
-export function startWatchdog(options: WatchdogOptions): void {
+export function startWatchdog(options: WatchdogSetup): void {
   const program = ownFile('worker/watchdog/watchdog-thread.cjs');
   if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
   const blockedAfterMs = options.hangTimeoutMs / 2;
@@ -109,7 +109,7 @@ function startThread(
 }
 
 /** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */
-function describeMainThread(work: WatchdogOptions['work']): string {
+function describeMainThread(work: WatchdogSetup['work']): string {
   const limit = Error.stackTraceLimit;
   // The stack has the frames of the block, of this function and of its caller.
   Error.stackTraceLimit = DEEPEST;

@@ -3,7 +3,7 @@ import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
-/** What is known about a candidate. It may take over only if all of this is good. */
+/** A candidate and what is known about it. It may take over only if all of this is good. */
 interface Proof {
   readyAt?: number;
   verifiable?: boolean;

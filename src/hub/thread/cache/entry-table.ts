@@ -1,4 +1,4 @@
-import type { Blocks } from './blocks.js';
+import type { Blocks } from '../storage/blocks.js';
 
 /** Indexes of 32-bit words at the start of an entry. Its key, its form and its value follow. */
 export const OLDER = 0;

@@ -1,4 +1,4 @@
-import { BLOCK_COST_BYTES, Blocks } from './blocks.js';
+import { BLOCK_COST_BYTES, Blocks } from '../storage/blocks.js';
 import {
   EntryTable,
   EXPIRES_AT,

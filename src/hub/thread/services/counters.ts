@@ -1,5 +1,5 @@
 import type { HitRecord } from '../../wire/protocol.js';
-import { RecencyMap } from '../cache/recency-map.js';
+import { RecencyMap } from '../storage/recency-map.js';
 
 /** A request of one client, counted by one throttler of `@nestjs/throttler`. */
 export interface Hit {

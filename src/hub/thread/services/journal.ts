@@ -1,4 +1,4 @@
-import { BLOCK_COST_BYTES, Blocks } from '../cache/blocks.js';
+import { BLOCK_COST_BYTES, Blocks } from '../storage/blocks.js';
 
 /** A kept message. */
 interface Kept {

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Blocks } from '../../../../../src/hub/thread/cache/blocks.js';
+import { Blocks } from '../../../../../src/hub/thread/storage/blocks.js';
 import { LruCache } from '../../../../../src/hub/thread/cache/lru-cache.js';
 
 /**
