@@ -35,7 +35,7 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 26_070, all: 41_210 };
+const MOST_LINES = { core: 26_050, all: 41_190 };
 
 /** Lines that each entry loads at once, at most. */
 const MOST_LOADED: Readonly<Record<string, number>> = {

@@ -4,6 +4,7 @@ import { foreignClusterPage } from '../exposition/cluster-page.js';
 import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
+import { SeriesLimit } from '../exposition/series-limit.js';
 import { type AdminSource, PrimaryTimeout } from './admin-messages.js';
 import { ALIVE, healthReport } from './admin-health.js';
 import { unauthorized } from './authorization.js';
@@ -31,10 +32,9 @@ export function createAdminServer(
   source: AdminSource,
   tokenHash?: Uint8Array,
 ): Server {
-  /** By metric: the number of samples left out because all workers together had too many series. */
-  const dropped = new Map<string, number>();
+  const limit = new SeriesLimit();
   const page = shareInFlight(async () => {
-    const { families } = foreignClusterPage(await source.collectMetrics(), dropped);
+    const { families } = foreignClusterPage(await source.collectMetrics(), limit);
     return new MetricsPage(families);
   });
   const routes: Readonly<Record<string, (request: IncomingMessage) => Promise<EndpointResponse>>> =

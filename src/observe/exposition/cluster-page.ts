@@ -3,7 +3,7 @@ import { clusterMetrics } from './cluster-metrics.js';
 import { foldFamilies, mergeFamilies } from './merge-families.js';
 import type { MetricFamily } from './metric-family.js';
 import { decodeBody, encodeBody, type MetricsBody } from './metrics-body.js';
-import { droppedFamily, SeriesLimit } from './series-limit.js';
+import { droppedFamily, type SeriesLimit } from './series-limit.js';
 
 /** Every metric of the cluster and of its workers. */
 export interface ClusterPage {
@@ -24,21 +24,17 @@ export function clusterPage(
 }
 
 /**
- * The page of a process without metrics of its own, with the workers' prefix and limit.
- *
- * @param dropped by metric, the number of samples that were left out. New numbers are added to it.
+ * The page of a process without metrics of its own, with the workers' prefix. It shows the samples
+ * that the limit left out of earlier pages.
  */
-export function foreignClusterPage(
-  collected: CollectedMetrics,
-  dropped: Map<string, number>,
-): ClusterPage {
+export function foreignClusterPage(collected: CollectedMetrics, limit: SeriesLimit): ClusterPage {
   const live = decode(collected.workers.map(({ body }) => body));
   const retired = decode(collected.retired);
-  const { prefix = '', maxSeries = Infinity } = live[0] ?? retired[0] ?? {};
+  const { prefix = '' } = live[0] ?? retired[0] ?? {};
   const merged = mergeFamilies(
-    [...familiesOf(live), [droppedFamily(prefix, dropped)]],
+    [...familiesOf(live), [droppedFamily(prefix, limit.counts)]],
     familiesOf(retired),
-    new SeriesLimit(maxSeries, dropped),
+    limit,
   );
   return pageOf(collected, prefix, merged);
 }
@@ -46,7 +42,7 @@ export function foreignClusterPage(
 /** Merges several bodies of ended workers into one with the same totals. */
 export function foldBodies(bodies: readonly string[], prefix: string, limit: SeriesLimit): string {
   const families = foldFamilies(familiesOf(decode(bodies)), limit);
-  return encodeBody({ prefix, maxSeries: limit.maxSeries, families });
+  return encodeBody({ prefix, families });
 }
 
 function decode(bodies: readonly string[]): readonly MetricsBody[] {

@@ -4,8 +4,6 @@ import { type Column, METRIC_TYPES, type MetricFamily, type Row } from './metric
 export interface MetricsBody {
   /** Prefix of the names of this package's metrics. */
   readonly prefix: string;
-  /** Maximum number of series of a metric. */
-  readonly maxSeries: number;
   readonly families: readonly MetricFamily[];
 }
 
@@ -25,13 +23,12 @@ type WireValue = number | string | null;
 
 interface WireBody {
   readonly prefix: string;
-  readonly maxSeries: number;
   readonly families: readonly WireFamily[];
 }
 
 /** Encodes metrics as a text that is sent between processes. */
-export function encodeBody({ prefix, maxSeries, families }: MetricsBody): string {
-  const body: WireBody = { prefix, maxSeries, families: families.map(encodeFamily) };
+export function encodeBody({ prefix, families }: MetricsBody): string {
+  const body: WireBody = { prefix, families: families.map(encodeFamily) };
   return JSON.stringify(body);
 }
 
@@ -53,9 +50,8 @@ function encodeFamily({ name, help, type, aggregator, columns, series }: MetricF
 export function decodeBody(text: string): MetricsBody | undefined {
   if (text === '') return undefined;
   try {
-    const { prefix, maxSeries, families } = JSON.parse(text) as WireBody;
-    if (!matches(PREFIX, prefix) || typeof maxSeries !== 'number') return undefined;
-    return { prefix, maxSeries, families: families.map(decodeFamily) };
+    const { prefix, families } = JSON.parse(text) as WireBody;
+    return matches(PREFIX, prefix) ? { prefix, families: families.map(decodeFamily) } : undefined;
   } catch {
     return undefined;
   }

@@ -1,15 +1,14 @@
 import { type MetricFamily, plainFamily } from './metric-family.js';
 
 /** Maximum number of series of a metric; further series are left out. Only an unbounded label makes that many. */
-export const MAX_SERIES = 10_000;
+const MAX_SERIES = 10_000;
 
 /** Limits the number of series of a metric, and counts the samples that are left out. */
 export class SeriesLimit {
-  /** @param counts by metric, the number of samples that were left out. New numbers are added to it. */
-  constructor(
-    readonly maxSeries: number,
-    readonly counts: Map<string, number> = new Map(),
-  ) {}
+  /** By metric, the number of samples that were left out. */
+  readonly counts = new Map<string, number>();
+
+  constructor(readonly maxSeries = MAX_SERIES) {}
 
   /** Counts samples that were left out. */
   dropped(metric: string, samples: number): void {

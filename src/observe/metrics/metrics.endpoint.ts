@@ -3,7 +3,6 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { clusterPage } from '../exposition/cluster-page.js';
-import { MAX_SERIES } from '../exposition/series-limit.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
 import { loadPeer, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
@@ -45,11 +44,8 @@ export class MetricsEndpoint {
       Promise.all([import('prom-client'), import('./process-metrics.js')]),
     );
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
-    this.#metrics = new ProcessMetrics(
-      registry ?? register,
-      { prefix, maxSeries: MAX_SERIES, workerLabel },
-      this.#logger,
-    );
+    const options = { prefix, workerLabel };
+    this.#metrics = new ProcessMetrics(registry ?? register, options, this.#logger);
     this.#metrics.measureDefaults();
     this.link.provideMetrics(this.#metrics);
   }

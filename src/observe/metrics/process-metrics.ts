@@ -29,7 +29,6 @@ const DEFAULT = /^(process|nodejs)_/;
 /** The options for the metrics of this process. */
 export interface ProcessMetricsOptions {
   readonly prefix: string;
-  readonly maxSeries: number;
   /** The slot, which becomes a label of every series if workers are shown separately. */
   readonly workerLabel: number | undefined;
 }
@@ -40,7 +39,6 @@ export class ProcessMetrics implements MetricsSource {
   readonly #own = new Registry();
   /** The metrics that already have their own label `worker`. */
   readonly #labelled = new Registry();
-  readonly limit: SeriesLimit;
   readonly #reading: Reading;
   http: HttpMetrics | undefined;
   /** Ends the measurements. The measured values stay. */
@@ -54,12 +52,11 @@ export class ProcessMetrics implements MetricsSource {
     private readonly app: Registry,
     readonly options: ProcessMetricsOptions,
     private readonly logger: Logger,
+    readonly limit = new SeriesLimit(),
   ) {
-    const { maxSeries, workerLabel } = options;
-    this.limit = new SeriesLimit(maxSeries);
     this.#reading = {
-      limit: this.limit,
-      workerLabel,
+      limit,
+      workerLabel: options.workerLabel,
       unordered: false,
       last: new WeakMap(),
       hung: new WeakSet(),

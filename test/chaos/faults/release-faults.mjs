@@ -17,7 +17,8 @@ export const RELEASE_FAULTS = [
       const { pid } = JSON.parse(body);
       if (status !== 200 || pid !== run.cluster.pid) run.failed(`the control socket: ${body}`);
       await takesLock(run);
-      const ended = () => run.log.lines.filter(({ text }) => text.startsWith('the hub ended')).length;
+      const ended = () =>
+        run.log.lines.filter(({ text }) => text.startsWith('the hub ended')).length;
       const known = ended();
       run.cluster.signal('SIGURG');
       await run.eventually('the hub has ended', () => ended() > known);

@@ -29,9 +29,9 @@ export const SNAPSHOT: ClusterSnapshot = {
   primary: PRIMARY,
 };
 
-const OWN = { prefix: '', maxSeries: 100 };
+const OWN = { prefix: '' };
 
-const limit = () => new SeriesLimit(OWN.maxSeries);
+const limit = () => new SeriesLimit();
 
 /** A body that counts `n`. */
 export const body = (n: number) => encodeBody({ ...OWN, families: [counter(n)] });

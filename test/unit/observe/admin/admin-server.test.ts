@@ -133,7 +133,7 @@ describe('the routes of the admin listener', () => {
   });
 
   it('have the prefix that the workers say', async () => {
-    const prefixed = encodeBody({ prefix: 'app_', maxSeries: 100, families: [gauge(1)] });
+    const prefixed = encodeBody({ prefix: 'app_', families: [gauge(1)] });
     const workers = [{ slot: 0, ageMs: 0, body: prefixed }];
     const { get } = await serve(answering({ collectMetrics: async () => ({ ...HELD, workers }) }));
     const { body: page } = await get('/metrics');

@@ -10,7 +10,7 @@ import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js'
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { counter, family, gauge, samplesOf } from '../../support/metric-families.js';
 
-const OWN = { prefix: 'own_', maxSeries: 5 };
+const OWN = { prefix: 'own_' };
 
 const encode = (...families: MetricFamily[]) => encodeBody({ ...OWN, families });
 
@@ -20,10 +20,10 @@ const HOSTILE = [
   'nonsense',
   '{}',
   'null',
-  '{"prefix":"","maxSeries":1,"families":[["c"]]}',
-  '{"prefix":"","maxSeries":1,"families":[["c",5,"counter","sum",[" "],[""],[1000]]]}',
-  '{"prefix":"","maxSeries":1,"families":[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]}',
-  '{"prefix":"a b","maxSeries":1,"families":[]}',
+  '{"prefix":"","families":[["c"]]}',
+  '{"prefix":"","families":[["c",5,"counter","sum",[" "],[""],[1000]]]}',
+  '{"prefix":"","families":[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]}',
+  '{"prefix":"a b","families":[]}',
 ];
 
 const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
@@ -38,7 +38,7 @@ const PREFIX = 'own_';
 function merged(
   bodies: readonly string[],
   retired: readonly string[] = [],
-  limit = new SeriesLimit(OWN.maxSeries),
+  limit = new SeriesLimit(),
 ): Record<string, number> {
   const { families } = clusterPage(collectedOf(bodies, retired), PREFIX, limit);
   return countsOf(families);
@@ -49,14 +49,13 @@ function mergedForeign(
   bodies: readonly string[],
   retired: readonly string[] = [],
 ): Record<string, number> {
-  return countsOf(foreignClusterPage(collectedOf(bodies, retired), new Map()).families);
+  return countsOf(foreignClusterPage(collectedOf(bodies, retired), new SeriesLimit()).families);
 }
 
 const countsOf = (families: readonly MetricFamily[]) =>
   samplesOf(families.filter(({ name }) => !name.includes('nestjs_cluster_')));
 
-const fold = (bodies: readonly string[]) =>
-  foldBodies(bodies, OWN.prefix, new SeriesLimit(OWN.maxSeries));
+const fold = (bodies: readonly string[]) => foldBodies(bodies, OWN.prefix, new SeriesLimit());
 
 describe('the bodies of several workers', () => {
   it('are merged with those of workers that are gone', () => {
@@ -80,8 +79,8 @@ describe('the bodies of several workers', () => {
     expect([Object.keys(merged([series('a'), series('b')], [], limit)), [...limit.counts]]).toEqual(
       [['c{a="a"}'], [['c', 1]]],
     );
-    const all = merged(['a', 'b', 'c', 'd', 'e', 'f'].map((a) => series(a)));
-    expect(Object.keys(all)).toHaveLength(OWN.maxSeries);
+    const all = ['a', 'b', 'c', 'd', 'e', 'f'].map((a) => series(a));
+    expect(Object.keys(merged(all, [], new SeriesLimit(5)))).toHaveLength(5);
   });
 
   it('are none where nobody has any', () => {
@@ -112,25 +111,25 @@ describe('bodies that are folded', () => {
 describe('the page of a process that has no metrics of its own', () => {
   /** How its names begin, and what it has left out. */
   const made = (bodies: readonly string[], retired: readonly string[] = []) => {
-    const dropped = new Map<string, number>();
-    const { families } = foreignClusterPage(collectedOf(bodies, retired), dropped);
-    return [families[0]!.name.replace(/nestjs_cluster_.*/, ''), Object.fromEntries(dropped)];
+    const limit = new SeriesLimit(1);
+    const { families } = foreignClusterPage(collectedOf(bodies, retired), limit);
+    return [families[0]!.name.replace(/nestjs_cluster_.*/, ''), Object.fromEntries(limit.counts)];
   };
   const series = ['a', 'b'].map((a) => counter(1, { a }));
 
   it('is made as the first body says that is one', () => {
-    const other = encodeBody({ prefix: 'other_', maxSeries: 1, families: series });
+    const other = encodeBody({ prefix: 'other_', families: series });
     const own = encode(counter(2));
-    expect(made(['', 'x', own, other])).toEqual(['own_', {}]);
+    expect(made(['', 'x', own, other])).toEqual(['own_', { c: 2 }]);
     expect(made(['', other, own])).toEqual(['other_', { c: 2 }]);
     expect(made([], [own])).toEqual(['own_', {}]);
   });
 
   it('says from the next one on what was left out', () => {
-    const dropped = new Map<string, number>();
-    const collected = collectedOf([encodeBody({ prefix: '', maxSeries: 1, families: series })]);
+    const limit = new SeriesLimit(1);
+    const collected = collectedOf([encodeBody({ prefix: '', families: series })]);
     const shown = () =>
-      samplesOf(foreignClusterPage(collected, dropped).families)[
+      samplesOf(foreignClusterPage(collected, limit).families)[
         'nestjs_cluster_dropped_samples_total{metric="c"}'
       ];
     expect([shown(), shown()]).toEqual([undefined, 1]);
@@ -146,7 +145,7 @@ describe('the page of the cluster', () => {
     clusterPage(
       { ...collectedOf([encode(...families)]), snapshotAgeMs },
       PREFIX,
-      new SeriesLimit(OWN.maxSeries),
+      new SeriesLimit(),
     );
 
   it('has the metrics of the cluster with the prefix, then those of the workers', () => {

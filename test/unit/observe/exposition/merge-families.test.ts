@@ -28,8 +28,7 @@ const merged = (live: Bodies, retired: Bodies = []) => samplesOf(merge(live, ret
 const valuesOf = (live: Bodies, retired: Bodies = []) => Object.values(merged(live, retired));
 
 /** As a body travels. */
-const encoded = (families: readonly MetricFamily[]) =>
-  encodeBody({ prefix: '', maxSeries: 1_000, families });
+const encoded = (families: readonly MetricFamily[]) => encodeBody({ prefix: '', families });
 const decoded = (text: string) => decodeBody(text)!.families;
 
 /** The counts of workers that are gone, folded into one body. */

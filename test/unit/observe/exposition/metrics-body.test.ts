@@ -13,7 +13,7 @@ import {
   summary,
 } from '../../support/metric-families.js';
 
-const OWN = { prefix: 'app_', maxSeries: 10 };
+const OWN = { prefix: 'app_' };
 
 const encode = (...families: MetricFamily[]) => encodeBody({ ...OWN, families });
 const roundTrip = (...families: MetricFamily[]) => decodeBody(encode(...families))!.families;
@@ -90,20 +90,17 @@ describe('a body that is none', () => {
       'true',
       '[1]',
       '{"families":[]}',
-      '{"prefix":"","families":[]}',
-      '{"maxSeries":1,"families":[]}',
-      '{"prefix":1,"maxSeries":1,"families":[]}',
-      '{"prefix":"","maxSeries":"1","families":[]}',
-      '{"prefix":"","maxSeries":null,"families":[]}',
-      '{"prefix":"","maxSeries":1}',
-      '{"prefix":"","maxSeries":1,"families":null}',
-      '{"prefix":"","maxSeries":1,"families":{}}',
-      '{"prefix":"","maxSeries":1,"families":5}',
-      '{"prefix":"","maxSeries":1,"families":"text"}',
-      '{"prefix":"","maxSeries":1,"families":[null]}',
-      '{"prefix":"","maxSeries":1,"families":[5]}',
-      '{"prefix":"","maxSeries":1,"families":[{}]}',
-      '{"prefix":"","maxSeries":1,"families":[[]]}',
+      '{"prefix":1,"families":[]}',
+      '{"prefix":null,"families":[]}',
+      '{"prefix":""}',
+      '{"prefix":"","families":null}',
+      '{"prefix":"","families":{}}',
+      '{"prefix":"","families":5}',
+      '{"prefix":"","families":"text"}',
+      '{"prefix":"","families":[null]}',
+      '{"prefix":"","families":[5]}',
+      '{"prefix":"","families":[{}]}',
+      '{"prefix":"","families":[[]]}',
       '\u0000',
       '[['.repeat(100_000),
     ].map((text) => [text.slice(0, 60), text] as const),
@@ -159,13 +156,11 @@ describe('a body that is none', () => {
   });
 
   it.each(['a b', '1a', 'a\n', 'a-', 'é'])('is not decoded for its prefix: %j', (prefix) => {
-    expect(
-      decodeBody(JSON.stringify({ prefix, maxSeries: 1, families: [FAMILY] })),
-    ).toBeUndefined();
+    expect(decodeBody(JSON.stringify({ prefix, families: [FAMILY] }))).toBeUndefined();
   });
 
   it.each(['', 'a', 'app_', 'a:b_'])('may have the prefix %j', (prefix) => {
-    expect(decodeBody(encodeBody({ prefix, maxSeries: 1, families: [] }))).toMatchObject({
+    expect(decodeBody(encodeBody({ prefix, families: [] }))).toMatchObject({
       prefix,
     });
   });
@@ -195,8 +190,8 @@ describe('a body that is none', () => {
   });
 
   it('does not reach the prototypes of anything', () => {
-    const text = `{"prefix":"","maxSeries":1,"families":[],"__proto__":{"polluted":1}}`;
-    expect(decodeBody(text)).toEqual({ prefix: '', maxSeries: 1, families: [] });
+    const text = `{"prefix":"","families":[],"__proto__":{"polluted":1}}`;
+    expect(decodeBody(text)).toEqual({ prefix: '', families: [] });
     const { series } = decodeBody(replaced(5, ['__proto__="x"']))!.families[0]!;
     expect([...series.keys()]).toEqual(['__proto__="x"']);
     expect(({} as { polluted?: number }).polluted).toBeUndefined();

@@ -222,11 +222,11 @@ describe('the metrics of HTTP requests', () => {
   it('are a copy: what was scraped does not change with the next request', () => {
     const http = metricsOf([one(1), { ...one(1), status: 0 }]);
     const before = http.families();
-    const text = encodeBody({ prefix: '', maxSeries: 1, families: before });
+    const text = encodeBody({ prefix: '', families: before });
     observe(http, one(1));
     observe(http, { ...one(1), status: 0 });
-    expect(encodeBody({ prefix: '', maxSeries: 1, families: before })).toBe(text);
-    expect(encodeBody({ prefix: '', maxSeries: 1, families: http.families() })).not.toBe(text);
+    expect(encodeBody({ prefix: '', families: before })).toBe(text);
+    expect(encodeBody({ prefix: '', families: http.families() })).not.toBe(text);
   });
 
   it('escape a route that has quotes', () => {

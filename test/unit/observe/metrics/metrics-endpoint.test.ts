@@ -17,8 +17,7 @@ const collectedOf = (bodies: readonly string[], retired: readonly string[] = [])
   retired,
 });
 
-const bodyOf = (value: number) =>
-  encodeBody({ prefix: '', maxSeries: 9, families: [counter(value)] });
+const bodyOf = (value: number) => encodeBody({ prefix: '', families: [counter(value)] });
 
 async function start({ perWorker = false, slot = 3 } = {}) {
   const registry = new Registry();

@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { Counter, Gauge, type Metric, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js';
 import { decodeBody, encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
 import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
 import {
@@ -14,17 +15,12 @@ afterEach(() => vi.useRealTimers());
 
 const DROPPED = 'nestjs_cluster_dropped_samples_total';
 
-function start(options: Partial<ProcessMetricsOptions> = {}) {
+function start(options: Partial<ProcessMetricsOptions> = {}, limit = new SeriesLimit()) {
   const app = new Registry();
   const warnings: string[] = [];
   const logger = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
-  const own = {
-    prefix: '',
-    maxSeries: 100,
-    workerLabel: undefined,
-    ...options,
-  };
-  const metrics = new ProcessMetrics(app, own, logger);
+  const own = { prefix: '', workerLabel: undefined, ...options };
+  const metrics = new ProcessMetrics(app, own, logger, limit);
   return {
     app,
     metrics,
@@ -38,7 +34,7 @@ const registers: [] = [];
 
 describe('the metrics of a worker', () => {
   it('are those of the app and ours, and say how they are to be merged', async () => {
-    const { app, metrics, read } = start({ prefix: 'p_', maxSeries: 7 });
+    const { app, metrics, read } = start({ prefix: 'p_' });
     new Counter({ name: 'app_total', help: 'a', registers: [app] }).inc(3);
     await metrics.extend(async () => ({
       all: [new Counter({ name: 'ours_total', help: 'o', registers })],
@@ -46,7 +42,7 @@ describe('the metrics of a worker', () => {
     }));
     metrics.http = new HttpMetrics('p_', [1], () => '/', metrics.limit);
     const body = await read();
-    expect(body).toMatchObject({ prefix: 'p_', maxSeries: 7 });
+    expect(body).toMatchObject({ prefix: 'p_' });
     expect(body.families.map(({ name }) => name)).toEqual([
       'app_total',
       'ours_total',
@@ -141,7 +137,7 @@ describe('the metrics of a worker', () => {
 
 describe('samples that a worker leaves out', () => {
   it('are counted by metric, from the next time on', async () => {
-    const { app, samples, metrics } = start({ maxSeries: 2 });
+    const { app, samples, metrics } = start({}, new SeriesLimit(2));
     const one = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [app] });
     for (const a of ['x', 'y', 'z']) one.inc({ a });
     const dropped = `${DROPPED}{metric="c"}`;
@@ -189,13 +185,13 @@ describe('a worker that labels its series', () => {
 
 describe('a worker that folds', () => {
   it('makes one body of what others had counted, and counts what it has to leave out', async () => {
-    const { metrics, samples } = start({ maxSeries: 1 });
-    const own = { prefix: 'x_', maxSeries: 9 };
+    const { metrics, samples } = start({}, new SeriesLimit(1));
+    const own = { prefix: 'x_' };
     const bodies = [counter(1, { a: 'x' }), counter(2, { a: 'x' }), counter(4, { a: 'y' })].map(
       (one) => encodeBody({ ...own, families: [one, gauge(5)] }),
     );
     const folded = decodeBody(metrics.fold(['', ...bodies, 'nonsense']));
-    expect(folded).toMatchObject({ prefix: '', maxSeries: 1 });
+    expect(folded).toMatchObject({ prefix: '' });
     expect(samplesOf(folded!.families)).toEqual({ 'c{a="x"}': 3 });
     expect(await samples()).toEqual({ [`${DROPPED}{metric="c"}`]: 1 });
   });
