@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { describeFailure, simulate } from './simulation.js';
 
 /** A local run plays fewer lives than CI, because most faults are found in the first hundred. */
-const LIVES = process.env['CI'] ? 10_000 : 3_000;
+const LIVES = process.env['CI'] ? 10_000 : 1_000;
 const SHELL_LIVES = LIVES / 5;
 
 /** The least number of events in a life, on average and without heartbeats. */
