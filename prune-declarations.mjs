@@ -16,7 +16,9 @@ function reach(file) {
 }
 
 for (const entry of Object.values(exports)) {
-  if (typeof entry === 'object') reach(resolve(entry.default.types));
+  if (typeof entry !== 'object') continue;
+  reach(resolve(entry.default.types));
+  if (entry.require) reach(resolve(entry.require.types));
 }
 for (const path of readdirSync('dist', { recursive: true })) {
   const file = resolve('dist', path);

@@ -41,7 +41,7 @@ export const PROJECTS: readonly Project[] = [
  *
  * The tests that run again are about how Node listens, accepts connections and passes them on,
  * closes HTTP, TLS and WebSocket connections, ends its channel and its streams, runs, loses and
- * inspects threads, and limits descriptors. Tests whose adapter depends on the Node version
+ * inspects threads, loads modules, and limits descriptors. Tests whose adapter depends on the Node version
  * (`support/adapters.ts`) run again too. Refused options, crash loops, reports, counts and commands
  * are our own code: in these files `itOnce()` and `describeOnce()` of `support/once.ts` mark such
  * tests, and they do not run again.
@@ -55,6 +55,7 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
       'integration/offload',
       'thorough/accept-queue',
       'thorough/async-contexts',
+      'thorough/boot-report',
       'thorough/descriptors',
       'thorough/ipc',
       'thorough/metrics-requests',

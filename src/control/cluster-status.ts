@@ -58,7 +58,7 @@ export function statusOf({ cluster, name, options, startedAt }: Controlled): () 
 
 function ownVersion(): string | null {
   try {
-    const file = ownFile('../package.json');
+    const file = ownFile('package.json');
     const { name, version } = JSON.parse(readFileSync(file!, 'utf8')) as Record<string, string>;
     return name === 'nestjs-cluster' ? (version ?? null) : null;
   } catch {

@@ -54,7 +54,6 @@ describe('deploy/Dockerfile', () => {
       '--from=build /app/dist dist',
       'package.json ./',
     ]);
-    expect(last.map(({ keyword }) => keyword)).not.toContain('RUN');
   });
 
   it.each(froms.slice(0, -1).map((from) => [from.getBuildStage()!, from] as const))(
@@ -75,6 +74,21 @@ describe('deploy/Dockerfile', () => {
     const deployment = parse(read('deploy/kubernetes/base/deployment.yaml'));
     const { runAsUser, runAsGroup } = deployment.spec.template.spec.securityContext;
     expect(textOf('USER')).toEqual([`${runAsUser}:${runAsGroup}`]);
+  });
+
+  it('fills the compile cache as the user of the app, which owns nothing else', () => {
+    const [user, group] = textOf('USER')[0]!.split(':');
+    const [install, warm] = textOf('RUN');
+    expect(install).toBe(
+      `install -d -m 700 -o ${user} -g ${group} node_modules/.cache/nestjs-cluster`,
+    );
+    expect(wordsOf(warm!)).toEqual(['node_modules/.bin/nestjs-cluster', 'warm', 'dist/main.js']);
+    const keywords = last.map(({ keyword }) => keyword);
+    expect(keywords.filter((each) => each === 'RUN' || each === 'USER')).toEqual([
+      'RUN',
+      'USER',
+      'RUN',
+    ]);
   });
 
   it('makes the primary process 1, which gets the signals', () => {

@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['bootstrap', 'contract', 'module', 'observe', 'offload'],
   hub: ['contract', 'worker'],
   integrations: ['contract', 'module', 'observe', 'offload', 'worker'],
-  tools: ['contract', 'control', 'observe', 'supervisor'],
+  tools: ['bootstrap', 'contract', 'control', 'observe', 'supervisor'],
 };
 
 /** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */
@@ -35,15 +35,15 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 26_050, all: 41_190 };
+const MOST_LINES = { core: 26_400, all: 42_220 };
 
 /** Lines that each entry loads at once, at most. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
   '.': 9_000,
   './bootstrap': 3_000,
-  './schedule': 6_450,
+  './schedule': 6_520,
   './testing': 5_600,
-  './bullmq': 6_350,
+  './bullmq': 6_390,
   './lock': 1_000,
   './throttler': 1_200,
   './cache': 1_500,

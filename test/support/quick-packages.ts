@@ -71,9 +71,6 @@ const COPIES = [
   '@nestjs/throttler',
 ];
 
-/** Our files that are loaded by path: the entry of a thread, and a file that a fixture imports. */
-const FOUND_BY_NAME = ['offload/thread/thread-entry', 'hub/client/hub-client'];
-
 /** Small ones, for apps outside the repository that are linked to this folder. */
 const LINKS = [
   'reflect-metadata',
@@ -83,7 +80,7 @@ const LINKS = [
 ];
 
 /**
- * Gives the fixtures Nest, rxjs, prom-client and the package under test in a few files. The
+ * Gives the fixtures Nest, rxjs and prom-client in a few files, and the package under test. The
  * installed packages have more than a thousand files, and a worker would spend more than a third of
  * its start on opening them. The tests start thousands of workers. The sample app, the app on
  * Nest 11, the command line and `test/packaging` use the installed files, and `dist/` as it is.
@@ -105,7 +102,7 @@ export async function installQuickPackages(): Promise<void> {
     cpSync(join(installed, name), join(building, name), { recursive: true });
   }
   for (const name of LINKS) symlinkSync(join(installed, name), join(building, name));
-  await bundleBuiltPackage();
+  copyBuiltPackage();
   write('.stamp', stamp);
   rmSync(QUICK_PACKAGES, { recursive: true, force: true });
   try {
@@ -192,11 +189,8 @@ export const { ${names.join(', ')} } = all;
   write(`${name}/package.json`, JSON.stringify({ name, version, exports }));
 }
 
-/**
- * Copies our built package as real files: through a link, its files would import the repository's
- * Nest. The modules that an app imports from the package are bundled.
- */
-async function bundleBuiltPackage(): Promise<void> {
+/** Copies our built package as real files: through a link, its files would import the repository's Nest. */
+function copyBuiltPackage(): void {
   const copy = join(building, 'nestjs-cluster');
   cpSync(join(root, 'dist'), join(copy, 'dist'), {
     recursive: true,
@@ -206,29 +200,6 @@ async function bundleBuiltPackage(): Promise<void> {
   for (const entry of ['dist/index', 'dist/bootstrap/index']) {
     declareAs(`nestjs-cluster/${entry}.d.ts`, join(root, `${entry}.js`));
   }
-  const entries = [...exportedModules(), ...FOUND_BY_NAME];
-  const build = await rolldown({
-    input: Object.fromEntries(entries.map((entry) => [entry, join(root, `dist/${entry}.js`)])),
-    platform: 'node',
-    treeshake: false,
-    external: (id) => !/^[./]/.test(id),
-  });
-  await build.write({
-    dir: join(copy, 'dist'),
-    format: 'esm',
-    entryFileNames: '[name].js',
-    // As deep as the modules in them: what is found from there is found.
-    chunkFileNames: 'contract/chunks/[name].js',
-    keepNames: true,
-  });
-  await build.close();
-}
-
-/** The files that it exports, without `dist/` and `.js`. */
-function exportedModules(): string[] {
-  return Object.values(packageIn(root).exports).flatMap((entry) =>
-    typeof entry === 'string' ? [] : [entry.default.default.replace(/^\.\/dist\/|\.js$/g, '')],
-  );
 }
 
 /** The compiler and the linter see the types that are installed. */
@@ -256,9 +227,6 @@ function write(path: string, text: string): void {
 interface Manifest {
   readonly version: string;
   readonly dependencies?: object;
-  readonly exports: Readonly<
-    Record<string, string | { readonly default: { readonly default: string } }>
-  >;
 }
 
 function packageIn(directory: string): Manifest {

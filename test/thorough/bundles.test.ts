@@ -224,6 +224,6 @@ it('a bundle of files that import this package, and of others that require it, h
   await build.close();
 
   const { moduleIds } = output[0];
-  expect(moduleIds.some((id) => id.endsWith('/dist/bootstrap/bootstrap.js'))).toBe(true);
+  expect(moduleIds.some((id) => id.endsWith('/dist/bootstrap/index.js'))).toBe(true);
   expect(moduleIds.filter((id) => id.includes('/common-js/'))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
@@ -7,10 +7,11 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const PRELOAD = join(import.meta.dirname, '../fixtures/preload/note-loads.mjs');
 const DIST = pathToFileURL(join(import.meta.dirname, '../../dist/')).href;
+const SOURCE = DIST.replace(/dist\/$/, 'src/');
 
 /** The modules that a process has loaded, without what packages `require()` themselves. */
 interface Loads {
-  /** Files of this package. */
+  /** Files in `src`. */
   readonly own: readonly string[];
   readonly packages: readonly string[];
   readonly builtins: readonly string[];
@@ -31,7 +32,7 @@ it('loads in the primary and in a worker no more than they need to serve', async
   const worker = loadsOf(cluster.workerPids[0]!, lines);
 
   expect(primary.packages).toEqual(['valibot']);
-  expect(primary.own).toContain('supervisor/processes/v8-flags.js');
+  expect(primary.own).toContain('supervisor/processes/v8-flags.ts');
   expect(
     primary.own.filter((path) => /^(worker|tools|offload|observe\/(health|metrics))\//.test(path)),
   ).toEqual([]);
@@ -48,6 +49,14 @@ it('loads in the primary and in a worker no more than they need to serve', async
   ).toEqual([]);
 });
 
+/** The sources of a bundle. */
+function sourcesOf(url: string): string[] {
+  const map = new URL(`${url}.map`);
+  if (!existsSync(map)) return []; // nothing but exports of other files
+  const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] };
+  return sources.map((source) => new URL(source, url).href.slice(SOURCE.length));
+}
+
 function loadsOf(pid: number, lines: readonly string[]): Loads {
   const urls = lines
     .filter((line) => line.startsWith(`${pid} `))
@@ -56,7 +65,7 @@ function loadsOf(pid: number, lines: readonly string[]): Loads {
     (url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [],
   );
   return {
-    own: urls.filter((url) => url.startsWith(DIST)).map((url) => url.slice(DIST.length)),
+    own: urls.filter((url) => url.startsWith(DIST)).flatMap(sourcesOf),
     packages: [...new Set(packages)],
     builtins: urls.filter((url) => url.startsWith('node:')),
   };

@@ -1,14 +1,16 @@
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
 import { expect, it } from 'vitest';
 import { NODE } from '../support/cluster-process.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
-const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+const V8_FLAGS = join(import.meta.dirname, '../../src/supervisor/processes/v8-flags.ts');
 
 /** Makes garbage of which some lives for a while, and prints the largest size of the young generation. */
 const CHURN = `
   import { getHeapSpaceStatistics } from 'node:v8';
-  import { keepYoungGenerationSmall } from './supervisor/processes/v8-flags.js';
+  import { keepYoungGenerationSmall } from './v8-flags.mjs';
   keepYoungGenerationSmall();
   const alive = [];
   let most = 0;
@@ -22,8 +24,11 @@ const CHURN = `
 `;
 
 it('keeps the young generation of a process that makes much garbage below 6 MB', async () => {
+  const cwd = temporaryDirectory();
+  const bundle = await rolldown({ input: V8_FLAGS, platform: 'node' });
+  await bundle.write({ file: join(cwd, 'v8-flags.mjs') });
   const { stdout, stderr } = await runCommand(NODE, ['--input-type=module', '-e', CHURN], {
-    cwd: dist,
+    cwd,
     env: plainEnvironment(),
   });
   expect(stderr).toBe('');

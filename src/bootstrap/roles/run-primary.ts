@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { withSourcePlaces } from '../../contract/errors/source-files.js';
 import {
   createEventLog,
   type EmitEvent,
@@ -40,9 +41,13 @@ const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 /**
  * Runs the primary: binds the address, forks and supervises workers, and ends the process.
  *
+ * @param lacking what the cluster does without, and why.
  * @throws ClusterAddressError, ClusterConfigurationError before any worker is forked.
  */
-export async function runPrimary(options: ResolvedClusterOptions): Promise<PrimaryRuntime> {
+export async function runPrimary(
+  options: ResolvedClusterOptions,
+  lacking?: string,
+): Promise<PrimaryRuntime> {
   if (process.argv[1] === undefined) {
     throw new ClusterConfigurationError(
       'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
@@ -54,7 +59,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   void endTelemetry(TELEMETRY_MS);
   const output = guardOutput(options.log);
   const startedAt = performance.now();
-  const log = createEventLog(options.log, output);
+  const log = createEventLog(options.log, output, withSourcePlaces);
   const listeners = new EventListeners(tellOfListener(log), options.on);
   let tellWorkers: EmitEvent | undefined;
   const emit = announce(
@@ -80,6 +85,7 @@ export async function runPrimary(options: ResolvedClusterOptions): Promise<Prima
   const control = openControl(options, supervisor, listeners, emit);
   obeySignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
+  if (lacking !== undefined) emit('warning', { message: lacking });
   supervisor.start();
   const ended = supervisor.ended.then(async (exitCode) => {
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });

@@ -3,6 +3,7 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { WorkerAgent } from '../../worker/life/agent.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
 import { quietStart } from '../../worker/boot/quiet-start.js';
+import { keepCompiled } from '../../contract/process/compile-cache.js';
 import { setTitle } from '../../contract/process/process-title.js';
 import type { AppSource, CreateAppContext, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
@@ -29,6 +30,8 @@ export async function runWorker(
   await agent.run(async () => seen.created(await createAppBy(createApp, { worker: identity })));
   endQuiet?.();
   seen.cameUp();
+  // One worker is enough: all compile the same files.
+  if (slot === 0) agent.link.afterStart(() => keepCompiled());
   return { role: 'worker', identity };
 }
 

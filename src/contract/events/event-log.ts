@@ -19,10 +19,13 @@ export interface LogStreams {
 /**
  * Writes each event at or above the log level as one line. The line goes to the user's `log.write`,
  * or else to the stream that the format uses for the level of the event.
+ *
+ * @param edit changes the lines.
  */
 export function createEventLog(
   log: ResolvedLogOptions,
   streams: LogStreams = { out: process.stdout, err: process.stderr },
+  edit: (line: string) => string = (line) => line,
 ): EmitEvent {
   const format = lineFormat(log.format);
   const write =
@@ -35,9 +38,9 @@ export function createEventLog(
   return (name, event) => {
     const entry = entryOf(name, event);
     if (!isWritten(entry, log)) return;
-    if (write) return write(format.line(entry, undefined), entry.level);
+    if (write) return write(edit(format.line(entry, undefined)), entry.level);
     const stream = streams[format.streams[entry.level]];
-    stream.write(`${format.line(entry, stream)}\n`);
+    stream.write(`${edit(format.line(entry, stream))}\n`);
   };
 }
 

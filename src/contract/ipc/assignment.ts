@@ -16,6 +16,8 @@ export interface WorkerAssignment {
   readonly ownArguments: number;
   /** Whether the worker itself prints the error if its start fails; else the primary logs it. */
   readonly printsBootError: boolean;
+  /** Whether the worker uses Node's compile cache. */
+  readonly compileCache?: boolean | undefined;
   /** Whether Nest logs only warnings and errors until the worker is ready. */
   readonly quiet?: boolean | undefined;
   /** Set if the primary is the command `nestjs-cluster doctor`, which only examines the app. */

@@ -14,7 +14,7 @@ export type {
   ResolvedOffloadOptions,
 } from './module-options.interface.js';
 export type { FindingName } from './doctor-options.interface.js';
-export { isMissing, loadPeer } from './check/load-peer.js';
+export { isInstalled, isMissing, loadPeer } from './check/load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './check/available-workers.js';
 export { COMMON_JS } from './common-js.js';

@@ -10,7 +10,7 @@ export class ThreadProgram {
   readonly #source: string | undefined;
 
   constructor(private readonly name: 'hub' | 'admin') {
-    const file = ownFile(`threads/${name}-thread.cjs`);
+    const file = ownFile(`dist/programs/${name}-thread.cjs`);
     this.#source = file && readFileSync(file, 'utf8');
   }
 

@@ -27,6 +27,8 @@ export interface LifecyclePort {
   attach(server: unknown): void;
   /** Reports that an app passed to `attach()` is closing. */
   detach(): void;
+  /** Has work done once the process serves and its event loop is idle: work that no first request needs. */
+  afterStart(work: () => unknown): void;
   /** Sets the paths of endpoints to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;
   /** Sets the health check by which the primary tests a new process, and how many workers must be ready. */

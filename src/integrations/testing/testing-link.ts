@@ -134,6 +134,7 @@ export class TestingLink implements ClusterLink {
   reportBootFailure(): void {}
   attach(): void {}
   detach(): void {}
+  afterStart(): void {}
   announceEndpoints(): void {}
 
   #snapshot(): ClusterSnapshot {

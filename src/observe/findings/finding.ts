@@ -63,7 +63,7 @@ export interface Examiner {
    *
    * @returns a function that examines the app once it is up.
    */
-  startExamination(): (app: object, situation: Situation) => readonly Finding[];
+  readonly startExamination: () => (app: object, situation: Situation) => readonly Finding[];
 }
 
 /** Maximum number of names in a line. Further names are only counted. */

@@ -1,6 +1,7 @@
 import type { HealthIndicatorResult } from '@nestjs/terminus';
 import type { AppIndicator } from './app-indicators.js';
 import type { OnceLog } from './once-log.js';
+import type { Terminus } from './terminus.js';
 
 /** Keys of this package's own indicators. The app's indicators cannot use them. */
 const OUR_KEYS = ['cluster', 'eventLoop', 'memory', 'offload'];
@@ -20,8 +21,8 @@ type Report = HealthIndicatorResult[string];
 export class AppChecks {
   constructor(
     private readonly indicators: readonly AppIndicator[],
-    /** Whether the installed terminus knows the status `degraded`. If not, a degraded indicator is up. */
-    private readonly knowsDegraded: boolean,
+    /** If the installed terminus does not know the status `degraded`, a degraded indicator is up. */
+    private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
     private readonly log: Pick<OnceLog, 'error'>,
   ) {}
 
@@ -85,7 +86,10 @@ export class AppChecks {
       const { status } = report;
       return [
         key,
-        { ...report, status: status === 'degraded' && !this.knowsDegraded ? 'up' : status },
+        {
+          ...report,
+          status: status === 'degraded' && !this.terminus.knowsDegraded ? 'up' : status,
+        },
       ];
     });
   }

@@ -6,7 +6,7 @@ import type {
   HealthIndicatorFunction,
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
-import type { ResolvedModuleOptions } from '../../contract/options/module.js';
+import { isInstalled, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,
@@ -34,7 +34,7 @@ export class HealthEndpoints {
   readonly #log = new OnceLog();
   /** The indicators that concern only this process. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
-  #health!: HealthCheckService;
+  #health: Promise<HealthCheckService> | undefined;
 
   constructor(
     @Inject(Terminus) private readonly terminus: Terminus,
@@ -42,18 +42,23 @@ export class HealthEndpoints {
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
     @Inject(CLUSTER_LINK)
-    private readonly link: Pick<LifecyclePort & SharedStatePort, 'accepting' | 'stats'>,
+    private readonly link: Pick<
+      LifecyclePort & SharedStatePort,
+      'accepting' | 'afterStart' | 'stats'
+    >,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
 
   /**
-   * Loads terminus and prepares the indicators. Call it before {@link verdict} and `mount()`.
+   * Prepares the indicators. Call it before {@link verdict} and `mount()`. Terminus is loaded after
+   * the start, or by the first check.
    *
    * @throws ClusterConfigurationError if terminus is not installed or an indicator of the app
    * cannot work.
    */
   async prepare(options: Options): Promise<void> {
-    this.#health = await this.terminus.load();
+    if (!isInstalled('health')) await this.#load();
+    this.link.afterStart(() => this.#load());
     this.#ofProcess = this.#indicatorsOfProcess(options);
   }
 
@@ -91,7 +96,7 @@ export class HealthEndpoints {
   #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
     const own = new AppChecks(
       appIndicators(options.indicators, this.moduleRef),
-      this.terminus.knowsDegraded,
+      this.terminus,
       this.#log,
     );
     return [
@@ -100,6 +105,13 @@ export class HealthEndpoints {
       () => this.offload.check(),
       () => own.check(),
     ];
+  }
+
+  #load(): Promise<HealthCheckService> {
+    return (this.#health ??= this.terminus.load().catch((error: unknown) => {
+      this.#health = undefined;
+      throw error;
+    }));
   }
 
   async #check(
@@ -115,7 +127,8 @@ export class HealthEndpoints {
     indicators: readonly HealthIndicatorFunction[],
   ): Promise<{ readonly status: number; readonly result: HealthCheckResult }> {
     try {
-      return { status: 200, result: await this.#health.check([...indicators]) };
+      const health = await this.#load();
+      return { status: 200, result: await health.check([...indicators]) };
     } catch (error) {
       // Terminus throws this exception if a check has failed.
       if (error instanceof HttpException) {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { besideThis } from '../../contract/process/own-file.js';
+import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
 import { environmentOfThread } from '../../contract/process/telemetry.js';
 import { contentsOf } from '../task/parcel.js';
 import type { Offer, OfferEvents, Run, RunRequest, RunResult } from '../task/runner.interface.js';
@@ -10,7 +11,7 @@ import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
 import type { SentRequest, ThreadMessage, ThreadReport } from '../thread/thread-host.js';
 
 /** The program of a thread. */
-export const ENTRY = besideThis('offload/thread/thread-entry.js') ?? 'thread-entry.js';
+export const ENTRY = besideThis('dist/programs/offload-thread.js') ?? 'offload-thread.js';
 
 /** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
@@ -148,6 +149,7 @@ export class PoolThread {
       workerData: {
         plan,
         niceIncrement: SETS_OWN_NICENESS ? niceIncrement : 0,
+        compileCache: compileCacheDirectory(),
       } satisfies ThreadSettings,
       ...(env && { env }),
     });

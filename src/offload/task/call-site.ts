@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { callSites } from '../../contract/errors/call-sites.js';
+import { OWN_DIRECTORY } from '../../contract/process/own-directory.js';
 
 /** Maximum number of stack frames that are searched. A decorator is called a few frames below its class. */
 const MAX_FRAMES = 30;
@@ -10,12 +11,6 @@ const LIBRARIES =
 
 /** The compilers' names of the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
 const DECORATE = /^_+(?:ts_)?decorate/i;
-
-/** URL of this file. A bundle in CommonJS may have none. */
-const HERE = import.meta.url as string | undefined;
-
-/** The directory of this package, whose frames are skipped. */
-const OWN_DIRECTORY = HERE && fileURLToPath(new URL('../..', HERE));
 
 /**
  * The file from which this package was called. For a decorator, the file of the decorated class:

@@ -14,6 +14,8 @@ export interface ThreadSettings {
   readonly plan: ThreadPlan;
   /** How much the thread raises its nice value once it has loaded. Only on Linux. */
   readonly niceIncrement: number;
+  /** The directory of Node's compile cache; `undefined` without one. */
+  readonly compileCache: string | undefined;
 }
 
 /** All tasks that a thread can run. The number of a task is its index in `tasks`. */

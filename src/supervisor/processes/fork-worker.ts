@@ -32,7 +32,7 @@ const LAST_WORDS_MS = 200;
 const REPORT_DESCRIPTOR = 4;
 
 type Fork = Effect & { readonly type: 'fork' };
-type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs'>;
+type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs' | 'compileCache'>;
 
 /**
  * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
@@ -71,7 +71,7 @@ export function forkWorker(
 function fork(
   { worker, slot, workers, printsBootError }: Fork,
   release: Release,
-  { watchdog, bootLogs }: LaunchOptions,
+  { watchdog, bootLogs, compileCache }: LaunchOptions,
 ): Worker {
   const { execArgv, own } = workerArguments(workers, release.script);
   const isShown = bootLogs === 'all' || (bootLogs === 'first' && worker === 1);
@@ -101,6 +101,7 @@ function fork(
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,
     printsBootError,
+    compileCache,
     quiet: !isShown,
   };
   return cluster.fork({

@@ -1,6 +1,6 @@
 import { clean, InspectionError } from '../../contract/errors/index.js';
 
-/** The format of a frame is described in `worker/byte-sink.cts`. */
+/** The format of a frame is described in `worker/watchdog/byte-sink.ts`. */
 const HEADER_BYTES = 4;
 const ERROR_BIT = 2 ** 31;
 

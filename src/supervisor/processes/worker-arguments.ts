@@ -53,7 +53,7 @@ export function workerArguments(workers: number, script: string): WorkerArgument
   // when the primary's release may be gone, so the preload is taken from the worker's own release.
   const preload =
     process.versions['pnp'] === undefined
-      ? ownFileFor(script, 'worker/boot/early-boot.cjs')
+      ? ownFileFor(script, 'dist/programs/early-boot.cjs')
       : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
   // This package's options come first: a runner in execArgv (ts-node) takes all that follow.

@@ -13,6 +13,8 @@ import {
   USAGE_EXIT_CODE,
   workerCount,
 } from './arguments.js';
+import { besideThis } from '../../contract/process/own-file.js';
+import { addBootCommand } from '../boot/command.js';
 import { addChangeCommands } from '../control/change-commands.js';
 import { addInspectCommands } from '../control/inspect-commands.js';
 import { addWatchCommands } from '../control/watch-commands.js';
@@ -24,6 +26,7 @@ import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration, type NginxOptions } from './nginx.js';
 import { goesAround, isLoopback, openAddress } from './open-address.js';
 import { addTuneCommand } from '../tune/command.js';
+import { addWarmCommand } from '../warm/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
 
 /** The options by which a command finds the ports of the workers. */
@@ -38,9 +41,9 @@ const DEFAULT_URL = 'http://127.0.0.1:3000/health';
 const DEFAULT_NAME = 'nestjs_cluster';
 const DEFAULT_LISTEN_PORT = 80;
 
-const { version } = JSON.parse(
-  readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
-) as { version: string };
+const { version } = JSON.parse(readFileSync(besideThis('package.json')!, 'utf8')) as {
+  version: string;
+};
 
 /** Runs the command with these arguments. If it fails, it ends the process. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
@@ -70,7 +73,9 @@ function createProgram(): Command {
   addProfileCommands(program);
   program.commandsGroup('Before production:');
   addDoctorCommand(program);
+  addBootCommand(program);
   addTuneCommand(program);
+  addWarmCommand(program);
   program.commandsGroup('A proxy or packet filter in front of the workers:');
   addGenerators(program);
   program.helpCommand('help [command]', 'Shows the help of a command');

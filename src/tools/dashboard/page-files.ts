@@ -1,8 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-
-/** The folder of the built page. This relative path is right in src/ and in dist/. */
-const PAGE = new URL('../../../dist/page/', import.meta.url);
+import { besideThis } from '../../contract/process/own-file.js';
 
 /** The files by URL path. A requested path is only looked up here, never used as a file name. */
 const FILES: ReadonlyMap<string, { readonly name: string; readonly type: string }> = new Map([
@@ -20,5 +17,5 @@ export async function pageFile(
 ): Promise<{ readonly type: string; readonly body: Buffer } | undefined> {
   const file = FILES.get(path);
   if (file === undefined) return undefined;
-  return { type: file.type, body: await readFile(fileURLToPath(new URL(file.name, PAGE))) };
+  return { type: file.type, body: await readFile(besideThis(`dist/page/${file.name}`)!) };
 }

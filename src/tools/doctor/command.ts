@@ -1,8 +1,6 @@
-import { statSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { interruptible } from '../app/interruption.js';
+import { MAIN_ARGUMENT, mainFile } from '../app/main-file.js';
 import { wholeNumber, workerCount } from '../cli/arguments.js';
 import { examineApp } from './examine-app.js';
 import { pageOf } from './report.js';
@@ -13,9 +11,6 @@ interface DoctorArguments {
   readonly proxyKeepAlive?: number;
   readonly json: boolean;
 }
-
-/** The main file that `nest build` writes. */
-const DEFAULT_MAIN = 'dist/main.js';
 
 const MAX_CONNECTIONS = 99_999;
 const MAX_SECONDS = 86_400;
@@ -30,7 +25,7 @@ export function addDoctorCommand(program: Command): void {
         'The app starts as usual: it connects to its database, and its hooks run. ' +
         'The exit code is 1 if there is a problem.',
     )
-    .argument('[main]', 'the file that calls bootstrap()', DEFAULT_MAIN)
+    .argument(...MAIN_ARGUMENT)
     .option(
       '--workers <n>',
       'look at it for so many workers (default: what it would run with here)',
@@ -48,26 +43,8 @@ export function addDoctorCommand(program: Command): void {
     )
     .option('--json', 'print JSON', false);
   doctor.action(async (main: string, options: DoctorArguments) => {
-    const script = found(main);
-    if (script === undefined) {
-      return doctor.error(
-        `error: there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
-      );
-    }
-    await run(script, options);
+    await run(mainFile(doctor, main), options);
   });
-}
-
-/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. */
-function found(main: string): string | undefined {
-  const path = resolve(main);
-  // Symbolic links are not resolved, because the app may look for its files next to the link.
-  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
-  try {
-    return createRequire(path).resolve(path);
-  } catch {
-    return undefined;
-  }
 }
 
 async function run(script: string, options: DoctorArguments): Promise<void> {

@@ -1,63 +1,41 @@
 import { relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { HostTask } from './app/host.js';
-import type { Outcome } from './app/worker.js';
-import { NotMeasuredError, oneLine } from '../../contract/errors/index.js';
+import { pathToFileURL } from 'node:url';
+import { oneLine } from '../../contract/errors/index.js';
+import type { ExaminationAssignment } from '../../contract/ipc/assignment.js';
+import { besideThis } from '../../contract/process/own-file.js';
 import type { Finding } from '../../observe/findings/finding.js';
-import { AppProcess } from '../app/app-process.js';
 import type { Interruption } from '../app/interruption.js';
+import { type Examined, runReadyApp } from '../app/run-host.js';
 import type { DoctorReport } from './report.js';
 
 interface Subject {
   /** The path of the file that calls `bootstrap()`. */
   readonly script: string;
   readonly workers: number | undefined;
-  readonly settings: HostTask['settings'];
+  readonly settings: Omit<ExaminationAssignment, 'examiner'>;
 }
 
-const HOST = fileURLToPath(new URL('./app/host.js', import.meta.url));
-
-const TYPESCRIPT = /\.[cm]?tsx?$/;
-const NO_LOADER =
-  '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
+const EXAMINER = pathToFileURL(besideThis('dist/programs/doctor-examiner.js')!).href;
 
 /**
- * Starts an app, examines it, and ends it and all processes that it has started.
+ * Starts an app, examines it, and ends it.
  *
  * @throws NotMeasuredError if the app does not start.
  */
 export async function examineApp(
   { script, workers, settings }: Subject,
-  { started, signal }: Interruption,
+  interruption: Interruption,
 ): Promise<DoctorReport> {
-  let outcome: Outcome | undefined;
-  const task: HostTask = { script, settings };
-  const app = new AppProcess(
-    [process.execPath, HOST, JSON.stringify(task)],
+  const outcome = await runReadyApp(
+    { script, examination: { ...settings, examiner: EXAMINER } },
     // The app sees this number of workers, but only one worker is started.
     workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
-    (message) => (outcome = message as Outcome),
+    interruption,
   );
-  started.add(app);
-  try {
-    await aborted(AbortSignal.any([app.ended, signal]));
-  } finally {
-    await app.end();
-    started.delete(app);
-  }
-  signal.throwIfAborted();
-  if (outcome === undefined) throw app.failure;
-  if (outcome.type === 'failed') {
-    const why = `${oneLine(outcome.why)}${TYPESCRIPT.test(script) ? NO_LOADER : ''}`;
-    throw new NotMeasuredError(`the app ${why}${app.lastLines}`);
-  }
   return reportOf(outcome, script);
 }
 
-function reportOf(
-  { report, warnings }: Outcome & { type: 'examined' },
-  script: string,
-): DoctorReport {
+function reportOf({ report, warnings }: Examined, script: string): DoctorReport {
   const main = relative(process.cwd(), script);
   const found = report.findings as readonly Finding[];
   const hooks = found.some(({ name }) => name === 'shutdown-hooks');
@@ -96,11 +74,4 @@ function findingOf(warning: string, main: string): Finding {
 /** Makes the paths of files below the working directory relative. */
 function shortened(where: string): string {
   return where.replaceAll(`${process.cwd()}/`, '');
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

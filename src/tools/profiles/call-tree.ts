@@ -58,7 +58,8 @@ export function nameOf({ functionName, url, lineNumber, columnNumber }: CallFram
   );
 }
 
-function pathOf(url: string): string {
+/** The path of a file's URL. Another URL stays as it is. */
+export function pathOf(url: string): string {
   try {
     return url.startsWith('file:') ? fileURLToPath(url) : url;
   } catch {

@@ -24,11 +24,16 @@ export interface CpuSummary {
   readonly functions: readonly HotFunction[];
 }
 
-/** Finds the functions whose own code took most of the time. */
-export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSummary {
+export function callTreeOf({ nodes }: Pick<CpuProfile, 'nodes'>): CallTree {
   const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((c) => [c, id])));
   const tree = new CallTree();
   for (const { id, callFrame } of nodes) tree.add(id, callFrame, callers.get(id));
+  return tree;
+}
+
+/** Finds the functions whose own code took most of the time. */
+export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSummary {
+  const tree = callTreeOf({ nodes });
 
   // The time between two samples counts for the first sample.
   const byNode = new Map<number, number>();

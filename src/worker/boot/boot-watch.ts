@@ -110,7 +110,7 @@ function errorOfJsonLine(line: string): string | undefined {
   }
 }
 
-/** Ends the watch of `early-boot.cts`, which reports errors until this file has been loaded. */
+/** Ends the watch of `early-boot.ts`, which reports errors until this file has been loaded. */
 function takeOverFromEarlyBoot(): void {
   const handOver: unknown = Reflect.get(globalThis, Symbol.for('nestjs-cluster.early-boot'));
   if (typeof handOver === 'function') handOver();

@@ -104,8 +104,9 @@ export class WorkerAgent {
       const { endpoints, minReady, threads } = this.link;
       const verifiable = threads !== undefined;
       await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
-      threads?.keep();
+      if (threads !== undefined) this.link.afterStart(() => threads.keep());
       void this.link.snapshot();
+      this.link.idleWork.start();
     } catch (error) {
       this.#boot.end();
       await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });

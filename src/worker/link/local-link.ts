@@ -3,6 +3,7 @@ import { type ClusterEventName, EventListeners } from '../../contract/events/ind
 import { reportError } from '../../contract/ipc/index.js';
 import { silencedBy } from '../../contract/options/doctor-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
+import { IdleWork } from '../../contract/process/idle-work.js';
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,
@@ -38,6 +39,10 @@ export abstract class LocalLink {
   minReady: ClusterSnapshot['minReady'] = 1;
   /** The watch for requests that end workers. Set in a worker that has a primary. */
   watch: Pick<RequestWatch, 'follow'> | undefined;
+  /** The work that waits until the process serves. */
+  readonly idleWork = new IdleWork((error) =>
+    this.warn(`work after the start failed: ${reportError(error).message}`),
+  );
   readonly #tasks: ((before: number) => boolean)[] = [];
   readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
 
@@ -155,6 +160,10 @@ export abstract class LocalLink {
 
   provideThreads(_threads: ThreadsOfProcess): boolean {
     return false;
+  }
+
+  afterStart(work: () => unknown): void {
+    this.idleWork.add(work);
   }
 
   announceEndpoints(paths: readonly string[]): void {

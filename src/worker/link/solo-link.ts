@@ -75,6 +75,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
     if (this.state !== 'starting') return;
     this.state = 'ready';
     this.meter.restart();
+    this.idleWork.start();
   }
 
   detach(): void {

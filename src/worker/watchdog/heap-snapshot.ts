@@ -1,11 +1,10 @@
 import { getHeapSnapshot } from 'node:v8';
-// oxlint-disable-next-line import/default -- the exports of a CommonJS file are its default
-import byteSink from './byte-sink.cjs';
+import { ByteSink } from './byte-sink.js';
 
 /** Sends a heap snapshot to a unix socket. Takes no snapshot if nobody listens on the socket. */
 export async function sendHeapSnapshot(path: string): Promise<void> {
   let left = false;
-  const sink = await byteSink.ByteSink.open(path, () => (left = true)).catch(() => undefined);
+  const sink = await ByteSink.open(path, () => (left = true)).catch(() => undefined);
   if (sink === undefined) return;
   try {
     for await (const chunk of getHeapSnapshot() as AsyncIterable<Buffer | string>) {

@@ -59,7 +59,7 @@ const HOOK = 'nestjs-cluster.describe-main-thread';
  * the block and its stack, and ends the process if the primary ends during the block.
  */
 export function startWatchdog(options: WatchdogSetup): void {
-  const program = ownFile('worker/watchdog/watchdog-thread.cjs');
+  const program = ownFile('dist/programs/watchdog-thread.cjs');
   if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
   const blockedAfterMs = options.hangTimeoutMs / 2;
   const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));

@@ -3,6 +3,16 @@ import { ClusterConfigurationError } from '../../errors/index.js';
 /** The optional package that each group of options needs. */
 const PEERS = { health: '@nestjs/terminus', metrics: 'prom-client' } as const;
 
+/** Whether the package of a group is installed. If not, it may be a part of a bundle: see {@link loadPeer}. */
+export function isInstalled(group: keyof typeof PEERS): boolean {
+  const { resolve } = import.meta as Partial<ImportMeta>;
+  try {
+    return resolve?.(PEERS[group]) !== undefined; // CommonJS has no such function
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Loads the modules that a group of options needs.
  *

@@ -114,6 +114,7 @@ export const clusterOptionsSchema = optionGroup({
   workers: option(workersSchema, 'auto'),
   balancing: option(balancingSchema, 'shared'),
   rebalance: option(flag, true),
+  compileCache: option(flag, true),
   readyTimeoutMs: option(durationMs(1), 30_000),
   restart: optionGroup({
     backoffMs: option(durationMs(), 100),

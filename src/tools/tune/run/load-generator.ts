@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { besideThis } from '../../../contract/process/own-file.js';
 import { ClusterConfigurationError, NotMeasuredError } from '../../../contract/errors/index.js';
 import type { LoadMessage, LoadReport, LoadRequest } from './load-protocol.js';
 
-const PROGRAM = fileURLToPath(new URL('./load-process.js', import.meta.url));
+const PROGRAM = besideThis('dist/programs/tune-load.js')!;
 
 /**
  * The path of autocannon, from the project in `directory` or from this package.

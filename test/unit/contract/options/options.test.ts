@@ -1014,6 +1014,7 @@ describe('resolveOptions', () => {
       workers: 2,
       balancing: 'shared',
       rebalance: true,
+      compileCache: true,
       expose: 'app',
       readyTimeoutMs: 30_000,
       restart: {

@@ -26,7 +26,7 @@ type Check = () => unknown;
 
 function checksOf(indicators: Readonly<Record<string, Check>>, knowsDegraded = true): AppChecks {
   const named = Object.entries(indicators).map(([name, check]) => ({ name, check }));
-  return new AppChecks(named, knowsDegraded, new OnceLog());
+  return new AppChecks(named, { knowsDegraded }, new OnceLog());
 }
 
 const up = (key: string, details: object = {}) => ({ [key]: { status: 'up', ...details } });

@@ -109,7 +109,7 @@ describe('the arguments of a worker', () => {
   it('preload a file of its own release, which its threads load again', () => {
     const release = temporaryDirectory();
     const installed = join(release, 'node_modules/nestjs-cluster');
-    const preload = join(installed, 'dist/worker/boot/early-boot.cjs');
+    const preload = join(installed, 'dist/programs/early-boot.cjs');
     mkdirSync(dirname(preload), { recursive: true });
     writeFileSync(join(installed, 'package.json'), '{}');
     writeFileSync(preload, '');

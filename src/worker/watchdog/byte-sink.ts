@@ -1,6 +1,4 @@
-// Sends a worker's recording to the process that asked for it, over a unix socket. A recording can
-// have hundreds of MB, and the reader must be able to tell a complete one from a worker that ended.
-import net = require('node:net');
+import type { Socket } from 'node:net';
 
 /** A frame has its length in 4 bytes and then its bytes. An empty frame ends the recording. */
 const HEADER_BYTES = 4;
@@ -13,13 +11,18 @@ const MAX_ERROR_LENGTH = 1_000;
 /** The maximum time to connect. Short, because the socket listens before the recording is requested. */
 const CONNECT_TIMEOUT_MS = 2_000;
 
-class ByteSink {
-  private constructor(private readonly socket: net.Socket) {}
+/**
+ * Sends a worker's recording to the process that asked for it, over a unix socket. A recording can
+ * have hundreds of MB, and the reader must be able to tell a complete one from a worker that ended.
+ */
+export class ByteSink {
+  private constructor(private readonly socket: Socket) {}
 
   /** @param gone is called when the reader has closed the socket. */
   static open(path: string, gone: () => void): Promise<ByteSink> {
     return new Promise((resolve, reject) => {
-      const socket = net.connect(path, () => {
+      const { connect } = process.getBuiltinModule('node:net'); // only few threads need it
+      const socket = connect(path, () => {
         socket.setTimeout(0);
         socket.removeListener('error', reject);
         socket.on('error', gone);
@@ -61,5 +64,3 @@ function header(length: number): Buffer {
   bytes.writeUInt32BE(length);
   return bytes;
 }
-
-export = { ByteSink };

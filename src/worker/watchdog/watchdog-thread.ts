@@ -1,31 +1,22 @@
 // The thread of the watchdog. It loads nothing of the app and is small, because each worker has
-// such a thread. This file is CommonJS, because CommonJS loads less than an ES module.
-import fs = require('node:fs');
-import workerThreads = require('node:worker_threads');
-import type inspector = require('node:inspector');
-import type { Envelope } from '../../contract/ipc/envelope.js' with { 'resolution-mode': 'import' };
+// such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
+import { readSync, writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
 import type {
   BlockedRequest,
   BlockReport,
   WatchdogRequest,
-} from '../../contract/ipc/block-report.js' with {
-  'resolution-mode': 'import',
-};
-import type { WorkerMessage } from '../../contract/ipc/worker-message.js' with {
-  'resolution-mode': 'import',
-};
-import type { RecordingKind } from '../../contract/snapshot/index.js' with {
-  'resolution-mode': 'import',
-};
-import type Recorder = require('./recorder.cjs');
-import type { Suspects } from '../quarantine/request-watch.js' with {
-  'resolution-mode': 'import',
-};
-import type { HangProfile } from './hang-profile.js' with { 'resolution-mode': 'import' };
-import type { WatchdogData } from './watchdog.js' with { 'resolution-mode': 'import' };
+} from '../../contract/ipc/block-report.js';
+import type { Envelope } from '../../contract/ipc/envelope.js';
+import type { WorkerMessage } from '../../contract/ipc/worker-message.js';
+import type { RecordingKind } from '../../contract/snapshot/index.js';
+import type { Suspects } from '../quarantine/request-watch.js';
+import type { HangProfile } from './hang-profile.js';
+import { Recorder } from './recorder.js';
+import type { WatchdogData } from './watchdog.js';
 
 const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, noted } =
-  workerThreads.workerData as WatchdogData;
+  workerData as WatchdogData;
 const beats = new Int32Array(beat);
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
@@ -131,9 +122,8 @@ function askMainThread(tell: (found: Description) => void): void {
   const answerAlone = () => answer({ requests: readNoted(), frames: [], answered: false });
   setTimeout(answerAlone, ANSWER_TIMEOUT_MS);
   try {
-    // Loaded on first use. Some builds of Node have no inspector.
-    const { Session } = require('node:inspector') as typeof inspector;
-    const session = new Session();
+    // Some builds of Node have no inspector.
+    const session = new (process.getBuiltinModule('node:inspector').Session)();
     session.connectToMainThread();
     session.post('Runtime.evaluate', { expression: question }, (error, reply) => {
       session.disconnect();
@@ -184,17 +174,15 @@ function profileHang({ ms, directory, name }: HangProfile): void {
   );
 }
 
-function newRecorder(kind: RecordingKind, ms: number): InstanceType<typeof Recorder> {
-  // Loaded on first use, like the inspector.
-  const Loaded = require('./recorder.cjs') as typeof Recorder;
-  return new Loaded({ kind, ms, blocked: isBlocked() });
+function newRecorder(kind: RecordingKind, ms: number): Recorder {
+  return new Recorder({ kind, ms, blocked: isBlocked() });
 }
 
 /** Reads requests of the primary. The main thread has made the pipe non-blocking. */
 function readRequests(): void {
   let bytes: number;
   try {
-    bytes = fs.readSync(reportTo, input);
+    bytes = readSync(reportTo, input);
   } catch {
     return; // usually EAGAIN: the pipe is empty
   }
@@ -221,7 +209,7 @@ function write(message: WorkerMessage): void {
   let left = Buffer.from(`${JSON.stringify({ ...ENVELOPE, ...message })}\n`);
   for (let tries = 0; left.length > 0 && tries < WRITE_TRIES; tries += 1) {
     try {
-      left = left.subarray(fs.writeSync(reportTo, left));
+      left = left.subarray(writeSync(reportTo, left));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return; // the primary is gone
       Atomics.wait(pause, 0, 0, WRITE_RETRY_MS);

@@ -1,11 +1,7 @@
-// Records a CPU or heap profile of the main thread, even if that is blocked. Loaded on first use.
-import fs = require('node:fs');
-import inspector = require('node:inspector');
-import path = require('node:path');
-import byteSink = require('./byte-sink.cjs');
-import type { RecordingKind } from '../../contract/snapshot/index.js' with {
-  'resolution-mode': 'import',
-};
+import fs from 'node:fs';
+import { join } from 'node:path';
+import type { RecordingKind } from '../../contract/snapshot/index.js';
+import { ByteSink } from './byte-sink.js';
 
 interface Job {
   readonly kind: RecordingKind;
@@ -17,16 +13,17 @@ interface Job {
 /** The maximum number of profiles in the directory. Older profiles are deleted. */
 const FILES_KEPT = 10;
 
-class Recorder {
+/** Records a CPU or heap profile of the main thread, even if that is blocked. */
+export class Recorder {
   // This thread must not end while a session is open: that can abort the process (Node 20 to 26).
-  readonly #session = new inspector.Session();
+  readonly #session = new (process.getBuiltinModule('node:inspector').Session)();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly job: Job) {}
 
   /** Records, and sends the profile to a unix socket. Ends early if the reader closes the socket. */
   async send(socket: string): Promise<void> {
-    const sink = await byteSink.ByteSink.open(socket, () => this.stop()).catch(() => undefined);
+    const sink = await ByteSink.open(socket, () => this.stop()).catch(() => undefined);
     if (sink === undefined) return;
     try {
       await sink.write(await this.#record());
@@ -41,7 +38,7 @@ class Recorder {
     const profile = await this.#record();
     makeOwnDirectory(directory);
     dropOldest(directory);
-    const file = path.join(directory, name);
+    const file = join(directory, name);
     write(file, profile);
     return file;
   }
@@ -124,7 +121,5 @@ function dropOldest(directory: string): void {
     .readdirSync(directory)
     .filter((name) => /^hang-.*\.cpuprofile(\.part)?$/.test(name))
     .sort(); // by time, with which the names begin
-  for (const name of files.slice(0, -(FILES_KEPT - 1))) fs.rmSync(path.join(directory, name));
+  for (const name of files.slice(0, -(FILES_KEPT - 1))) fs.rmSync(join(directory, name));
 }
-
-export = Recorder;

@@ -1,0 +1,10 @@
+import { fileURLToPath } from 'node:url';
+
+// A bundle in CommonJS may not have `import.meta.url`.
+const here = import.meta.url as string | undefined;
+
+/**
+ * The directory with the code of this package: `src`, or `dist`, where this file is as deep as in
+ * `src`. `undefined` in a bundle without URLs.
+ */
+export const OWN_DIRECTORY = here && fileURLToPath(new URL('../../', here));

@@ -1,0 +1,81 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { expect, it } from 'vitest';
+import type { BootReport } from '../../src/tools/boot/report.js';
+import { behaviour } from '../support/behaviour.js';
+import { NODE, PROGRAMS } from '../support/cluster-process.js';
+import { MAIN } from '../support/command-line.js';
+import { plainEnvironment, runCommand } from '../support/run-command.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+const root = join(import.meta.dirname, '../..');
+
+function boot(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const environment = { ...plainEnvironment(), ...behaviour('slow-boot'), ...env };
+  return runCommand(NODE, [MAIN, 'boot', ...args], { cwd: root, env: environment });
+}
+
+it.each([
+  { nest: 12, main: PROGRAMS.app },
+  { nest: 11, main: PROGRAMS.nest11 },
+])('says where the start of an app of Nest $nest spends its time', async ({ main }) => {
+  const TMPDIR = temporaryDirectory();
+  const BIG_FILE = join(temporaryDirectory(), 'big.json');
+  writeFileSync(BIG_FILE, JSON.stringify(Array(3e6).fill(7)));
+  const env = { TMPDIR, BIG_FILE };
+  const { code, stdout, stderr } = await boot([main, '--json', '--limit', '1000'], env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const report = JSON.parse(stdout) as BootReport;
+
+  const modules = report.modules.filter(({ name }) => !name.startsWith('('));
+  const [slowest, second] = modules;
+  expect(slowest).toMatchObject({ name: 'test/fixtures/behaviours/slow-boot.mjs', files: 1 });
+  expect(second).toMatchObject({ name: 'test/fixtures/behaviours/slow-boot.cjs', files: 1 });
+  // A sample may begin 1 ms late.
+  expect(slowest!.selfMs).toBeGreaterThan(195);
+  expect(second!.selfMs).toBeGreaterThan(145);
+  expect(slowest!.totalMs).toBeGreaterThan(345); // includes the second file
+  // Nothing but Node's loader is at work here.
+  const big = modules.find(({ name }) => name === relative(root, BIG_FILE));
+  expect(big!.selfMs).toBeGreaterThan(10);
+  const names = modules.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['@nestjs/core', 'reflect-metadata', 'rxjs']));
+  expect(report.hooks.slice(0, 2)).toMatchObject([
+    { class: 'SlowToInit', module: 'AppModule', hook: 'onModuleInit' },
+    { class: 'SlowToBootstrap', module: 'AppModule', hook: 'onApplicationBootstrap' },
+  ]);
+  expect(report.hooks.filter((hook) => hook.class === 'SlowToInit')).toHaveLength(1);
+  expect(report.hooks[0]!.ms).toBeGreaterThan(98);
+
+  const { phases, totalMs } = report;
+  expect(phases.imports).toBeGreaterThan(350);
+  expect(phases.hooks).toBeGreaterThan(156);
+  expect(Math.min(...Object.values(phases))).toBeGreaterThan(0);
+  const sum = report.modules.reduce((ms, { selfMs }) => ms + selfMs, phases.node);
+  expect(sum / totalMs).toBeCloseTo(1, 1);
+  expect(report.files).toBeGreaterThan(50);
+  expect(report.bytes).toBeGreaterThan(1e6);
+  expect(report.compileCache === null).toBe(report.node.startsWith('v20.'));
+  expect(readdirSync(TMPDIR)).toEqual([]);
+});
+
+it('prints tables, and what the compile cache saved', async () => {
+  const { code, stdout, stderr } = await boot([PROGRAMS.app, '--limit', '3']);
+
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^test\/fixtures\/app\.mjs was ready after \d+ ms, with Node v/);
+  expect(stdout.split('package or file\n')[1]!.split('\n\n')[0]!.split('\n')).toHaveLength(3);
+  expect(stdout).toMatch(/\n +\d+ {2}SlowToInit\.onModuleInit\(\) \(AppModule\)\n/);
+  expect(stdout).toMatch(
+    stdout.includes('with Node v20.')
+      ? /\nThere was no compile cache: .*\n$/
+      : /\nThe compile cache save.* ms\.\n$/,
+  );
+});
+
+it('fails with the last lines of an app that does not start', async () => {
+  const { code, stdout, stderr } = await boot([PROGRAMS.app], behaviour('throws-at-import'));
+
+  expect({ code, stdout }).toEqual({ code: 70, stdout: '' });
+  expect(stderr).toMatch(/^error: the app does not start: DATABASE_URL is not set/);
+});
