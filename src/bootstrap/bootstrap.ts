@@ -62,7 +62,7 @@ export async function bootstrap<S extends AppSource>(
     // Must come before the import below: loading the primary's files makes code hot, and V8 would optimize it.
     const { leaveTurbofanOut } = await import('../supervisor/processes/v8-flags.js');
     leaveTurbofanOut(resolved);
-    // For the same reason as for the workers: the primary's files are compiled at each start.
+    // Node caches only the files that it loads from here on.
     const { openCompileCache } = await import('../contract/process/compile-cache.js');
     const lacking = resolved.compileCache ? openCompileCache(process.argv[1]) : undefined;
     const { runPrimary } = await import('./roles/run-primary.js');

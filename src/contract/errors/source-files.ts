@@ -15,20 +15,22 @@ const PLACE = /((?:file:\/\/)?\/[^\s():]+\.js):(\d+):(\d+)/g;
  */
 export function withSourcePlaces(text: string, directory = OWN_DIRECTORY): string {
   if (directory === undefined || !text.includes(directory)) return text;
+  const maps = new Map<string, SourceMap | undefined>(); // a stack has many frames of one file
   return text.replaceAll(PLACE, (place: string, url: string, line: string, column: string) => {
     const file = url.startsWith('file:') ? fileURLToPath(url) : url;
     if (!file.startsWith(directory)) return place;
-    return sourcePlace(file, Number(line), Number(column)) ?? place;
+    if (!maps.has(file)) maps.set(file, sourceMapOf(file));
+    const found = maps.get(file)?.findOrigin(Number(line), Number(column));
+    if (found === undefined || !('fileName' in found)) return place;
+    return `${join(dirname(file), found.fileName)}:${found.lineNumber}:${found.columnNumber}`;
   });
 }
 
-function sourcePlace(file: string, line: number, column: number): string | undefined {
+/** `undefined` for a file without a map, and after its release was removed. */
+function sourceMapOf(file: string): SourceMap | undefined {
   try {
-    const map = JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload;
-    const found = new SourceMap(map).findOrigin(line, column);
-    if (!('fileName' in found)) return undefined;
-    return `${join(dirname(file), found.fileName)}:${found.lineNumber}:${found.columnNumber}`;
+    return new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
   } catch {
-    return undefined; // the release has been removed
+    return undefined;
   }
 }

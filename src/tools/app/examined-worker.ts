@@ -55,7 +55,7 @@ const LAST_WORDS_MS = 1_000;
 const CLOSE_MS = 5_000;
 
 /**
- * The only worker that the commands `doctor` and `warm` start. This process acts as its primary and
+ * The only worker that the commands `doctor`, `boot` and `warm` start. This process acts as its primary and
  * lets it listen on a free port of the loopback address. So the app's address, admin listener and
  * number of workers have no effect.
  */

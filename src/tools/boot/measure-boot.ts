@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import module from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { NODE_HAS_COMPILE_CACHE } from '../../contract/process/compile-cache.js';
 import { besideThis } from '../../contract/process/own-file.js';
 import type { Interruption } from '../app/interruption.js';
 import { runReadyApp } from '../app/run-host.js';
@@ -25,15 +25,13 @@ export async function measureBoot(script: string, interruption: Interruption): P
   const directory = await mkdtemp(join(tmpdir(), 'nestjs-cluster-boot-'));
   const file = join(directory, 'recording.json');
   const task = { script, preload: PRELOAD, examination: { examiner: EXAMINER } };
-  const record = async (env: Readonly<Record<string, string>>): Promise<Recording> => {
+  const record = async (env?: Readonly<Record<string, string>>): Promise<Recording> => {
     await runReadyApp(task, { [RECORDING_VARIABLE]: file, ...env }, interruption);
     return JSON.parse(await readFile(file, 'utf8')) as Recording;
   };
   try {
-    const hasCache = 'enableCompileCache' in module && !process.env['NODE_DISABLE_COMPILE_CACHE'];
-    const env: Readonly<Record<string, string>> = hasCache
-      ? { NODE_COMPILE_CACHE: join(directory, 'cache') }
-      : {};
+    const hasCache = NODE_HAS_COMPILE_CACHE && !process.env['NODE_DISABLE_COMPILE_CACHE'];
+    const env = hasCache ? { NODE_COMPILE_CACHE: join(directory, 'cache') } : undefined;
     if (hasCache) await record(env); // fills the cache
     const starts: Recording[] = [];
     const without: Recording[] = [];
