@@ -23,10 +23,10 @@ interface Place {
 
 const LOADING = '(Node loads ES modules)';
 const NODE = '(Node itself)';
-const REST: Readonly<Record<string, string>> = {
-  '(idle)': '(waiting)',
-  '(garbage collector)': '(garbage collection)',
-};
+const REST: ReadonlyMap<string, string> = new Map([
+  ['(idle)', '(waiting)'],
+  ['(garbage collector)', '(garbage collection)'],
+]);
 
 /** The files that record the start. Their functions call what they measure. */
 const RECORDERS = /[/]dist[/]programs[/]boot-[a-z.-]+js$/;
@@ -98,5 +98,5 @@ function placeOf(tree: CallTree, id: number, directory: string): Place {
       loader ??= url.startsWith(`${LOADER}esm/`) ? 'esm' : 'cjs';
     }
   }
-  return { modules, loader, rest: REST[path[0]?.functionName ?? ''] ?? NODE };
+  return { modules, loader, rest: REST.get(path[0]?.functionName ?? '') ?? NODE };
 }

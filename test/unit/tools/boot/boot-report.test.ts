@@ -29,7 +29,11 @@ function recorded(
   const samples = calls.map(([stack]) => {
     let node = nodes[0]!;
     for (const name of stack.split(' > ')) {
-      const next = { id: nodes.length, callFrame: frame(name, urls[name]), children: [] };
+      const next = {
+        id: nodes.length,
+        callFrame: frame(name, new Map(Object.entries(urls)).get(name)),
+        children: [],
+      };
       node.children.push(next.id);
       nodes.push(next);
       node = next;
@@ -138,7 +142,8 @@ describe('the attribution of a start', () => {
         ['(idle)', 100],
         ['(garbage collector)', 6],
         ['(program)', 4],
-        ['runMicrotasks', 3],
+        ['runMicrotasks', 2],
+        ['constructor', 1],
         ['runMicrotasks > compile', 50],
         ['main > compile > readFileSync', 9],
         ['require', 2],
