@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { clusterOptions } from '../../deploy/cluster-options.js';
 import { availableWorkers } from '../../src/contract/options/check/available-workers.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
 import { readDocument, rowsOf } from '../support/documents.js';
 import { schemaErrors } from '../support/kubernetes-schemas.js';
 import { type Manifest, renderKustomization } from '../support/kustomization.js';
@@ -137,6 +138,16 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
     const [{ command, volumeMounts }] = pod.initContainers;
     expect(command).toEqual(['mkdir', '-p', '-m', '700', variable('XDG_RUNTIME_DIR')]);
     expect(volumeMounts).toEqual(app.volumeMounts);
+  });
+});
+
+describe('the page of Kubernetes', () => {
+  it('advises no number of workers with which the options of deploy/ are refused', () => {
+    const advised = readDocument('docs/kubernetes.md').matchAll(/CLUSTER_WORKERS=(\w+)/g);
+    for (const [, CLUSTER_WORKERS] of advised) {
+      const env = { CLUSTER_WORKERS, CLUSTER_ADMIN_TOKEN: 'the-token-of-the-secret' };
+      expect(() => resolveOptions(clusterOptions, env, () => 1)).not.toThrow();
+    }
   });
 });
 

@@ -181,7 +181,8 @@ export interface ClusterOptions {
   admin?: AdminOptions | undefined;
   /**
    * The listeners that show the details of `/health` and the page of `/metrics`. `'app'`: the port
-   * of the app and the admin listener. `'admin'`: only the admin listener. Default `'app'`.
+   * of the app and the admin listener. `'admin'`: only the admin listener. It needs `admin` and at
+   * least one worker. Default `'app'`.
    */
   expose?: (typeof EXPOSE)[number] | undefined;
   /**

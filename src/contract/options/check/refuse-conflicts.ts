@@ -50,6 +50,10 @@ export function refuseConflicts(
     refuseBalancing({ address, ...resolved }, platform);
     refuseAdminPort({ address, ...resolved });
     refuseExposure(options, resolved);
+  } else if (resolved.expose === 'admin') {
+    refuse(
+      `expose is 'admin', and with workers: 0 there is no admin listener, so that nothing would show the metrics; start 1 worker, or set expose: 'app'`,
+    );
   }
 }
 

@@ -703,11 +703,13 @@ describe('expose', () => {
     expect(resolve({ expose: 'admin', admin: { port: 9464 } }).expose).toBe('admin');
   });
 
-  it('is refused as admin where there is no such listener, but for one process alone', () => {
+  it('is refused as admin where there is no such listener', () => {
     expect(refusal({ expose: 'admin' })).toContain(
       "expose is 'admin', and there is no admin listener; give admin: { port }",
     );
-    expect(resolve({ expose: 'admin', workers: 0 }).expose).toBe('admin');
+    expect(refusal({ expose: 'admin', admin: { port: 9464 }, workers: 0 })).toContain(
+      "expose is 'admin', and with workers: 0 there is no admin listener",
+    );
   });
 
   it('is refused as another word', () => {
