@@ -209,7 +209,9 @@ describe('the policy', () => {
 describe('the rules of prometheus-adapter', () => {
   const { custom } = parse(
     readFileSync(join(root, 'deploy/kubernetes/prometheus-adapter/rules.yaml'), 'utf8'),
-  ).rules as { custom: { seriesQuery: string; name: { as: string } }[] };
+  ).rules as {
+    custom: { seriesQuery: string; metricsQuery: string; name: { as: string } }[];
+  };
 
   it('make every metric that the autoscaler asks for', () => {
     const autoscaler = render('web').find(({ kind }) => kind === 'HorizontalPodAutoscaler')!;
@@ -221,6 +223,19 @@ describe('the rules of prometheus-adapter', () => {
     const documented = rowsOf(readDocument('docs/reference/metrics.md')).flatMap(([cell = '']) =>
       [...cell.matchAll(/`(\w+)[`{]/g)].map(([, name]) => name!),
     );
-    for (const { seriesQuery } of custom) expect(documented).toContain(seriesQuery.split('{')[0]);
+    const read = custom.flatMap((rule) =>
+      `${rule.seriesQuery} ${rule.metricsQuery}`.match(/\bnestjs_cluster_\w+/g)!,
+    );
+    expect(read.filter((name) => !documented.includes(name))).toEqual([]);
+  });
+
+  it('give the autoscaler each metric in every app, since it removes no pod without one', () => {
+    for (const { seriesQuery, metricsQuery } of custom) {
+      expect(seriesQuery).toMatch(/^nestjs_cluster_worker_/);
+      // Of the metrics that only some apps have, none is the last that is tried.
+      const [, last = ''] = /(?:^| or )((?:(?! or ).)*)$/s.exec(metricsQuery)!;
+      expect(last).toContain('<<.Series>>');
+      expect(last).not.toContain('nestjs_cluster_');
+    }
   });
 });
