@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import {
   DockerfileParser,
   type From,
@@ -67,7 +68,7 @@ describe('deploy/Dockerfile', () => {
 
   it('has no packages of the development in the image', () => {
     expect(stage(froms[1]!).at(-1)!.text).toContain('--omit=dev');
-    expect(textOf('ENV')).toEqual(['NODE_ENV=production']);
+    expect(textOf('ENV')).toContain('NODE_ENV=production');
   });
 
   it('runs as a user that a kubelet can tell from root', () => {
@@ -98,13 +99,35 @@ describe('deploy/Dockerfile', () => {
     expect(textOf('ENTRYPOINT')).toEqual([]);
   });
 
-  it('asks whether it is ready at the port it listens on, without a shell', () => {
-    const { port } = v.parse(clusterOptionsSchema, {});
-    const [healthCheck = ''] = textOf('HEALTHCHECK');
-    expect(textOf('EXPOSE')).toEqual([String(port)]);
-    const [node, flag, script] = wordsOf(healthCheck);
-    expect([node, flag]).toEqual(['node', '-e']);
-    expect(script).toContain(`http://127.0.0.1:${port}/health/ready`);
+  describe('its health check', () => {
+    const [node, flag, script = ''] = wordsOf(textOf('HEALTHCHECK')[0]!);
+    const variables = Object.fromEntries(
+      textOf('ENV').flatMap((text) => text.split(' ').map((each) => each.split('='))),
+    ) as Record<string, string>;
+
+    /** The URL that the script asks with these variables. */
+    const asked = (env: Record<string, string>): string => {
+      let url = '';
+      const fetch = (to: string) => {
+        url = to;
+        return Promise.resolve({ ok: true });
+      };
+      runInNewContext(script, { process: { env: { ...variables, ...env }, exit() {} }, fetch });
+      return url;
+    };
+
+    it('asks by default where an app with the defaults listens, without a shell', () => {
+      const { port } = v.parse(clusterOptionsSchema, {});
+      expect([node, flag]).toEqual(['node', '-e']);
+      expect(asked({})).toBe(`http://127.0.0.1:${port}/health/ready`);
+      expect(textOf('EXPOSE')).toEqual(['$PORT']);
+    });
+
+    it('follows the port and the path of the app', () => {
+      expect(asked({ PORT: '8080', READY_PATH: '/internal/health/ready' })).toBe(
+        'http://127.0.0.1:8080/internal/health/ready',
+      );
+    });
   });
 });
 
@@ -128,6 +151,11 @@ describe('deploy/compose.yaml', () => {
     expect(Number.parseInt(app.stop_grace_period, 10) * 1_000).toBeGreaterThanOrEqual(
       stopMs + 5_000,
     );
+  });
+
+  it('runs again after a restart of the Docker daemon', () => {
+    // `on-failure` does not: https://docs.docker.com/engine/containers/start-containers-automatically/
+    expect(['always', 'unless-stopped']).toContain(app.restart);
   });
 
   it('gives the app no more than it needs', () => {

@@ -56,6 +56,12 @@ describe('the documentation', () => {
     },
   );
 
+  it.each(DOCUMENTS)('gives the port of the admin listener to nothing else: %s', (path) => {
+    const code = [...readDocument(path).matchAll(/^```[jt]s\n.*?^```/gms)].join('\n');
+    const others = code.replaceAll(/admin: \{[^}]*\}/g, '');
+    expect(others).not.toMatch(/\b9464\b/);
+  });
+
   it.each(DOCUMENTS)('has no sentence whose subject is a clause: %s', (path) => {
     const clauses = sentencesOf(readDocument(path)).filter(
       (sentence) => /^(What|Whoever|Where|Whether) /.test(sentence) && !sentence.endsWith('?'),

@@ -232,7 +232,7 @@ describe('the rules of prometheus-adapter', () => {
   it('give the autoscaler each metric in every app, since it removes no pod without one', () => {
     for (const { seriesQuery, metricsQuery } of custom) {
       expect(seriesQuery).toMatch(/^nestjs_cluster_worker_/);
-      // Of the metrics that only some apps have, none is the last that is tried.
+      // The last alternative reads no metric that only some apps have.
       const [, last = ''] = /(?:^| or )((?:(?! or ).)*)$/s.exec(metricsQuery)!;
       expect(last).toContain('<<.Series>>');
       expect(last).not.toContain('nestjs_cluster_');
