@@ -62,11 +62,36 @@ describe('the documentation', () => {
     expect(others).not.toMatch(/\b9464\b/);
   });
 
+  it.each(DOCUMENTS)('says nothing twice: %s', (path) => {
+    const prose = readDocument(path).replace(/^\|.*$/gm, '');
+    const long = sentencesOf(prose).filter(({ length }) => length > 50);
+    expect(long.filter((sentence, i) => long.indexOf(sentence) !== i)).toEqual([]);
+  });
+
   it.each(DOCUMENTS)('has no sentence whose subject is a clause: %s', (path) => {
     const clauses = sentencesOf(readDocument(path)).filter(
       (sentence) => /^(What|Whoever|Where|Whether) /.test(sentence) && !sentence.endsWith('?'),
     );
     expect(clauses).toEqual([]);
+  });
+});
+
+describe('the promise that no request is lost', () => {
+  it('names its exceptions, in the README and where they are explained', () => {
+    const promise = /^- \*\*No lost requests\.\*\* .*$/m.exec(readDocument('README.md'))![0];
+    const page = sectionOf(readDocument('docs/reload-and-releases.md'), 'What is lost');
+    expect(promise).toContain('reload-and-releases.md#what-is-lost');
+    for (const text of [promise, page]) {
+      expect(text).toMatch(/\bPOST\b.*\bidle connection/s);
+      expect(text).toContain('killed worker');
+    }
+  });
+
+  it('is as wide as the drain: the page lists each kind of work that a drain waits for', () => {
+    const drained = sectionOf(readDocument('docs/reload-and-releases.md'), 'What drains');
+    for (const page of ['microservices', 'scheduled-jobs', 'hub', 'websockets']) {
+      expect(drained).toContain(`](${page}.md`);
+    }
   });
 });
 
