@@ -107,6 +107,18 @@ describe('the reference of events', () => {
     ...source.split('\n}')[0]!.matchAll(/^ {2}'?([a-z-]+)'?: (.*?;)(?=\n {2}\S|$)/gms),
   ];
 
+  it.each(DOCUMENTS)('has every event that is listened to, also within a sentence: %s', (path) => {
+    const named = [...readDocument(path).matchAll(/`(?:runtime\.on\(|on: \{ )'([\w-]+)'/g)];
+    for (const [, name] of named) expect([...documented.keys()]).toContain(name);
+  });
+
+  it('has for the event of node:cluster the one that comes for every worker too', () => {
+    const row = rowsOf(readDocument('docs/migrating-from-node-cluster.md')).find(([theirs]) =>
+      theirs!.startsWith("`cluster.on('exit', …)`"),
+    );
+    expect(row![1]).toContain("'worker-exit'");
+  });
+
   it('has every event', () => {
     expect([...documented.keys()].toSorted()).toEqual(members.map(([, name]) => name!).toSorted());
   });
