@@ -29,7 +29,7 @@ const PACKAGES = [
   '@nestjs/websockets',
 ];
 
-/** Packages that samples import and that are not installed here. What they export has any type. */
+/** Packages that samples import and that are not installed here. Their exports have any type. */
 const NOT_INSTALLED = ['nestjs-pino', 'unplugin-swc'];
 
 /** Names of this package, which are never taken for a name of the reader's app. */
@@ -43,7 +43,7 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   pubSub: "import('nestjs-cluster/events').ClusterPubSub",
 };
 
-/** What the files of the reader's app export. All relative imports lead here. */
+/** A file of the reader's app. All relative imports lead here. */
 const APP = `import type { INestApplication } from '@nestjs/common';
 export declare class AppModule {}
 export declare function createApp(): Promise<INestApplication>;`;
