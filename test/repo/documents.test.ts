@@ -211,6 +211,13 @@ describe('the page of troubles', () => {
     .join('\n')
     .replaceAll(/[`'"]\s*\+\s*[`'"]/g, '');
 
+  it('is named in no message, as no other page is, since the package has no pages', () => {
+    const { files } = JSON.parse(sourceOf('package.json')) as { files: string[] };
+    expect(files).toEqual(['dist']);
+    const code = source.replaceAll(/\/\*.*?\*\/|\/\/[^\n]*/gs, '');
+    expect(code.match(/docs\/[\w./-]+\.md/g) ?? []).toEqual([]);
+  });
+
   it('has only messages that there are', () => {
     const parts = rowsOf(readDocument('docs/troubleshooting.md'))
       .flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+ [^`]+)`/g)])

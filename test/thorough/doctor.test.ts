@@ -89,7 +89,7 @@ describe('nestjs-cluster doctor', () => {
     expect(stdout).toMatch(/^sample-app\/dist\/main\.js with \d+ workers: 0 problems, 0 notes\n$/);
   });
 
-  it('prints a table, with a remedy and a page of each finding', async () => {
+  it('prints a table, with the remedy of each finding', async () => {
     const { code, stdout } = await doctor(
       [PLANTED, '--workers', '3', '--max-connections', '199', '--proxy-keep-alive', '4'],
       { DATABASE_URL },
@@ -97,7 +97,7 @@ describe('nestjs-cluster doctor', () => {
 
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^problem {2}cache +CacheModule in AppModule\n +every worker .*\n +-> give .*\n +docs\/shared-state\.md#\S+\n$/m,
+      /^problem {2}cache +CacheModule in AppModule\n +every worker .*\n +-> give .*\n\n/m,
     );
     expect(stdout).toMatch(/main\.mjs with 3 workers: \d+ problems, 2 notes\n$/);
     // 4 × 50 connections are one too many; 4 s are less than the 5 of Node.

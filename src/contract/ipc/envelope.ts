@@ -190,9 +190,7 @@ const examinationSchema = v.object({
   type: v.literal('examined'),
   workers: workerCount,
   findings: v.pipe(
-    v.array(
-      v.object({ name: text, level: text, where: text, problem: text, remedy: text, docs: text }),
-    ),
+    v.array(v.object({ name: text, level: text, where: text, problem: text, remedy: text })),
     v.maxLength(MAX_FINDINGS),
   ),
   ignored: lines(MAX_FINDINGS),

@@ -169,5 +169,5 @@ export interface ExaminationMessage {
 
 /** The fields of a finding: see `observe/findings/finding.ts`. */
 export type FindingReport = Readonly<
-  Record<'name' | 'level' | 'where' | 'problem' | 'remedy' | 'docs', string>
+  Record<'name' | 'level' | 'where' | 'problem' | 'remedy', string>
 >;

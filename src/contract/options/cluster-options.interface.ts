@@ -180,9 +180,8 @@ export interface ClusterOptions {
   /** See {@link AdminOptions}. Default: no admin listener. */
   admin?: AdminOptions | undefined;
   /**
-   * The listeners that show the details of `/health` and the page of `/metrics`. `'app'`: the port
-   * of the app and the admin listener. `'admin'`: only the admin listener. It needs `admin` and at
-   * least one worker. Default `'app'`.
+   * The listeners that show the details of `/health`, and `/metrics`. `'app'`, the default: the port
+   * of the app and the admin listener. `'admin'`: only the admin listener, so not with `workers: 0`.
    */
   expose?: (typeof EXPOSE)[number] | undefined;
   /**

@@ -12,8 +12,6 @@ export interface Finding {
   readonly problem: string;
   /** The remedy, on one line. */
   readonly remedy: string;
-  /** Page of the documentation, from the root of the repository. */
-  readonly docs: string;
 }
 
 /** The values from which the numbers of a finding are computed. */
@@ -29,11 +27,10 @@ export interface Situation {
 }
 
 /** An observation from which a {@link Finding} is made. */
-export type Observation = Pick<Finding, 'where' | 'problem'> &
-  Partial<Pick<Finding, 'remedy' | 'docs'>>;
+export type Observation = Pick<Finding, 'where' | 'problem'> & Partial<Pick<Finding, 'remedy'>>;
 
 /** Looks for one kind of finding in an app. */
-export interface Check extends Pick<Finding, 'name' | 'docs' | 'remedy'> {
+export interface Check extends Pick<Finding, 'name' | 'remedy'> {
   /** Default: `problem`. */
   readonly level?: Finding['level'];
   look(app: AppView, situation: Situation): readonly Observation[];
@@ -45,11 +42,11 @@ export function findingsOf(
   app: AppView,
   situation: Situation,
 ): readonly Finding[] {
-  return checks.flatMap(({ name, level = 'problem', docs, remedy, ...check }) => {
+  return checks.flatMap(({ name, level = 'problem', remedy, ...check }) => {
     try {
       return check
         .look(app, situation)
-        .map((observation) => ({ name, level, docs, remedy, ...observation }));
+        .map((observation) => ({ name, level, remedy, ...observation }));
     } catch {
       return [];
     }

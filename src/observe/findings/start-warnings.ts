@@ -30,7 +30,6 @@ export function startWarnings(
     ({ name }) => !ignore.includes(name),
   );
   return findingsOf(checks, new AppView(app), { workers, main: process.argv[1]! }).map(
-    ({ name, where, problem, remedy, docs }) =>
-      `${problem}: ${where}; ${remedy} (${docs}); ${silencedBy(name)}`,
+    ({ name, where, problem, remedy }) => `${problem}: ${where}; ${remedy}; ${silencedBy(name)}`,
   );
 }

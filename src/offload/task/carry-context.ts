@@ -46,8 +46,7 @@ export function captureContexts(warn?: (message: string) => void): CarriedContex
     const lost = warn && typeof store === 'object' ? symbolsIn(store) : '';
     if (lost !== '') {
       warn?.(
-        `the carried context "${name}" has symbols for keys, which do not travel: ${lost}; ` +
-          `have its getStore() give a plain object of what is to travel, and its run() put that back (docs/cpu-bound-methods.md#contexts)`,
+        `the carried context "${name}" has symbols for keys, which do not travel: ${lost}; have its getStore() give a plain object of what is to travel, and its run() put that back`,
       );
     }
   }

@@ -66,8 +66,7 @@ function findingOf(warning: string, main: string): Finding {
     level: 'problem',
     where: main,
     problem: end < 0 ? warning : warning.slice(0, end),
-    remedy: end < 0 ? 'see the page' : warning.slice(end + 2),
-    docs: 'docs/troubleshooting.md',
+    remedy: end < 0 ? 'read the log of the app' : warning.slice(end + 2),
   };
 }
 

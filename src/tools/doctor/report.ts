@@ -16,10 +16,10 @@ export function pageOf({ main, workers, findings, ignored }: DoctorReport): stri
   const problems = findings.filter(({ level }) => level === 'problem').length;
   const width = Math.max(...findings.map(({ name }) => name.length), 0);
   const indent = ' '.repeat('problem  '.length + width + 2);
-  const rows = findings.map(({ name, level, where, problem, remedy, docs }) =>
+  const rows = findings.map(({ name, level, where, problem, remedy }) =>
     [
       `${level.padEnd('problem'.length)}  ${name.padEnd(width)}  ${where}`,
-      ...[problem, `-> ${remedy}`, docs].map((text) => indent + text),
+      ...[problem, `-> ${remedy}`].map((text) => indent + text),
     ].join('\n'),
   );
   const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;

@@ -52,7 +52,7 @@ export function refuseConflicts(
     refuseExposure(options, resolved);
   } else if (resolved.expose === 'admin') {
     refuse(
-      `expose is 'admin', and with workers: 0 there is no admin listener, so that nothing would show the metrics; start 1 worker, or set expose: 'app'`,
+      `expose is 'admin', and workers: 0 has no admin listener; set workers: 1 or expose: 'app'`,
     );
   }
 }

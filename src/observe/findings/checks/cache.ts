@@ -18,7 +18,6 @@ export const cache: Check = {
   name: 'cache',
   remedy:
     'give CacheModule the store of nestjs-cluster/cache, { stores: [clusterCache()] }; or, beyond one machine, one in Redis',
-  docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: (app) =>
     app.providers
       .filter(({ token }) => token === CACHE_MANAGER)
@@ -41,7 +40,6 @@ function problemOf(stores: readonly unknown[]): Omit<Observation, 'where'> | und
   return {
     problem: 'wrap() of cache-manager computes each time, since it cannot read values of Keyv 6',
     remedy: 'npm install keyv@5',
-    docs: 'docs/hub.md#cache',
   };
 }
 

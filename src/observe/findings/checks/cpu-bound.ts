@@ -12,7 +12,6 @@ const OFFLOAD = 'Offload';
 export const cpuBoundInline: Check = {
   name: 'cpu-bound-inline',
   remedy: 'import ClusterModule.forRoot() into the app',
-  docs: 'docs/cpu-bound-methods.md',
   look: ({ controllers, providers }) => {
     if (providers.some(({ instance }) => classOf(instance) === OFFLOAD)) return [];
     const methods = new Set([...controllers, ...providers].flatMap(cpuBoundMethodsOf));

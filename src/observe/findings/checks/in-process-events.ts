@@ -44,7 +44,6 @@ export const inProcessEvents: Check = {
   name: 'in-process-events',
   remedy:
     'provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis',
-  docs: 'docs/hub.md#graphql-subscriptions',
   look: (app) => [...pubSubsOf(app), ...streamsOf(app)],
 };
 
@@ -83,7 +82,6 @@ function streamsOf(app: AppView): Observation[] {
     problem: 'what one worker emits reaches the @Sse() clients of that worker alone',
     remedy:
       'emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker',
-    docs: 'docs/hub.md#events',
   });
 }
 

@@ -18,7 +18,6 @@ interface SchedulerRegistry {
 export const scheduledJobs: Check = {
   name: 'scheduled-jobs',
   remedy: 'import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker',
-  docs: 'docs/scheduled-jobs.md',
   look(app, { workers }) {
     if (app.providers.some(({ module }) => module === GATE)) return [];
     const registry = app.providers.find(

@@ -13,12 +13,9 @@ const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 const REMEDY = 'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of nestjs-cluster/socket.io';
 
-const DOCS = 'docs/socket.io.md';
-
 export const socketIoAdapter: Check = {
   name: 'socket-io-adapter',
   remedy: REMEDY,
-  docs: DOCS,
   look: (app) =>
     observe(app, 'broadcasts and rooms reach the clients of one worker', (server) =>
       IN_MEMORY.has(classOf(at(namespaceOf(server), 'adapter'))),
@@ -28,7 +25,6 @@ export const socketIoAdapter: Check = {
 export const socketIoPolling: Check = {
   name: 'socket-io-polling',
   remedy: `${REMEDY}, or leave polling out, @WebSocketGateway({ transports: ['websocket'] }), and in the clients too`,
-  docs: DOCS,
   look: (app) =>
     observe(
       app,

@@ -8,7 +8,6 @@ export const throttler: Check = {
   name: 'throttler',
   remedy:
     'give forRoot() the storage of nestjs-cluster/throttler, { throttlers: […], storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
-  docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: (app) =>
     app.providers
       .filter(({ instance }) => classOf(instance) === IN_MEMORY)

@@ -10,8 +10,6 @@ const SIGNALS: ReadonlySet<string | symbol> = new Set(['SIGTERM', 'SIGINT', 'SIG
 
 const MAX_FRAMES = 30;
 
-const DOCS = 'docs/shutdown-hooks.md#what-not-to-do';
-
 /** A line of the app's code that adds a listener to a signal. */
 interface Place {
   readonly where: string;
@@ -37,7 +35,6 @@ export class SignalListeners {
             where,
             problem: 'enableShutdownHooks() is taken back: the hooks run once, after the drain',
             remedy: 'leave the call out',
-            docs: DOCS,
           }
         : {
             name: 'signal-listener',
@@ -46,7 +43,6 @@ export class SignalListeners {
             problem:
               'a listener to a signal that ends the app runs while requests are still in flight',
             remedy: 'move it into a shutdown hook, such as onApplicationShutdown()',
-            docs: DOCS,
           },
     );
   }

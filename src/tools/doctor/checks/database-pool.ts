@@ -26,7 +26,6 @@ const DEFAULT_MONGO_SIZE = 100;
 export const databasePool: Check = {
   name: 'database-pool',
   remedy: 'make the pool of each worker smaller, or put a pooler such as PgBouncer in front',
-  docs: 'docs/database-pools.md#count-the-connections',
   look: (app, { workers, maxConnections }) =>
     app.providers.flatMap((provider) => {
       const pool = poolOf(provider.instance);

@@ -10,7 +10,6 @@ export const keepAlive: Check = {
   name: 'keep-alive',
   remedy:
     "set keepAliveTimeout of app.getHttpServer() above the proxy's, or the proxy's below it; --proxy-keep-alive tells doctor the proxy's",
-  docs: 'docs/doctor.md#keep-alive',
   look(app, { main, proxyKeepAliveMs }) {
     const ours = app.httpServer?.keepAliveTimeout;
     // An app that is set to trust a proxy is assumed to run behind one.
@@ -32,7 +31,6 @@ export const forceCloseConnections: Check = {
   level: 'note',
   remedy:
     'leave it out; shutdown.drainTimeoutMs of bootstrap() says how long connections have to finish',
-  docs: 'docs/shutdown-hooks.md#what-not-to-do',
   look: (app, { main }) =>
     app.options['forceCloseConnections'] === true
       ? [

@@ -16,7 +16,6 @@ export interface MemoryReading {
 export const memory = (read: () => MemoryReading = readMemory): Check => ({
   name: 'memory',
   remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
-  docs: 'docs/number-of-workers.md',
   look(_app, { workers }) {
     const { residentBytes, availableBytes, limitedBy } = read();
     // During a reload there is one more worker.

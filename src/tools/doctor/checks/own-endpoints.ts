@@ -19,7 +19,6 @@ export const ownHealth: Check = {
   name: 'own-health',
   remedy:
     'leave it to ClusterModule.forRoot(), or check ClusterHealthIndicator in it, which knows all workers',
-  docs: 'docs/health.md',
   look: (app) =>
     observe(
       app,
@@ -31,7 +30,6 @@ export const ownHealth: Check = {
 export const ownMetrics: Check = {
   name: 'own-metrics',
   remedy: 'leave it to ClusterModule.forRoot(), which merges the registries of all workers',
-  docs: 'docs/metrics.md',
   look: (app) =>
     observe(
       app,

@@ -3,9 +3,7 @@ import type { Check } from '../../../observe/findings/finding.js';
 
 export const schemaSynchronization: Check = {
   name: 'schema-synchronization',
-  remedy:
-    'run migrations as a step of the deploy, before the start; or set it in one worker alone, synchronize: workerIdentity().slot === 0',
-  docs: 'docs/shared-state.md#every-worker-is-a-process',
+  remedy: 'set synchronize: false, and run migrations as a step of the deploy, before the start',
   look: (app) =>
     app.providers
       .filter(({ instance }) => classOf(instance) === 'DataSource')

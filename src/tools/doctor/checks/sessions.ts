@@ -14,7 +14,6 @@ export const sessions: Check = {
   name: 'sessions',
   remedy:
     'give the session middleware a store that all workers share, such as connect-redis, or sign cookies',
-  docs: 'docs/shared-state.md#every-worker-is-a-process',
   look: () => {
     const { _cache: cache } = Module as unknown as {
       _cache?: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;

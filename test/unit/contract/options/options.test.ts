@@ -708,7 +708,7 @@ describe('expose', () => {
       "expose is 'admin', and there is no admin listener; give admin: { port }",
     );
     expect(refusal({ expose: 'admin', admin: { port: 9464 }, workers: 0 })).toContain(
-      "expose is 'admin', and with workers: 0 there is no admin listener",
+      "expose is 'admin', and workers: 0 has no admin listener",
     );
   });
 
