@@ -205,6 +205,52 @@ describe('the reference of signals', () => {
   });
 });
 
+describe('the memory that pages tell', () => {
+  /** Resident MB after 50 scrapes: a primary on Node 20 to 26, and what a worker of the sample app holds on Node 24. */
+  const PRIMARY = [59, 64] as const;
+  const WORKER = [108 + 39, 108 + 45] as const;
+
+  it.each([
+    ['README.md', /a second worker takes about (\d+) MB/, WORKER],
+    ['docs/getting-started.md', /The primary then takes about (\d+) MB/, PRIMARY],
+    ['docs/kubernetes.md', /the primary adds about (\d+) MB/, PRIMARY],
+    ['docs/faq.md', /the primary takes about (\d+) MB/, PRIMARY],
+    ['docs/capacity.md', /\| (\d+) MB for the primary/, PRIMARY],
+    ['docs/capacity.md', /after some hours \((\d+) MB\)/, WORKER],
+    ['docs/capacity.md', /of the primary +\| (\d+) MB/, WORKER],
+    ['docs/capacity.md', /of the primary +\| \d+ MB, \d+ MB and (\d+) MB/, PRIMARY],
+  ])('is what was measured last: %s, %s', (path, claim, [least, most]) => {
+    const [, megabytes] = claim.exec(readDocument(path))!;
+    expect(Number(megabytes)).toBeGreaterThanOrEqual(least);
+    expect(Number(megabytes)).toBeLessThanOrEqual(most);
+  });
+});
+
+describe('the page of pm2', () => {
+  const page = readDocument('docs/migrating-from-pm2.md');
+
+  it.each([
+    ...['name', 'script', 'instances', 'exec_mode', 'node_args', 'env_production', 'watch'],
+    ...['out_file', 'error_file', 'log_date_format', 'merge_logs', 'cron_restart', 'autorestart'],
+    ...['max_memory_restart', 'kill_timeout', 'wait_ready', 'listen_timeout', 'max_restarts'],
+  ])('says what becomes of %s', (key) => {
+    expect(page).toMatch(new RegExp(`\`[^\`|]*\\b${key}\\b`));
+  });
+
+  it.each(['start', 'reload', 'restart', 'stop', 'scale', 'logs', 'save', 'startup', 'monit'])(
+    'says what replaces pm2 %s',
+    (command) => {
+      const rows = rowsOf(page).map(([theirs = '']) => theirs);
+      expect(rows.join()).toMatch(new RegExp(`\`pm2 ${command}\\b`));
+    },
+  );
+
+  it('reloads at the hour of cron_restart, which no age of a worker does', () => {
+    const [, replacement] = rowsOf(page).find(([key]) => key!.includes('cron_restart'))!;
+    expect(replacement).toContain('nestjs-cluster reload');
+  });
+});
+
 describe('the page of troubles', () => {
   const source = filesOf('src')
     .map(sourceOf)

@@ -133,6 +133,18 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
     expect(await instanceOf(words)).toEqual({ asked: 'cat' });
   });
 
+  it('brings the guards of a controller into the thread, which need their dependencies there', async () => {
+    const guard = wordsClass(Inject('word'));
+    const controller = wordsClass();
+    common.UseGuards(guard as never)(controller);
+    const word = { provide: 'word', useValue: 'cat' };
+    const instanceOf = await build(() => ({ controllers: [controller], providers: [word] }));
+    expect(await instanceOf(guard)).toEqual({ asked: 'cat' });
+    await expect(build(() => ({ controllers: [controller] }))).rejects.toThrow(
+      /can't resolve dependencies of the Words \(\?\)/,
+    );
+  });
+
   it('cannot be made where nothing provides what it asks for', async () => {
     const instanceOf = await build(() => ({ providers: [Dictionary] }));
     await expect(instanceOf(wordsClass(Inject('nothing')))).rejects.toThrow(
