@@ -75,25 +75,6 @@ describe('the documentation', () => {
   });
 });
 
-describe('the promise that no request is lost', () => {
-  it('names its exceptions, in the README and where they are explained', () => {
-    const promise = /^- \*\*No lost requests\.\*\* .*$/m.exec(readDocument('README.md'))![0];
-    const page = sectionOf(readDocument('docs/reload-and-releases.md'), 'What is lost');
-    expect(promise).toContain('reload-and-releases.md#what-is-lost');
-    for (const text of [promise, page]) {
-      expect(text).toMatch(/\bPOST\b.*\bidle connection/s);
-      expect(text).toContain('killed worker');
-    }
-  });
-
-  it('is as wide as the drain: the page lists each kind of work that a drain waits for', () => {
-    const drained = sectionOf(readDocument('docs/reload-and-releases.md'), 'What drains');
-    for (const page of ['microservices', 'scheduled-jobs', 'hub', 'websockets']) {
-      expect(drained).toContain(`](${page}.md`);
-    }
-  });
-});
-
 describe('the reference of events', () => {
   const rows = rowsOf(sectionOf(readDocument('docs/reference/events.md'), 'Events'));
   const documented = new Map(
@@ -175,15 +156,6 @@ describe('the reference of errors', () => {
   });
 });
 
-describe('the page of security', () => {
-  it('counts the dependencies', () => {
-    const { dependencies } = JSON.parse(sourceOf('package.json')) as { dependencies: object };
-    const [, word] = /The package has (\w+) dependencies/.exec(readDocument('docs/security.md'))!;
-    const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
-    expect(words.indexOf(word!)).toBe(Object.keys(dependencies).length);
-  });
-});
-
 describe('the reference of signals', () => {
   /** Node's own, and one that no process can answer. */
   const OF_OTHERS = ['SIGKILL', 'SIGUSR1'];
@@ -202,52 +174,6 @@ describe('the reference of signals', () => {
     expect([...new Set(documented)].toSorted()).toEqual(
       [...new Set([...answered, ...OF_OTHERS])].toSorted(),
     );
-  });
-});
-
-describe('the memory that pages tell', () => {
-  /** Resident MB after 50 scrapes: a primary on Node 20 to 26, and what a worker of the sample app holds on Node 24. */
-  const PRIMARY = [59, 64] as const;
-  const WORKER = [108 + 39, 108 + 45] as const;
-
-  it.each([
-    ['README.md', /a second worker takes about (\d+) MB/, WORKER],
-    ['docs/getting-started.md', /The primary then takes about (\d+) MB/, PRIMARY],
-    ['docs/kubernetes.md', /the primary adds about (\d+) MB/, PRIMARY],
-    ['docs/faq.md', /the primary takes about (\d+) MB/, PRIMARY],
-    ['docs/capacity.md', /\| (\d+) MB for the primary/, PRIMARY],
-    ['docs/capacity.md', /after some hours \((\d+) MB\)/, WORKER],
-    ['docs/capacity.md', /of the primary +\| (\d+) MB/, WORKER],
-    ['docs/capacity.md', /of the primary +\| \d+ MB, \d+ MB and (\d+) MB/, PRIMARY],
-  ])('is what was measured last: %s, %s', (path, claim, [least, most]) => {
-    const [, megabytes] = claim.exec(readDocument(path))!;
-    expect(Number(megabytes)).toBeGreaterThanOrEqual(least);
-    expect(Number(megabytes)).toBeLessThanOrEqual(most);
-  });
-});
-
-describe('the page of pm2', () => {
-  const page = readDocument('docs/migrating-from-pm2.md');
-
-  it.each([
-    ...['name', 'script', 'instances', 'exec_mode', 'node_args', 'env_production', 'watch'],
-    ...['out_file', 'error_file', 'log_date_format', 'merge_logs', 'cron_restart', 'autorestart'],
-    ...['max_memory_restart', 'kill_timeout', 'wait_ready', 'listen_timeout', 'max_restarts'],
-  ])('says what becomes of %s', (key) => {
-    expect(page).toMatch(new RegExp(`\`[^\`|]*\\b${key}\\b`));
-  });
-
-  it.each(['start', 'reload', 'restart', 'stop', 'scale', 'logs', 'save', 'startup', 'monit'])(
-    'says what replaces pm2 %s',
-    (command) => {
-      const rows = rowsOf(page).map(([theirs = '']) => theirs);
-      expect(rows.join()).toMatch(new RegExp(`\`pm2 ${command}\\b`));
-    },
-  );
-
-  it('reloads at the hour of cron_restart, which no age of a worker does', () => {
-    const [, replacement] = rowsOf(page).find(([key]) => key!.includes('cron_restart'))!;
-    expect(replacement).toContain('nestjs-cluster reload');
   });
 });
 
