@@ -51,6 +51,7 @@ export class ShellPrimary implements Primary {
         balancing: 'shared',
         url,
         ports: [],
+        sockets: [],
         grant: () => {},
         reserve: () => {
           if (world.refuses) throw new Error('no address');

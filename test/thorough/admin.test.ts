@@ -194,6 +194,24 @@ describe('the admin listener', () => {
     expect(cluster.all('worker-died')).toEqual([]);
   });
 
+  it('counts the connections that wait for a worker', async () => {
+    const { hostname, port } = new URL(cluster.url);
+    const waiting = async () => {
+      const page = await anyPage(admin);
+      return page.values('nestjs_cluster_accept_backlog', { socket: cluster.url });
+    };
+    expect(await waiting()).toEqual([0]);
+    await stopped(cluster.workerPids, async () => {
+      const clients = Array.from({ length: 50 }, () => net.connect(Number(port), hostname));
+      onTestFinished(() => clients.forEach((client) => client.destroy()));
+      await Promise.all(clients.map((client) => once(client, 'connect')));
+
+      expect(await waiting()).toEqual([50]);
+      const { body } = await getJson<HealthBody>(admin, '/health');
+      expect(body.details.cluster).toMatchObject({ acceptBacklog: 50 });
+    });
+  });
+
   it('answers again when the primary was stopped and goes on', async () => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());

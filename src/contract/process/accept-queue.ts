@@ -102,7 +102,7 @@ async function quietTime(signal: AbortSignal): Promise<void> {
 }
 
 /** The inode that identifies a socket in /proc/net; `undefined` without /proc. */
-function inodeOf(fd: number | undefined): string | undefined {
+export function inodeOf(fd: number | undefined): string | undefined {
   if (fd === undefined || fd < 0) return undefined;
   try {
     return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
@@ -111,17 +111,21 @@ function inodeOf(fd: number | undefined): string | undefined {
   }
 }
 
-/** The length of the accept queue of a TCP socket; `undefined` without /proc, or if the socket does not listen. */
 function lengthOf(inode: string | undefined): number | undefined {
-  if (inode === undefined) return undefined;
+  return inode === undefined ? undefined : queueLengths().get(inode);
+}
+
+/** The lengths of the accept queues of all listening TCP sockets, by inode; none without /proc. */
+export function queueLengths(): ReadonlyMap<string, number> {
+  const lengths = new Map<string, number>();
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
     for (const row of listeningRows(path)) {
       // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
       const fields = row.trim().split(/\s+/);
-      if (fields[9] === inode) return Number.parseInt(fields[4]!.split(':')[1]!, 16);
+      lengths.set(fields[9]!, Number.parseInt(fields[4]!.split(':')[1]!, 16));
     }
   }
-  return undefined;
+  return lengths;
 }
 
 /** The state TCP_LISTEN in proc(5). */

@@ -134,6 +134,13 @@ export type WorkerSnapshot = SlotCounts & {
   readonly responsive: boolean;
 } & { readonly [K in Exclude<keyof WorkerStats, keyof SlotCounts>]: WorkerStats[K] | null };
 
+/** Connections that wait in the kernel until a worker accepts them. */
+export interface Backlog {
+  /** The address, for example `http://127.0.0.1:3000`. */
+  readonly socket: string;
+  readonly connections: number;
+}
+
 /** The whole cluster at one moment: the source of `/health` and `/metrics`. */
 export interface ClusterSnapshot {
   readonly balancing: string;
@@ -151,6 +158,10 @@ export interface ClusterSnapshot {
   readonly degraded: number;
   /** Number of quarantined requests. Missing if the primary is of a version without this field. */
   readonly quarantined?: number;
+  /** Empty where no queue can be read: without /proc, for unix sockets, with round-robin. */
+  readonly acceptBacklog?: readonly Backlog[];
+  /** Connections that full accept queues turned away, over all sockets of the machine's network namespace. */
+  readonly listenOverflowsTotal?: number | null;
   /** Reloads since the primary started, by how they ended. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   /** Counts of slots that were removed by scaling down. They are kept so that totals do not fall. */

@@ -121,6 +121,7 @@ type MakeFamily = (
 
 function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
   const { workers, balancing, desired, generation, reloads, quarantined } = snapshot;
+  const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
   const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
   const byOutcome = RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]] as const);
@@ -132,6 +133,18 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
       [{}, generation],
     ]),
     family('counter', 'reloads_total', 'Rolling reloads, by how they ended', byOutcome),
+    family(
+      'gauge',
+      'accept_backlog',
+      'Connections that wait in the kernel until a worker accepts them, by address',
+      acceptBacklog.map(({ socket, connections }) => [{ socket }, connections]),
+    ),
+    family(
+      'counter',
+      'listen_overflows_total',
+      'Connections that full accept queues turned away since the machine started, of all its services',
+      listenOverflowsTotal === null ? [] : [[{}, listenOverflowsTotal]],
+    ),
     family(
       'gauge',
       'quarantined_requests',

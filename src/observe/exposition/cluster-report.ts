@@ -57,6 +57,7 @@ function neededWorkers(minReady: MinReady, desired: number): number {
 /** The cluster as `/health` shows it. */
 export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
   const { desired, ready, generation, degraded, balancing, ports, workers } = snapshot;
+  const { acceptBacklog } = snapshot;
   return {
     desired,
     ready,
@@ -64,6 +65,9 @@ export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
     degraded,
     balancing,
     ...(ports.length > 0 && { ports }),
+    ...(acceptBacklog && {
+      acceptBacklog: acceptBacklog.reduce((sum, { connections }) => sum + connections, 0),
+    }),
     // Only a snapshot that the primary did not confirm has an age.
     ...(ageMs > 0 && { snapshotAgeMs: ageMs }),
     workers: workers.map(describeWorker),

@@ -3,7 +3,7 @@ import { getSystemErrorName } from 'node:util';
 import { ClusterAddressError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
-import { closeCounting } from '../../contract/process/accept-queue.js';
+import { closeCounting, inodeOf } from '../../contract/process/accept-queue.js';
 
 /** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
 export interface ServerHandle {
@@ -32,6 +32,8 @@ const UV_TCP_REUSEPORT = 2;
 
 /** A socket that the primary binds and keeps open. The primary never accepts connections on it. */
 export class BoundSocket {
+  #inode: string | undefined;
+
   private constructor(
     readonly target: ListenTarget,
     /** `undefined` if the primary does not hold the socket. In this case workers listen through node:cluster. */
@@ -109,6 +111,11 @@ export class BoundSocket {
 
   get url(): string {
     return formatAddress(this.target);
+  }
+
+  /** Identifies the socket in /proc/net; `undefined` for a socket that is not held, and without /proc. */
+  get inode(): string | undefined {
+    return (this.#inode ??= inodeOf(this.handle?.fd));
   }
 
   get port(): number | undefined {

@@ -33,6 +33,10 @@ export class DeferredListening implements Listening {
     return this.#opened?.ports ?? [];
   }
 
+  get sockets(): Listening['sockets'] {
+    return this.#opened?.sockets ?? [];
+  }
+
   grant(worker: WorkerHandle): void {
     if (this.#opened !== undefined) return this.#opened.grant(worker);
     this.#opening ??= this.#open();

@@ -1,5 +1,6 @@
 import type { BalancingStrategy } from '../../contract/options/index.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { BoundSocket } from './bound-socket.js';
 
 /** Gives the workers their listening sockets, according to the balancing strategy. */
 export interface Listening {
@@ -9,6 +10,8 @@ export interface Listening {
   readonly url: string;
   /** The port of each slot, if each slot has its own port; otherwise empty. */
   readonly ports: readonly number[];
+  /** The sockets on which the workers listen. */
+  readonly sockets: readonly BoundSocket[];
   /** Sends a worker the socket or the address to listen on. */
   grant(worker: WorkerHandle): void;
   /**

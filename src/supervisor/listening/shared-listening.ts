@@ -22,6 +22,10 @@ export class SharedListening implements Listening {
     return this.socket.url;
   }
 
+  get sockets(): readonly BoundSocket[] {
+    return [this.socket];
+  }
+
   grant(worker: WorkerHandle): void {
     const { target, handle } = this.socket;
     worker.send({ type: 'listen', target }, handle);

@@ -9,7 +9,7 @@ import type { Listening } from './listening.interface.js';
  * listen on its socket too. Without other workers, new connections wait in the socket's backlog.
  */
 export class SlotListening implements Listening {
-  readonly #sockets: BoundSocket[] = [];
+  readonly sockets: BoundSocket[] = [];
   /** Slots whose socket a worker was given. Only these sockets can have connections waiting. */
   readonly #opened = new Set<number>();
   /** For each worker, the slots whose orphaned sockets it listens on in addition to its own. */
@@ -21,29 +21,29 @@ export class SlotListening implements Listening {
   ) {}
 
   get url(): string {
-    return this.#sockets[0]!.url;
+    return this.sockets[0]!.url;
   }
 
   get ports(): readonly number[] {
-    return this.balancing === 'ports' ? this.#sockets.flatMap(({ port }) => port ?? []) : [];
+    return this.balancing === 'ports' ? this.sockets.flatMap(({ port }) => port ?? []) : [];
   }
 
   reserve(slots: number): void {
     const added: BoundSocket[] = [];
     try {
-      for (let slot = this.#sockets.length; slot < slots; slot += 1) {
+      for (let slot = this.sockets.length; slot < slots; slot += 1) {
         added.push(this.bind(slot));
       }
     } catch (error) {
       for (const socket of added) socket.close();
       throw error;
     }
-    this.#sockets.push(...added);
+    this.sockets.push(...added);
   }
 
   grant(worker: WorkerHandle): void {
     const { slot } = worker.identity;
-    const { target, handle } = this.#sockets[slot]!;
+    const { target, handle } = this.sockets[slot]!;
     this.#opened.add(slot);
     worker.send({ type: 'listen', target }, handle);
   }
@@ -62,7 +62,7 @@ export class SlotListening implements Listening {
       const wanted = new Set(orphaned.filter((slot) => slot !== own));
       const adopted = before.get(worker) ?? new Set();
       for (const slot of wanted) {
-        if (!adopted.has(slot)) worker.send({ type: 'adopt', slot }, this.#sockets[slot]!.handle);
+        if (!adopted.has(slot)) worker.send({ type: 'adopt', slot }, this.sockets[slot]!.handle);
       }
       for (const slot of adopted) if (!wanted.has(slot)) worker.send({ type: 'release', slot });
       if (wanted.size > 0) this.#adopted.set(worker, wanted);
@@ -70,6 +70,6 @@ export class SlotListening implements Listening {
   }
 
   close(): number {
-    return this.#sockets.reduce((reset, socket) => reset + socket.close(), 0);
+    return this.sockets.reduce((reset, socket) => reset + socket.close(), 0);
   }
 }

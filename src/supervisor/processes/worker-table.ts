@@ -3,6 +3,7 @@ import type { Emit } from '../decide/effect.js';
 import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
 import type { Listening } from '../listening/listening.interface.js';
 import type { PrimaryMeter } from '../serve/primary-meter.js';
+import { acceptBacklog, listenOverflows } from '../serve/accept-backlog.js';
 import { SlotCounts } from '../serve/slot-counts.js';
 import { takeSnapshot } from '../serve/take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -17,7 +18,7 @@ export class WorkerTable {
 
   constructor(
     state: ClusterState,
-    private readonly listening: Pick<Listening, 'balancing' | 'ports'>,
+    private readonly listening: Pick<Listening, 'balancing' | 'ports' | 'sockets'>,
     private readonly meter: Pick<PrimaryMeter, 'stats'>,
   ) {
     this.#state = state;
@@ -81,6 +82,8 @@ export class WorkerTable {
         ports,
         primary: this.meter.stats(),
         quarantined: this.quarantined,
+        acceptBacklog: acceptBacklog(this.listening),
+        listenOverflowsTotal: listenOverflows(),
         find: (id) => this.#handles.get(id),
         countsIn: (slot) => this.#countsIn(slot),
       },

@@ -1,4 +1,5 @@
 import type {
+  Backlog,
   ClusterSnapshot,
   PrimaryStats,
   SlotCounts as CountsInSnapshot,
@@ -15,6 +16,8 @@ export interface Measured {
   readonly ports: readonly number[];
   readonly primary: PrimaryStats;
   readonly quarantined?: number;
+  readonly acceptBacklog: readonly Backlog[];
+  readonly listenOverflowsTotal: number | null;
   readonly find: (worker: WorkerId) => WorkerHandle | undefined;
   readonly countsIn: (slot: number) => SlotCounts;
 }
@@ -27,6 +30,7 @@ export function takeSnapshot(
 ): ClusterSnapshot {
   const { desired, release, slots, minReady, reloads, leadership } = state;
   const { balancing, ports, primary, quarantined, find } = measured;
+  const { acceptBacklog, listenOverflowsTotal } = measured;
   const wanted = slots.slice(0, desired);
   const isLeaving = (slot: Slot) => workersOf(state, slot.index).length > 0;
   const others = slots.slice(desired);
@@ -40,6 +44,8 @@ export function takeSnapshot(
     degraded: wanted.filter(({ failures }) => failures.degraded).length,
     reloads,
     quarantined: quarantined ?? 0,
+    acceptBacklog,
+    listenOverflowsTotal,
     dismissed: others
       .filter((slot) => !isLeaving(slot))
       .map((slot) => countsOf(slot, [], measured)),

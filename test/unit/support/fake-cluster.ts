@@ -77,6 +77,7 @@ export class FakeCluster {
       balancing: 'shared',
       url: 'http://127.0.0.1:3000',
       ports: [],
+      sockets: [],
       grant: () => {},
       reserve: (workers) => {
         this.reserved.push(workers);

@@ -102,6 +102,8 @@ const TYPES = {
   nestjs_cluster_generation: 'gauge',
   nestjs_cluster_leader: 'gauge',
   nestjs_cluster_quarantined_requests: 'gauge',
+  nestjs_cluster_accept_backlog: 'gauge',
+  nestjs_cluster_listen_overflows_total: 'counter',
   nestjs_cluster_snapshot_age_seconds: 'gauge',
   nestjs_cluster_reloads_total: 'counter',
   nestjs_cluster_worker_restarts_total: 'counter',
@@ -171,6 +173,17 @@ describe('the metrics of the cluster', () => {
       [0],
       [0],
     ]);
+  });
+
+  it('say how many connections wait for a worker, by address', () => {
+    const socket = 'http://127.0.0.1:3000';
+    const page = pageOf([READY], {
+      snapshot: { acceptBacklog: [{ socket, connections: 50 }], listenOverflowsTotal: 4 },
+    });
+    expect(page.values('nestjs_cluster_accept_backlog', { socket })).toEqual([50]);
+    expect(page.values('nestjs_cluster_listen_overflows_total')).toEqual([4]);
+    const { text } = pageOf([READY]);
+    expect(text).not.toMatch(/^nestjs_cluster_(accept_backlog|listen_overflows_total)/m);
   });
 
   it('say how many workers there should be, and the generation', () => {

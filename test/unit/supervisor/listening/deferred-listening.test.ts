@@ -19,6 +19,7 @@ function deferred({ failures = 0 } = {}) {
     balancing: 'ports',
     url: 'http://localhost:3000',
     ports: [3000, 3001],
+    sockets: [],
     grant: (worker) => void seen.granted.push(worker),
     reserve: (slots) => void (seen.reserved = slots),
     settle() {},

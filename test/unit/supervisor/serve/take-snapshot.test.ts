@@ -72,6 +72,8 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
     balancing: ports ? 'ports' : 'shared',
     ports: ports ?? [],
     primary: PRIMARY,
+    acceptBacklog: [],
+    listenOverflowsTotal: null,
     find: (id: WorkerId) => handles.get(id),
     countsIn: (slot: number) => places[slot]!.counts ?? new SlotCounts(),
   };
@@ -97,6 +99,8 @@ describe('a snapshot', () => {
     holds.handle.report(STATS);
     holds.handle.seenAt = performance.now() - 400;
     expect(snapshotOf([{ holds, restarts: { crash: 2, hang: 1 }, lastExit: EXIT }])).toEqual({
+      acceptBacklog: [],
+      listenOverflowsTotal: null,
       balancing: 'shared',
       ports: [],
       desired: 1,
