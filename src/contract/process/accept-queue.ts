@@ -112,17 +112,21 @@ export function inodeOf(fd: number | undefined): string | undefined {
 }
 
 function lengthOf(inode: string | undefined): number | undefined {
-  return inode === undefined ? undefined : queueLengths().get(inode);
+  return inode === undefined ? undefined : queueLengths([inode]).get(inode);
 }
 
-/** The lengths of the accept queues of all listening TCP sockets, by inode; none without /proc. */
-export function queueLengths(): ReadonlyMap<string, number> {
+/** The lengths of the accept queues of TCP sockets, by inode. Without those that do not listen, and without /proc. */
+export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>();
+  const missing = new Set(inodes);
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    if (missing.size === 0) break;
     for (const row of listeningRows(path)) {
       // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
       const fields = row.trim().split(/\s+/);
+      if (!missing.delete(fields[9]!)) continue;
       lengths.set(fields[9]!, Number.parseInt(fields[4]!.split(':')[1]!, 16));
+      if (missing.size === 0) break;
     }
   }
   return lengths;
@@ -130,9 +134,14 @@ export function queueLengths(): ReadonlyMap<string, number> {
 
 /** The state TCP_LISTEN in proc(5). */
 const LISTEN = '0A';
+/** The name of the state's column, in the first row. */
+const HEADER = 'st';
 
-/** The kernel returns at most one page for each read. */
-const PAGE_BYTES = 4_096;
+/**
+ * About the length of a row. To fill a longer buffer, the kernel would search its table of all
+ * connections, which takes longer than everything else.
+ */
+const ROW_BYTES = 150;
 
 /** Reads the rows of listening sockets, which come first, and stops there: there may be very many other rows. */
 function* listeningRows(path: string): Generator<string> {
@@ -143,16 +152,17 @@ function* listeningRows(path: string): Generator<string> {
     return;
   }
   try {
-    const page = Buffer.alloc(PAGE_BYTES);
+    const buffer = Buffer.alloc(ROW_BYTES);
     let rest = '';
-    for (let first = true; ; first = false) {
-      const bytes = readSync(file, page);
+    for (;;) {
+      const bytes = readSync(file, buffer);
       if (bytes === 0) return;
-      const rows = (rest + page.toString('latin1', 0, bytes)).split('\n');
+      const rows = (rest + buffer.toString('latin1', 0, bytes)).split('\n');
       rest = rows.pop()!;
-      for (const row of first ? rows.slice(1) : rows) {
-        if (row.trim().split(/\s+/)[3] !== LISTEN) return;
-        yield row;
+      for (const row of rows) {
+        const state = row.trim().split(/\s+/)[3];
+        if (state === LISTEN) yield row;
+        else if (state !== HEADER) return;
       }
     }
   } catch {

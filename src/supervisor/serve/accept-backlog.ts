@@ -9,8 +9,7 @@ import type { Listening } from '../listening/listening.interface.js';
  * socket that the primary holds, or the system has no /proc.
  */
 export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
-  if (sockets.every(({ inode }) => inode === undefined)) return [];
-  const lengths = queueLengths();
+  const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));
   const waiting = new Map<string, number>();
   for (const { inode, url } of sockets) {
     const length = lengths.get(inode ?? '');
