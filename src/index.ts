@@ -47,6 +47,7 @@ export type {
   BalancingStrategy,
   ClusterOptions,
   ControlOptions,
+  ElasticWorkers,
   DoctorOptions,
   FindingName,
   HeartbeatOptions,

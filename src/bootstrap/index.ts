@@ -17,6 +17,7 @@ export type {
   BalancingStrategy,
   ClusterOptions,
   ControlOptions,
+  ElasticWorkers,
   DoctorOptions,
   FindingName,
   HeartbeatOptions,

@@ -14,7 +14,7 @@ export interface ControlledCluster {
   readonly reloading: boolean;
   snapshot(): ClusterSnapshot;
   reload(reason: string): Promise<ReloadResult>;
-  scale(workers: number, reason: string): Promise<ClusterSnapshot>;
+  scale(workers: number | 'auto', reason: string): Promise<ClusterSnapshot>;
   restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
   /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */

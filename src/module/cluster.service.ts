@@ -53,10 +53,10 @@ export class ClusterService {
   /**
    * Changes the number of workers as {@link PrimaryRuntime.scale} does.
    *
-   * @param workers 1..256.
+   * @param workers 1..256, or `'auto'`.
    * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
    */
-  scale(workers: number): Promise<ClusterSnapshot> {
+  scale(workers: number | 'auto'): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
   }
 

@@ -23,6 +23,7 @@ import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
 import { type Dependencies, newDependencies } from './dependencies.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
+import { LOAD_INTERVAL_MS, loadReader } from './serve/load-readings.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
 
@@ -81,16 +82,12 @@ export class Supervisor {
     droppedLogLines: () => number,
     private readonly outside: Dependencies = newDependencies(),
   ) {
-    const { url } = listening;
-    const clockMs = machineClockMs();
-    this.#settings = { options, url, mayBeDebugged: mayBeDebugged(), machineClockMs: clockMs };
+    const about = { mayBeDebugged: mayBeDebugged(), machineClockMs: machineClockMs() };
+    this.#settings = { options, url: listening.url, ...about };
     this.#meter = new PrimaryMeter(droppedLogLines);
-    const state = newCluster(
-      options.workers,
-      { ...program.resolve(), generation: 0 },
-      performance.now(),
-      Math.floor(Math.random() * 2 ** 32),
-    );
+    const release = { ...program.resolve(), generation: 0 };
+    const seed = Math.floor(Math.random() * 2 ** 32);
+    const state = newCluster(options, release, performance.now(), seed);
     const table = (this.#table = new WorkerTable(state, listening, this.#meter));
     const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
     const balance = (this.#balance = new Balance(table));
@@ -118,6 +115,9 @@ export class Supervisor {
       const readAll = () => this.#readings.ofAll(this.#table);
       every(UPKEEP_INTERVAL_MS, () => this.#decide({ type: 'upkeep-due', readings: readAll() }));
     }
+    const load = loadReader(this.#table, this.listening);
+    const adapt = () => this.#decide({ type: 'load-due', load: load() });
+    if (this.options.elastic !== undefined) every(LOAD_INTERVAL_MS, adapt);
     this.#post({ type: 'begin' });
   }
 
@@ -234,9 +234,10 @@ export class Supervisor {
 
   /** Makes sure that the new number of workers can listen, before the core decides. */
   #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
-    if (this.#table.state.shutdown !== undefined) return event;
+    const { workers } = event;
+    if (workers === 'auto' || this.#table.state.shutdown !== undefined) return event;
     try {
-      this.listening.reserve(event.workers);
+      this.listening.reserve(workers);
       return event;
     } catch (error) {
       return { ...event, error: error as Error };

@@ -1,4 +1,4 @@
-import type { Timer } from './decide/cluster-state.js';
+import type { Timer } from './decide/timer.js';
 import { keyOf } from './decide/step.js';
 import { Deadline } from './deadline.js';
 

@@ -2,9 +2,9 @@ import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/clus
 import type {
   Requester,
   ClusterState,
-  Timer,
   WorkerId,
 } from '../../src/supervisor/decide/cluster-state.js';
+import type { Timer } from '../../src/supervisor/decide/timer.js';
 import type { Effect } from '../../src/supervisor/decide/effect.js';
 import { keyOf } from '../../src/supervisor/decide/step.js';
 import { newCluster, transition } from '../../src/supervisor/decide/transition.js';
@@ -22,7 +22,7 @@ export class CorePrimary implements Primary {
 
   constructor(private readonly world: World) {
     const { workers, seed } = world.scenario;
-    this.state = newCluster(workers, RELEASE, 0, seed);
+    this.state = newCluster({ workers }, RELEASE, 0, seed);
   }
 
   begin(): void {

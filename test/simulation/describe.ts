@@ -40,6 +40,7 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
     case 'begin':
     case 'heartbeat-due':
     case 'upkeep-due':
+    case 'load-due':
     case 'acceptors-closed':
       return event.type;
   }

@@ -12,7 +12,7 @@ import {
 } from '../../contract/events/index.js';
 import {
   checkSlot,
-  checkWorkerCount,
+  checkScale,
   MAX_WORKERS,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
@@ -70,9 +70,11 @@ export async function runPrimary(
     },
     new FirstStart(options.workers),
   );
+  // Each slot that there may be has its socket from the start.
+  const reserved = { ...options, workers: options.elastic?.max ?? options.workers };
   const listening = options.addressGiven
-    ? await openListening(options)
-    : new DeferredListening(options);
+    ? await openListening(reserved)
+    : new DeferredListening(reserved);
   setTitle('primary nestjs-cluster', 'primary');
 
   const program = new Program(
@@ -163,7 +165,8 @@ function runtimeOf(
     role: 'primary',
     snapshot: () => supervisor.snapshot(),
     reload: () => supervisor.reload('reload()'),
-    scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
+    scale: async (workers) =>
+      supervisor.scale(checkScale(workers, supervisor.snapshot().autoscaling), 'scale()'),
     restart: async (slot) => supervisor.restart(checkSlot(slot), 'restart()'),
     shutdown: () => {
       supervisor.stop('shutdown()');

@@ -144,7 +144,11 @@ const workerMessageSchema = v.variant('type', [
   }),
   v.object({ type: v.literal('verified'), error: v.nullable(error) }),
   v.object({ type: v.literal('reload-request'), id: count }),
-  v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
+  v.object({
+    type: v.literal('scale-request'),
+    id: count,
+    workers: v.union([workerCount, v.literal('auto')]),
+  }),
   v.object({ type: v.literal('restart-request'), id: count, slot: count }),
   v.object({ type: v.literal('replace-request'), reason: text }),
   v.object({ type: v.literal('lead-request') }),

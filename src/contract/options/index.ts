@@ -5,6 +5,7 @@ export type {
   BootLogs,
   ClusterOptions,
   ControlOptions,
+  ElasticWorkers,
   HeartbeatOptions,
   MemoryOptions,
   RecycleOptions,
@@ -33,14 +34,16 @@ export {
   availableWorkers,
   MEMORY_OF_PRIMARY_BYTES,
 } from './check/available-workers.js';
-export { type CgroupLimits, readCgroupLimits, readOomKills } from './check/cgroup.js';
+export { type CgroupLimits, memoryBytes, readCgroupLimits, readOomKills } from './check/cgroup.js';
 export { ADMIN_TOKEN_VARIABLE } from './check/environment.js';
 export { checkEventName } from './event-listeners.js';
 export { MAX_TIMER_MS, MAX_WORKERS, show } from './check/validate.js';
 export { HANG_PROFILE_MARGIN_MS, MAX_PORT, MAX_PROFILE_SECONDS } from './check/options.schema.js';
 export {
+  checkScale,
   checkSlot,
   checkWorkerCount,
   logFormatIn,
+  NOT_ELASTIC,
   resolveOptions,
 } from './check/resolve-options.js';

@@ -32,8 +32,10 @@ export interface ResolvedClusterOptions extends Pick<
   readonly address: ListenAddress;
   /** Whether the user gave the address. Otherwise it is the default, which only an app with an HTTP server uses. */
   readonly addressGiven: boolean;
-  /** Number of workers; 0 = the app runs in this process, without a cluster. */
+  /** Number of workers at the start; 0 = the app runs in this process, without a cluster. */
   readonly workers: number;
+  /** The bounds within which the number follows the load; `undefined` = the number is fixed. */
+  readonly elastic: { readonly min: number; readonly max: number } | undefined;
   readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` if the option `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;

@@ -1,35 +1,16 @@
+import type { FailureCause, ReloadOutcome, RetireCause, Scaling, SLOT_TOTALS } from './causes.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
 export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
 
-export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'] as const;
-
-/**
- * Why a worker failed.
- *
- * - `boot`: it never became ready. `crash`: an error or a signal of its own.
- * - `exit`: it ended itself with code 0. `hang`: it stopped answering.
- * - `oom`: V8 or the kernel ran out of memory for it. `memory`: it grew over a
- *   limit of the `memory` options.
- * - `killed`: a signal from outside.
- */
-export type FailureCause = (typeof FAILURE_CAUSES)[number];
-
-/** Why a serving worker is replaced. The new worker is ready before the old one leaves. */
-export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
-
-/** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
-export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
-
-export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
-
-/**
- * How a reload ended: `completed` (every worker is of the new generation), `aborted` (a new worker
- * failed, and the previous release keeps serving) or `reverted` (all workers were replaced, but one
- * failed while the new release was observed, and the cluster went back to the previous release).
- */
-export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
+/** The bounds within which the number of workers follows the load. */
+export interface Autoscaling {
+  readonly min: number;
+  readonly max: number;
+  /** The number that somebody asked for: there are no fewer workers. `null` = nobody has. */
+  readonly floor: number | null;
+}
 
 /** How a rolling reload ended. */
 export interface ReloadResult {
@@ -94,16 +75,6 @@ export interface PrimaryStats extends ProcessStats {
   readonly logLinesDroppedTotal: number;
 }
 
-/** Counts that a slot adds up over all its workers, past and present. */
-export const SLOT_TOTALS = [
-  'requestsTotal',
-  'rebalancedConnectionsTotal',
-  'logLinesDroppedTotal',
-  'droppedConnectionsTotal',
-  'cpuSecondsTotal',
-  'gcSecondsTotal',
-] as const satisfies readonly (keyof WorkerStats)[];
-
 /** Counts of a slot over all its workers, past and present. */
 export type SlotCounts = {
   readonly slot: number;
@@ -148,6 +119,10 @@ export interface ClusterSnapshot {
   readonly ports: readonly number[];
   /** The desired number of workers. */
   readonly desired: number;
+  /** `null` if the number of workers is fixed. Missing in older versions, as the next field. */
+  readonly autoscaling?: Autoscaling | null;
+  /** How often the number of workers changed since the primary started. */
+  readonly scalings?: Readonly<Record<Scaling, number>>;
   /** Number of workers that are ready. */
   readonly ready: number;
   /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */

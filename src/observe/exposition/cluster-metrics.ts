@@ -4,6 +4,7 @@ import {
   FAILURE_CAUSES,
   type PrimaryStats,
   RELOAD_OUTCOMES,
+  SCALINGS,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
@@ -121,7 +122,7 @@ type MakeFamily = (
 
 function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
   const { workers, balancing, desired, generation, reloads, quarantined } = snapshot;
-  const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
+  const { acceptBacklog = [], listenOverflowsTotal = null, scalings } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
   const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
   const byOutcome = RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]] as const);
@@ -129,6 +130,15 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
     family('gauge', 'workers', 'Workers by state', byState),
     family('gauge', 'info', 'How connections reach the workers; always 1', [[{ balancing }, 1]]),
     family('gauge', 'workers_desired', 'Workers there should be', [[{}, desired]]),
+    family(
+      'counter',
+      'scale_total',
+      'Changes of the number of workers, by direction and reason',
+      SCALINGS.map((scaling) => {
+        const [direction, reason] = scaling.split(' ') as [string, string];
+        return [{ direction, reason }, scalings?.[scaling] ?? 0];
+      }),
+    ),
     family('gauge', 'generation', 'Number of the last rolling reload that was completed', [
       [{}, generation],
     ]),

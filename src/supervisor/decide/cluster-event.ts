@@ -1,7 +1,9 @@
 import type { DrainReport, ErrorReport, WorkerMessage } from '../../contract/ipc/index.js';
 import type { ProgramPaths } from '../processes/release.js';
+import type { Load } from './policies/elastic.policy.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
-import type { Requester, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
+import type { Requester, WorkerId } from './cluster-state.js';
+import type { Timer, WorkerTimer } from './timer.js';
 
 /** An event of the core, with all facts from outside that the decision needs. */
 export type ClusterEvent =
@@ -14,12 +16,14 @@ export type ClusterEvent =
       readonly eventLoopUtilization: number;
     }
   | { readonly type: 'upkeep-due'; readonly readings: ReadonlyMap<WorkerId, Reading> }
+  | { readonly type: 'load-due'; readonly load: Load }
   | { readonly type: 'reload'; readonly reason: string; readonly requester: Requester }
   /** Answers the effect `find-program`: the paths of the program, or why it cannot be found. */
   | { readonly type: 'program-found'; readonly program: ProgramPaths | Error }
   | {
       readonly type: 'scale';
-      readonly workers: number;
+      /** `'auto'` = as many as the load needs, if it may decide. */
+      readonly workers: number | 'auto';
       readonly reason: string;
       readonly requester: Requester;
       /** The error if the new workers would have no socket to listen on. */

@@ -5,12 +5,15 @@ import type {
   ReloadOutcome,
   ReplaceCause,
   RetireCause,
+  Scaling,
   WorkerExit,
 } from '../../contract/snapshot/index.js';
+import type { LoadHistory, WorkerLimits } from './policies/elastic.policy.js';
 import type { FailureHistory } from './policies/restart.policy.js';
 import type { Release } from '../processes/release.js';
 import type { BootErrors } from './worker/boot-errors.js';
 import type { Leadership } from './leadership.js';
+import type { Timer } from './timer.js';
 import type { WorkerMap } from './worker/worker-map.js';
 
 /** The id of a worker: the number of its fork, unique in the life of the primary. */
@@ -177,6 +180,13 @@ export interface Served {
   readonly endpoints: readonly string[];
 }
 
+/** Automatic scaling. */
+export interface Elastic extends WorkerLimits {
+  /** The number of workers that somebody asked for: there are no fewer. `undefined` = nobody has. */
+  readonly floor: number | undefined;
+  readonly history: LoadHistory;
+}
+
 export type ShutdownPhase = 'draining' | 'destroying' | 'killing';
 
 export interface ShutdownUnderWay {
@@ -186,29 +196,14 @@ export interface ShutdownUnderWay {
   readonly signal: NodeJS.Signals;
 }
 
-/** A timer. A worker, a slot or the cluster has at most one timer of each type. */
-export type Timer =
-  | { readonly type: WorkerTimer; readonly worker: WorkerId }
-  | { readonly type: 'start-due'; readonly slot: number }
-  | { readonly type: 'observation-over' }
-  | { readonly type: 'lame-duck-over' }
-  | { readonly type: 'lease-due' };
-
-export type WorkerTimer =
-  | 'ready-overdue'
-  | 'stop-overdue'
-  | 'exit-overdue'
-  | 'leave-due'
-  | 'recovered'
-  | 'block-overdue'
-  | 'canary-over'
-  | 'check-overdue'
-  | 'verify-overdue';
-
 /** The whole cluster, as plain data. */
 export interface ClusterState {
   /** The number of workers that the cluster should have. */
   readonly desired: number;
+  /** `undefined` = the number of workers does not follow the load. */
+  readonly elastic: Elastic | undefined;
+  /** How often the number of workers changed. */
+  readonly scalings: Readonly<Record<Scaling, number>>;
   /** All slots that ever existed. Scaling down keeps the slots, because their counts must not be lost. */
   readonly slots: readonly Slot[];
   readonly workers: WorkerMap;

@@ -1,7 +1,8 @@
 import type { ClusterEventName, ClusterEventMap } from '../../contract/events/index.js';
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 import type { ReloadResult, RestartResult } from '../../contract/snapshot/index.js';
-import type { Requester, Served, Timer, WorkerId } from './cluster-state.js';
+import type { Requester, Served, WorkerId } from './cluster-state.js';
+import type { Timer } from './timer.js';
 import type { Release } from '../processes/release.js';
 
 /** An action that the core decided on. The supervisor carries effects out in their order. */

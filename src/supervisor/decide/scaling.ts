@@ -1,3 +1,4 @@
+import { type Scaling, SCALINGS } from '../../contract/snapshot/index.js';
 import type { ClusterEvent } from './cluster-event.js';
 import type { Requester, Slot } from './cluster-state.js';
 import { answerRequests } from './replace/answers.js';
@@ -7,12 +8,17 @@ import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
 import { contendersOf, isServed, startSlot, wantedSlots } from './worker/workers.js';
 
-/** Changes the number of workers. {@link settleScaling} answers the requester. */
+export const NO_SCALINGS = Object.fromEntries(SCALINGS.map((each) => [each, 0])) as Record<
+  Scaling,
+  number
+>;
+
+/** Changes the number of workers as somebody asked. {@link settleScaling} answers the requester. */
 export function scale(
   step: Step,
-  { workers, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
+  { workers: wanted, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
 ): void {
-  const { desired, shutdown, pendingRequests } = step.state;
+  const { desired, elastic, shutdown, pendingRequests } = step.state;
   if (shutdown !== undefined) {
     return step.do({ type: 'answer', requester, answer: { type: 'scaled' } });
   }
@@ -20,9 +26,20 @@ export function scale(
     return step.do({ type: 'answer', requester, answer: { type: 'scale-refused', error } });
   }
   step.set({ pendingRequests: [...pendingRequests, { for: 'scale', requester }] });
+  const { min = 1, max = desired } = elastic ?? {};
+  const floor = wanted === 'auto' ? undefined : wanted;
+  if (elastic !== undefined) step.set({ elastic: { ...elastic, floor } });
+  const workers = Math.max(min, floor ?? Math.min(desired, max));
+  resize(step, workers, workers > desired ? 'up manual' : 'down manual', reason);
+}
+
+/** Starts workers for new slots, and retires the workers of slots that are not wanted any more. */
+export function resize(step: Step, workers: number, scaling: Scaling, reason: string): void {
+  const { desired, scalings } = step.state;
   if (workers === desired) return;
   step.emit('scaling', { from: desired, to: workers, reason });
-  resize(step, workers);
+  step.set({ scalings: { ...scalings, [scaling]: scalings[scaling] + 1 } });
+  setDesired(step, workers);
   for (const { index } of wantedSlots(step.state).slice(desired)) {
     const slot = step.state.slots[index]!;
     if (slot.worker === undefined) startSlot(step, slot);
@@ -58,7 +75,7 @@ export function newSlot(index: number, release: Slot['release']): Slot {
   };
 }
 
-function resize(step: Step, desired: number): void {
+function setDesired(step: Step, desired: number): void {
   const { slots, release, desired: before } = step.state;
   const added = Array.from({ length: Math.max(0, desired - slots.length) }, (_, i) =>
     newSlot(slots.length + i, release),

@@ -7,11 +7,10 @@ import type {
   ReplacementRequest,
   Slot,
   StartingWorker,
-  Timer,
   Worker,
   WorkerId,
-  WorkerTimer,
 } from './cluster-state.js';
+import type { Timer, WorkerTimer } from './timer.js';
 import type { Effect, Emit } from './effect.js';
 import { draw } from './random.js';
 

@@ -1,9 +1,12 @@
 import type { ClusterSnapshot } from '../../contract/snapshot/index.js';
 import { NO_BOOT_ERRORS } from './worker/boot-errors.js';
 import type { ClusterEvent } from './cluster-event.js';
-import type { ClusterState, Timer } from './cluster-state.js';
+import type { ClusterState } from './cluster-state.js';
+import type { Timer } from './timer.js';
 import type { Release } from '../processes/release.js';
 import type { Effect } from './effect.js';
+import { adapt } from './elastic.js';
+import { NO_HISTORY, type WorkerLimits } from './policies/elastic.policy.js';
 import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './worker/liveness.js';
 import { endObservation, programFound, reload, settleReload } from './replace/reload.js';
@@ -11,7 +14,7 @@ import { beginNextReplacement } from './replace/replacement.js';
 import { restart, settleRestarts } from './replace/restart-request.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './worker/restart-slot.js';
-import { newSlot, scale, settleScaling } from './scaling.js';
+import { newSlot, NO_SCALINGS, scale, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';
 import { handleWorkerEvent } from './worker/worker-life.js';
@@ -44,7 +47,7 @@ export function transition(
 
 /** The state of a cluster that has not started yet. */
 export function newCluster(
-  workers: number,
+  { workers, elastic }: { readonly workers: number; readonly elastic?: WorkerLimits | undefined },
   release: Release,
   now: number,
   seed: number,
@@ -52,6 +55,8 @@ export function newCluster(
 ): ClusterState {
   return {
     desired: workers,
+    elastic: elastic && { ...elastic, floor: undefined, history: NO_HISTORY },
+    scalings: NO_SCALINGS,
     slots: Array.from({ length: workers }, (_, index) => newSlot(index, release)),
     workers: new WorkerMap(),
     forks: 0,
@@ -96,6 +101,8 @@ function handle(step: Step, event: ClusterEvent): void {
       return beat(step, event.eventLoopUtilization);
     case 'upkeep-due':
       return maintain(step, event.readings);
+    case 'load-due':
+      return adapt(step, event);
     case 'reload':
       return reload(step, event.reason, event.requester);
     case 'program-found':

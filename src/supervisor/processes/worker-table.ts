@@ -3,7 +3,7 @@ import type { Emit } from '../decide/effect.js';
 import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
 import type { Listening } from '../listening/listening.interface.js';
 import type { PrimaryMeter } from '../serve/primary-meter.js';
-import { acceptBacklog, listenOverflows } from '../serve/accept-backlog.js';
+import { acceptBacklog, listenOverflows } from '../listening/accept-backlog.js';
 import { SlotCounts } from '../serve/slot-counts.js';
 import { takeSnapshot } from '../serve/take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';

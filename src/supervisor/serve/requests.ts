@@ -34,7 +34,7 @@ export class Requests {
    *
    * @throws ClusterAddressError if a new worker would have no socket to listen on.
    */
-  readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
+  readonly scale = (workers: number | 'auto', reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
   /**

@@ -28,7 +28,7 @@ export function takeSnapshot(
   measured: Measured,
   now: number,
 ): ClusterSnapshot {
-  const { desired, release, slots, minReady, reloads, leadership } = state;
+  const { desired, elastic, scalings, release, slots, minReady, reloads, leadership } = state;
   const { balancing, ports, primary, quarantined, find } = measured;
   const { acceptBacklog, listenOverflowsTotal } = measured;
   const wanted = slots.slice(0, desired);
@@ -38,6 +38,10 @@ export function takeSnapshot(
     balancing,
     ports,
     desired,
+    autoscaling: elastic
+      ? { min: elastic.min, max: elastic.max, floor: elastic.floor ?? null }
+      : null,
+    scalings,
     ready: isStarting(state) ? 0 : wanted.filter((slot) => isServed(state, slot)).length,
     minReady,
     generation: release.generation,

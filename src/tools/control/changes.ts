@@ -25,7 +25,7 @@ export async function reload(client: Client): Promise<Changed> {
   return { answer, done, text: `reload gen=${generation} ${outcome}${why}` };
 }
 
-export async function scale(client: Client, wanted: number): Promise<Changed> {
+export async function scale(client: Client, wanted: number | 'auto'): Promise<Changed> {
   const answer = await client.post<ScaleAnswer>('/v1/scale', { workers: wanted });
   const { from, workers, ready } = answer;
   const done = ready >= workers;

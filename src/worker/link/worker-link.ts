@@ -5,7 +5,7 @@ import {
   type PrimaryMessage,
   reportError,
 } from '../../contract/ipc/index.js';
-import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
+import { checkSlot, checkScale } from '../../contract/options/index.js';
 import {
   type AgedSnapshot,
   type ClusterLink,
@@ -151,8 +151,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     return answer?.result ?? primaryIsGone('reload()');
   }
 
-  async scale(workers: number): Promise<ClusterSnapshot> {
-    checkWorkerCount(workers);
+  async scale(workers: number | 'auto'): Promise<ClusterSnapshot> {
+    checkScale(workers, workers === 'auto' && (await this.snapshot()).snapshot.autoscaling);
     const answer = await this.#pending.ask<'scaled' | 'scale-refused'>((id) =>
       this.channel.send({ type: 'scale-request', id, workers }),
     );

@@ -1,4 +1,5 @@
-import type { ClusterState, Timer, Worker } from '../../../src/supervisor/decide/cluster-state.js';
+import type { ClusterState, Worker } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Timer } from '../../../src/supervisor/decide/timer.js';
 import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
 import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';

@@ -35,7 +35,11 @@ function start() {
   const workers = new WorkerMap(
     [1, 2].map((id) => knownWorker({ id, slot: id - 1, state: 'ready' })),
   );
-  const table = new WorkerTable({ ...newCluster(2, RELEASE, 0, 0), workers }, listening, METER);
+  const table = new WorkerTable(
+    { ...newCluster({ workers: 2 }, RELEASE, 0, 0), workers },
+    listening,
+    METER,
+  );
   table.add(1, worker.handle);
   table.add(2, other.handle);
   const balance = new Balance(table);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Timer } from '../../../src/supervisor/decide/cluster-state.js';
+import type { Timer } from '../../../src/supervisor/decide/timer.js';
 import { Timers } from '../../../src/supervisor/timers.js';
 
 beforeEach(() => vi.useFakeTimers());

@@ -67,12 +67,12 @@ export class FakeCluster {
 
   /** @param jitters whether waits and limits are random. Every worker is of generation 0. */
   constructor(
-    workers = 2,
+    workers: ClusterOptions['workers'] = 2,
     options: ClusterOptions = {},
     state: 'starting' | 'ready' = 'ready',
     jitters = false,
   ) {
-    this.options = resolveOptions({ ...options, workers }, {});
+    this.options = resolveOptions({ ...options, workers }, {}, undefined, () => 8);
     const listening: Listening = {
       balancing: 'shared',
       url: 'http://127.0.0.1:3000',

@@ -3,14 +3,15 @@ import { type CgroupLimits, readCgroupLimits } from './cgroup.js';
 
 const MIB = 1024 * 1024;
 
-/** Memory that is planned for each worker. A Nest app needs about 100 MB of RSS before it holds any data. */
-export const MEMORY_PER_WORKER_BYTES = 128 * MIB;
+/** Memory that is planned for each worker. A small app needs it after some requests. */
+const MEMORY_PER_WORKER_BYTES = 160 * MIB;
 /** The memory of the primary, rounded up. */
 export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
  * The number of workers for `workers: 'auto'`: the number of cores that this process may use. If
- * the cgroup's memory limit has room for fewer workers, it is that lower number. At least 1.
+ * the cgroup's memory limit has room for fewer workers, and the one more of a reload, it is that
+ * lower number. At least 1.
  */
 export function availableWorkers(
   limits: CgroupLimits = readCgroupLimits(),
@@ -20,7 +21,7 @@ export function availableWorkers(
   const byMemory =
     limits.memoryBytes === undefined
       ? cores
-      : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES);
+      : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES) - 1;
   return Math.max(1, Math.min(cores, byMemory));
 }
 

@@ -14,6 +14,7 @@ import {
   flag,
   integer,
   integerOf,
+  isObject,
   MAX_WORKERS,
   oneOf,
   option,
@@ -41,6 +42,23 @@ export const workersSchema = v.union(
   [v.literal('auto'), integerOf(EXPECTED_WORKERS, 0, MAX_WORKERS)],
   EXPECTED_WORKERS,
 );
+
+const EXPECTED_MAX = `'auto' or a whole number from 1 to ${MAX_WORKERS}`;
+
+const elasticSchema = optionGroup({
+  min: option(integer(1, MAX_WORKERS), 1),
+  max: option(
+    v.union([v.literal('auto'), integerOf(EXPECTED_MAX, 1, MAX_WORKERS)], EXPECTED_MAX),
+    'auto',
+  ),
+});
+
+/** A number of workers, or the bounds within which it follows the load. */
+const workersOption = v.lazy((input) =>
+  isObject(input)
+    ? elasticSchema
+    : v.union([...workersSchema.options], `${EXPECTED_WORKERS}, or { min, max }`),
+) as v.GenericSchema<unknown, v.InferOutput<typeof workersSchema | typeof elasticSchema>>;
 
 /** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */
 export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
@@ -111,7 +129,7 @@ export const clusterOptionsSchema = optionGroup({
     v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
   ),
   path: v.optional(socketPath),
-  workers: option(workersSchema, 'auto'),
+  workers: option(workersOption, 'auto'),
   balancing: option(balancingSchema, 'shared'),
   rebalance: option(flag, true),
   compileCache: option(flag, true),

@@ -29,6 +29,12 @@ export function refuseConflicts(
       );
     }
   }
+  const { min = 1, max = 'auto' } = typeof options.workers === 'object' ? options.workers : {};
+  if (max !== 'auto' && min > max) {
+    refuse(
+      `workers.min (${min}) is above workers.max (${max}); lower the first or raise the second`,
+    );
+  }
   if (restart.backoffMs > restart.maxBackoffMs) {
     refuse(
       `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { availableWorkers } from './available-workers.js';
+import { ClusterConfigurationError } from '../../errors/index.js';
+import { availableCores, availableWorkers } from './available-workers.js';
 import type { ClusterOptions } from '../cluster-options.interface.js';
 import { portIn, readEnvironment } from './environment.js';
 import type { LogFormat } from '../log-options.interface.js';
@@ -10,6 +11,10 @@ import type {
 import { clusterOptionsSchema, HEARTBEAT_INTERVAL_MS, logFormatSchema } from './options.schema.js';
 import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
 import { integer, validate, MAX_WORKERS } from './validate.js';
+
+/** The answer to `scale('auto')` if the number of workers is fixed. */
+export const NOT_ELASTIC =
+  'the number of workers is fixed: set the option workers to { min, max }, so that it can follow the load';
 
 /** Used with `heartbeat: false`: workers are pinged to get current figures, and never count as hung. */
 const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });
@@ -24,11 +29,11 @@ export function resolveOptions(
   input: ClusterOptions = {},
   env: NodeJS.ProcessEnv = process.env,
   autoWorkers: () => number = availableWorkers,
+  cores: () => number = availableCores,
 ): ResolvedClusterOptions {
   const { port, host, path, ...options } = validate(clusterOptionsSchema, input, 'options');
   refuseUnmeantZero(input, env);
   const overrides = readEnvironment(env);
-  const workers = overrides.workers ?? options.workers;
   const resolved: ResolvedClusterOptions = Object.freeze({
     ...options,
     address: Object.freeze(
@@ -38,7 +43,7 @@ export function resolveOptions(
     ),
     // The variable PORT does not count as a given address: a host may set it for every program.
     addressGiven: (input.port ?? host ?? path) !== undefined,
-    workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
+    ...resolveWorkers(overrides.workers ?? options.workers, autoWorkers, cores),
     balancing: overrides.balancing ?? options.balancing,
     heartbeat: options.heartbeat || NEVER_HUNG,
     control: options.control || undefined,
@@ -56,6 +61,20 @@ export function resolveOptions(
   });
   refuseConflicts(input, resolved);
   return resolved;
+}
+
+/** The number of workers at the start, and the bounds within which it follows the load. */
+function resolveWorkers(
+  workers: v.InferOutput<typeof clusterOptionsSchema>['workers'],
+  autoWorkers: () => number,
+  cores: () => number,
+): Pick<ResolvedClusterOptions, 'workers' | 'elastic'> {
+  if (workers === 'auto')
+    return { workers: Math.min(autoWorkers(), MAX_WORKERS), elastic: undefined };
+  if (typeof workers === 'number') return { workers, elastic: undefined };
+  const { min, max } = workers;
+  const most = Math.min(cores(), max === 'auto' ? MAX_WORKERS : max);
+  return { workers: min, elastic: Object.freeze({ min, max: Math.max(min, most) }) };
 }
 
 function withToken(
@@ -82,4 +101,19 @@ export function checkSlot(slot: number): number {
 /** @throws ClusterConfigurationError if a cluster cannot have that number of workers. */
 export function checkWorkerCount(workers: number): number {
   return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
+}
+
+/**
+ * Checks a number to scale to, or `'auto'`.
+ *
+ * @param autoscaling nothing if the number of workers is fixed.
+ * @throws ClusterConfigurationError if the cluster cannot be scaled so.
+ */
+export function checkScale(
+  workers: number | 'auto',
+  autoscaling: object | false | null | undefined,
+): number | 'auto' {
+  if (workers !== 'auto') return checkWorkerCount(workers);
+  if (autoscaling) return workers;
+  throw new ClusterConfigurationError(NOT_ELASTIC);
 }

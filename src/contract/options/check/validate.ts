@@ -94,7 +94,7 @@ export function optionGroupOrFalse<const T extends v.ObjectEntries>(
   );
 }
 
-function isObject(value: unknown): value is object {
+export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

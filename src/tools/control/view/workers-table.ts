@@ -34,8 +34,9 @@ export const TOP_COLUMNS = COLUMNS.toSpliced(4, 0, RATE);
 
 /** The state of the whole cluster, in one line. */
 export function summarize(report: ClusterReport): string {
-  const { status, ready, desired, generation, reason } = report;
-  return `${status}, ${ready}/${desired} workers ready, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
+  const { status, ready, desired, generation, reason, autoscaling } = report;
+  const bounds = autoscaling ? ` (${autoscaling.min} to ${autoscaling.max}, by load)` : '';
+  return `${status}, ${ready}/${desired} workers ready${bounds}, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 /** Adds to each worker the responses per second of its slot since the previous sample. */

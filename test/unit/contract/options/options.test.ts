@@ -206,6 +206,43 @@ describe.each(NUMBERS)('$key', (option) => {
   });
 });
 
+describe('workers that follow the load', () => {
+  const elastic = (workers: unknown, cores = 8) => {
+    const resolved = resolveOptions({ workers } as ClusterOptions, {}, undefined, () => cores);
+    return [resolved.workers, resolved.elastic];
+  };
+
+  it('start with the minimum, and have the cores as the maximum', () => {
+    expect(elastic({})).toEqual([1, { min: 1, max: 8 }]);
+    expect(elastic({ min: 2, max: 'auto' })).toEqual([2, { min: 2, max: 8 }]);
+    expect(elastic({ min: 2, max: 4 })).toEqual([2, { min: 2, max: 4 }]);
+    expect(elastic(3)).toEqual([3, undefined]);
+  });
+
+  it('are no more than the cores, but as many as the minimum', () => {
+    expect(elastic({ max: 16 })).toEqual([1, { min: 1, max: 8 }]);
+    expect(elastic({ min: 4, max: 16 }, 2)).toEqual([4, { min: 4, max: 4 }]);
+  });
+
+  it('are a fixed number where the environment says so', () => {
+    const { workers, elastic: bounds } = resolveOptions({ workers: {} }, { CLUSTER_WORKERS: '3' });
+    expect([workers, bounds]).toEqual([3, undefined]);
+  });
+
+  it('are refused where the bounds are none', () => {
+    expect(refusal({ workers: { min: 0 } })).toContain(
+      'workers.min: 0 is not allowed; expected a whole number from 1 to 256',
+    );
+    expect(refusal({ workers: { max: 'many' } })).toContain(
+      `workers.max: "many" is not allowed; expected 'auto' or a whole number from 1 to 256`,
+    );
+    expect(refusal({ workers: { most: 4 } })).toContain('known are min, max');
+    expect(refusal({ workers: { min: 4, max: 2 } })).toContain(
+      'workers.min (4) is above workers.max (2); lower the first or raise the second',
+    );
+  });
+});
+
 /** What is text and no port. */
 const NO_PORTS = [
   [

@@ -103,6 +103,7 @@ const TYPES = {
   nestjs_cluster_leader: 'gauge',
   nestjs_cluster_quarantined_requests: 'gauge',
   nestjs_cluster_accept_backlog: 'gauge',
+  nestjs_cluster_scale_total: 'counter',
   nestjs_cluster_listen_overflows_total: 'counter',
   nestjs_cluster_snapshot_age_seconds: 'gauge',
   nestjs_cluster_reloads_total: 'counter',
@@ -184,6 +185,14 @@ describe('the metrics of the cluster', () => {
     expect(page.values('nestjs_cluster_listen_overflows_total')).toEqual([4]);
     const { text } = pageOf([READY]);
     expect(text).not.toMatch(/^nestjs_cluster_(accept_backlog|listen_overflows_total)/m);
+  });
+
+  it('count the changes of the number of workers, by direction and reason', () => {
+    const none = { 'up backlog': 0, 'up manual': 0, 'down idle': 0, 'down manual': 0 };
+    const page = pageOf([READY], { snapshot: { scalings: { ...none, 'up utilization': 3 } } });
+    const count = (direction: string, reason: string) =>
+      page.values('nestjs_cluster_scale_total', { direction, reason });
+    expect([count('up', 'utilization'), count('down', 'idle')]).toEqual([[3], [0]]);
   });
 
   it('say how many workers there should be, and the generation', () => {

@@ -4,7 +4,7 @@ import type {
   Slot,
   WorkerId,
 } from '../../../../src/supervisor/decide/cluster-state.js';
-import { newSlot } from '../../../../src/supervisor/decide/scaling.js';
+import { newSlot, NO_SCALINGS } from '../../../../src/supervisor/decide/scaling.js';
 import { newCluster } from '../../../../src/supervisor/decide/transition.js';
 import { WorkerMap } from '../../../../src/supervisor/decide/worker/worker-map.js';
 import { NO_FAILURES } from '../../../../src/supervisor/decide/policies/restart.policy.js';
@@ -61,7 +61,7 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
     return { ...newSlot(index, RELEASE), ...place, worker };
   });
   const state = {
-    ...newCluster(slots.length, RELEASE, 0, 0, 'all'),
+    ...newCluster({ workers: slots.length }, RELEASE, 0, 0, 'all'),
     reloads: { completed: 3, aborted: 1, reverted: 0 },
     slots,
     workers,
@@ -99,6 +99,8 @@ describe('a snapshot', () => {
     holds.handle.report(STATS);
     holds.handle.seenAt = performance.now() - 400;
     expect(snapshotOf([{ holds, restarts: { crash: 2, hang: 1 }, lastExit: EXIT }])).toEqual({
+      autoscaling: null,
+      scalings: NO_SCALINGS,
       acceptBacklog: [],
       listenOverflowsTotal: null,
       balancing: 'shared',

@@ -168,10 +168,9 @@ describe('the memory limit', () => {
   it.each([
     [16, 1],
     [128, 1],
-    [256, 1],
-    [320, 2],
-    [512, 3],
-    [1_024, 7],
+    [512, 1],
+    [544, 2],
+    [1_024, 5],
     [4_096, 8],
   ])('of %d MiB leaves room for %d of 8 workers', (mib, workers) => {
     const limits = v2('/', { [`${CGROUP}/memory.max`]: `${mib * MIB}\n` });
@@ -179,8 +178,8 @@ describe('the memory limit', () => {
   });
 
   it('and the quota hold together: the stricter one counts', () => {
-    expect(availableWorkers({ cpus: 6, memoryBytes: 512 * MIB }, 8)).toBe(3);
-    expect(availableWorkers({ cpus: 2, memoryBytes: 512 * MIB }, 8)).toBe(2);
+    expect(availableWorkers({ cpus: 6, memoryBytes: 704 * MIB }, 8)).toBe(3);
+    expect(availableWorkers({ cpus: 2, memoryBytes: 704 * MIB }, 8)).toBe(2);
   });
 });
 

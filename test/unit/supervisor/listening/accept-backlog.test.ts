@@ -3,7 +3,10 @@ import net from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { inodeOf } from '../../../../src/contract/process/accept-queue.js';
 import type { BoundSocket } from '../../../../src/supervisor/listening/bound-socket.js';
-import { acceptBacklog, listenOverflows } from '../../../../src/supervisor/serve/accept-backlog.js';
+import {
+  acceptBacklog,
+  listenOverflows,
+} from '../../../../src/supervisor/listening/accept-backlog.js';
 
 const NETSTAT = `TcpExt: SyncookiesSent ListenOverflows ListenDrops
 TcpExt: 1 23 45

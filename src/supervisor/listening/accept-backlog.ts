@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { queueLengths } from '../../contract/process/accept-queue.js';
 import type { Backlog } from '../../contract/snapshot/index.js';
-import type { Listening } from '../listening/listening.interface.js';
+import type { Listening } from './listening.interface.js';
 
 /**
  * The connections that the kernel holds until a worker accepts them, for each address. Sockets on

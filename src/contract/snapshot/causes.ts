@@ -1,0 +1,49 @@
+import type { WorkerStats } from './cluster-snapshot.js';
+
+export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'] as const;
+
+/**
+ * Why a worker failed.
+ *
+ * - `boot`: it never became ready. `crash`: an error or a signal of its own.
+ * - `exit`: it ended itself with code 0. `hang`: it stopped answering.
+ * - `oom`: V8 or the kernel ran out of memory for it. `memory`: it grew over a
+ *   limit of the `memory` options.
+ * - `killed`: a signal from outside.
+ */
+export type FailureCause = (typeof FAILURE_CAUSES)[number];
+
+/** Why a serving worker is replaced. The new worker is ready before the old one leaves. */
+export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
+
+/** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
+export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
+
+export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
+
+/**
+ * How a reload ended: `completed` (every worker is of the new generation), `aborted` (a new worker
+ * failed, and the previous release keeps serving) or `reverted` (all workers were replaced, but one
+ * failed while the new release was observed, and the cluster went back to the previous release).
+ */
+export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
+
+/** A change of the number of workers: its direction, and the reason. `manual` = somebody asked for it. */
+export const SCALINGS = [
+  'up utilization',
+  'up backlog',
+  'up manual',
+  'down idle',
+  'down manual',
+] as const;
+export type Scaling = (typeof SCALINGS)[number];
+
+/** Counts that a slot adds up over all its workers, past and present. */
+export const SLOT_TOTALS = [
+  'requestsTotal',
+  'rebalancedConnectionsTotal',
+  'logLinesDroppedTotal',
+  'droppedConnectionsTotal',
+  'cpuSecondsTotal',
+  'gcSecondsTotal',
+] as const satisfies readonly (keyof WorkerStats)[];
