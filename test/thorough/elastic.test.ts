@@ -29,9 +29,15 @@ it('adds a worker while connections wait for the only one', async () => {
   const added = { direction: 'up', reason: 'backlog' };
   expect(page.values('nestjs_cluster_scale_total', added)).toEqual([1]);
 
-  const command = async (...args: readonly string[]) =>
-    (await runCommand(NODE, [MAIN, ...args], { cwd: '/', env: { ...plainEnvironment(), ...env } }))
-      .stdout;
+  const command = async (...args: readonly string[]) => {
+    const commandEnv = { ...plainEnvironment(), ...env };
+    const { stdout, stderr } = await runCommand(NODE, [MAIN, ...args], {
+      cwd: '/',
+      env: commandEnv,
+    });
+    expect(stderr).toBe('');
+    return stdout;
+  };
   expect(await command('status')).toContain('2/2 workers ready (1 to 2, by load)');
   expect(await command('scale', 'auto')).toMatch(/scaled from 2 to 2 workers\n$/);
 });

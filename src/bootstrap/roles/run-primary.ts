@@ -70,11 +70,9 @@ export async function runPrimary(
     },
     new FirstStart(options.workers),
   );
-  // Each slot that there may be has its socket from the start.
-  const reserved = { ...options, workers: options.elastic?.max ?? options.workers };
   const listening = options.addressGiven
-    ? await openListening(reserved)
-    : new DeferredListening(reserved);
+    ? await openListening(options)
+    : new DeferredListening(options);
   setTitle('primary nestjs-cluster', 'primary');
 
   const program = new Program(

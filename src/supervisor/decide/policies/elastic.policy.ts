@@ -16,7 +16,7 @@ export interface Load {
   readonly hasRoom: boolean;
 }
 
-/** What the decisions so far have left for the next one. Times are in monotonic ms. */
+/** The state that each decision needs from the samples before. Times are in monotonic ms. */
 export interface LoadHistory {
   /** Since when the workers have been busy without a pause; `undefined` if they are not. */
   readonly busySince: number | undefined;
@@ -42,7 +42,7 @@ const IDLE = 0.5;
 const IDLE_MS = 60_000;
 /** The hold never grows beyond this time. */
 const MAX_HOLD_MS = 16 * IDLE_MS;
-/** A moment in which all workers are busy leaves a few connections waiting; three samples are no moment. */
+/** If all workers are busy for a moment, one sample shows waiting connections. So one sample is not enough. */
 const WAITING_SAMPLES = 3;
 const MANY_WAITING = 33;
 

@@ -159,7 +159,7 @@ function day(load: (second: number) => number) {
   return chosen;
 }
 
-/** What the thresholds ask for if the load of each minute is known before, and nothing takes time. */
+/** The numbers by the same thresholds, if the load of each minute is known and a change takes no time. */
 function oracle(load: (second: number) => number): number[] {
   let workers = 1;
   const perMinute = Array.from({ length: DAY_S / 60 }, (_, minute) => {
@@ -194,7 +194,7 @@ describe('a day of', () => {
     expect(turns(chosen)).toEqual([]);
   });
 
-  // Nothing but connections that wait shows a herd: in the mean of a minute it is no load.
+  // Only waiting connections show a herd. In the mean of a minute it is hardly a load.
   it('thundering herds', () => {
     const chosen = day((t) => (t % 900 < 5 ? 8 : 0.6));
     expect(Math.max(...chosen.slice(900, 930))).toBeGreaterThan(4);
