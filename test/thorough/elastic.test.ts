@@ -31,10 +31,14 @@ it('adds a worker while connections wait for the only one', async () => {
 
   const command = async (...args: readonly string[]) => {
     const commandEnv = { ...plainEnvironment(), ...env };
-    const { stdout, stderr } = await runCommand(NODE, [MAIN, ...args], {
-      cwd: '/',
-      env: commandEnv,
-    });
+    const { stdout, stderr } = await runCommand(
+      NODE,
+      [MAIN, ...args, '--cluster', String(cluster.pid)],
+      {
+        cwd: '/',
+        env: commandEnv,
+      },
+    );
     expect(stderr).toBe('');
     return stdout;
   };
