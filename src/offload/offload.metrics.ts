@@ -11,6 +11,7 @@ export class OffloadMetrics implements TaskObserver {
   readonly #tasks: Counter<'task' | 'outcome'>;
   readonly #wait: Histogram<'task'>;
   readonly #run: Histogram<'task'>;
+  readonly #inline: Counter<'task'>;
   readonly #gauges: readonly Metric[];
 
   /** @param slot the value of the label `worker` of the gauges. */
@@ -37,6 +38,12 @@ export class OffloadMetrics implements TaskObserver {
       buckets: RUN_BUCKETS,
       registers,
     });
+    this.#inline = new Counter({
+      name: named('inline_total'),
+      help: "Calls of @CpuBound() methods with mode: 'auto' that ran on the event loop",
+      labelNames: ['task'],
+      registers,
+    });
     const gauge = (name: string, help: string, value: () => number): Metric =>
       new Gauge({
         name: named(name),
@@ -56,14 +63,15 @@ export class OffloadMetrics implements TaskObserver {
       gauge('threads', 'Threads that run @CpuBound() methods', () => read().threads),
     ];
     // Each series begins at 0: otherwise its first event would not count in a rate.
-    for (const { name } of tasks) {
+    for (const { name, mode } of tasks) {
+      if (mode === 'auto') this.#inline.inc({ task: name }, 0);
       for (const outcome of TASK_OUTCOMES) this.#tasks.inc({ task: name, outcome }, 0);
     }
   }
 
   /** Metrics that are summed over all workers. */
   get all(): readonly Metric[] {
-    return [this.#tasks, this.#wait, this.#run];
+    return [this.#tasks, this.#wait, this.#run, this.#inline];
   }
 
   /** Metrics with a label for this worker. */
@@ -77,6 +85,11 @@ export class OffloadMetrics implements TaskObserver {
 
   ran({ name }: Task, ms: number): void {
     this.#run.observe({ task: name }, ms / 1_000);
+  }
+
+  /** The call ran on the event loop, by `mode: 'auto'`. */
+  ranInline({ name }: Task): void {
+    this.#inline.inc({ task: name });
   }
 
   ended({ name }: Task, outcome: TaskOutcome): void {

@@ -13,6 +13,7 @@ import {
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
+import { AutoRunner } from './admission/auto-runner.js';
 import { Dispatcher } from './admission/dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './admission/inline-runner.js';
@@ -111,7 +112,7 @@ export class Offload {
       const task = tasks[definitions.indexOf(definition)]!;
       const runner = this.#runner;
       bindOffloaded(instance, definition, (args) =>
-        runner instanceof InlineRunner && runner.isInside
+        runner?.isInside
           ? definition.body.apply(instance, args)
           : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task), warn),
       );
@@ -167,16 +168,14 @@ export class Offload {
         'cpu-bound-threads',
       );
     }
+    const instances = definitions.map(
+      (definition) => found.find((each) => each.definition === definition)!.instance,
+    );
+    const call = (task: number, args: unknown[]): unknown =>
+      definitions[task]!.body.apply(instances[task], args);
     if (COMMON_JS || offload.mode === 'inline') {
       refuse(refusals);
-      const instances = definitions.map(
-        (definition) => found.find((each) => each.definition === definition)!.instance,
-      );
-      return new InlineRunner(
-        threads,
-        (task, args) => definitions[task]!.body.apply(instances[task], args),
-        tasks,
-      );
+      return new InlineRunner(threads, call, tasks);
     }
     const { ThreadPool } = await import('./pool/thread-pool.js');
     const { missingEntry } = await import('./pool/thread-warnings.js');
@@ -200,7 +199,8 @@ export class Offload {
       await verify();
       keep();
     }
-    return pool;
+    if (tasks.every(({ mode }) => mode === 'thread')) return pool;
+    return new AutoRunner(pool, tasks, call, (task) => this.#metrics?.ranInline(task));
   }
 
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {

@@ -185,6 +185,18 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
       expect(body.after).toEqual({ id: 'r-1' });
     });
 
+    it("runs short calls with mode: 'auto' on the event loop after a while, and long ones never", async () => {
+      const short = (await askJson<boolean[]>(cluster.url, '/modes/short/20000')).body;
+      const long = (await askJson<boolean[]>(cluster.url, '/modes/long/50')).body;
+
+      expect(short.at(0)).toBe(inline);
+      expect(short.at(-1)).toBe(true);
+      expect(long.at(-1)).toBe(inline);
+      const { page } = await TaskCounts.of(cluster);
+      expect(page.sum(`${TIMES}inline_total`, { task: 'Modes.short' })).toBe(inline ? 0 : 1);
+      expect(page.sum(`${TIMES}inline_total`, { task: 'Modes.long' })).toBe(0);
+    });
+
     it('shows tasks and threads in /metrics and /health', async () => {
       const before = await TaskCounts.of(cluster);
       await request(cluster.url, '/answers/missing/felix');

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
-import { durationMs, flag, optionGroup, validate } from './check/validate.js';
+import { durationMs, flag, oneOf, optionGroup, validate } from './check/validate.js';
 
 /** Options of one `@CpuBound()` method. */
 export interface CpuBoundOptions {
@@ -21,6 +21,12 @@ export interface CpuBoundOptions {
    * started. Default true.
    */
   readonly abortOnDisconnect?: boolean | undefined;
+  /**
+   * Where the method runs. `'thread'`: always in a thread. `'auto'`: on the event loop while a call
+   * takes less time than the way to a thread and back, else in a thread. It is learned from the
+   * times of the calls. Default `'thread'`.
+   */
+  readonly mode?: 'thread' | 'auto' | undefined;
   /**
    * Name of a queue, 1 to 100 letters, digits and `_ . -`. Any process that consumes this queue, on
    * any machine, runs the calls. Needs `ClusterQueueModule` of `nestjs-cluster/bullmq`. Default: no
@@ -45,6 +51,7 @@ const cpuBoundSchema = optionGroup({
   queueTimeoutMs: v.optional(durationMs(0)),
   coalesce: v.optional(flag),
   abortOnDisconnect: v.optional(flag),
+  mode: v.optional(oneOf(['thread', 'auto'])),
   queue: v.optional(queueNameSchema),
 });
 

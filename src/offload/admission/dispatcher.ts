@@ -96,7 +96,8 @@ export class Dispatcher {
     for (const call of this.#running) this.#abort(call, aborted(call.task));
   }
 
-  get #canStart(): boolean {
+  #canStart(task: Task): boolean {
+    if (this.runner.inlineFor?.(task) !== undefined) return true;
     return this.#waiting.size === 0 && this.runner.idle > 0;
   }
 
@@ -108,17 +109,17 @@ export class Dispatcher {
       const key = task.coalesce ? keyOf(task, request.args) : undefined;
       const same = key === undefined ? undefined : this.#shared.get(key);
       if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
-      const refusal = same === undefined ? this.#refusal() : 'queue-full';
+      const refusal = same === undefined ? this.#refusal(task) : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
       // Copies the arguments of a call that must wait, because the caller may change its own.
-      const kept = this.#canStart ? request : copyRequest(request);
+      const kept = this.#canStart(task) ? request : copyRequest(request);
       call = new Call(task, kept, key, waiter.trace);
     } catch (error) {
       return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
     }
     call.addWaiter(waiter);
     if (call.key !== undefined) this.#shared.set(call.key, call);
-    if (this.#canStart) return this.#start(call);
+    if (this.#canStart(task)) return this.#start(call, this.runner.inlineFor?.(task));
     this.#waiting.enter(call);
     this.pump();
   }
@@ -129,10 +130,10 @@ export class Dispatcher {
     waiter.reject(error());
   }
 
-  #refusal(): TaskRejection | undefined {
+  #refusal(task: Task): TaskRejection | undefined {
     if (this.#closed) return 'closing';
     if (this.runner.size === 0) return 'unavailable';
-    return this.#canStart || this.#waiting.hasPlace ? undefined : 'queue-full';
+    return this.#canStart(task) || this.#waiting.hasPlace ? undefined : 'queue-full';
   }
 
   #refuseQueued(reason: TaskRejection): void {
@@ -149,10 +150,10 @@ export class Dispatcher {
     else if (call.waiters.size === 0) this.#running.abandon(call);
   }
 
-  #start(call: Call): void {
+  #start(call: Call, runner: Pick<Runner, 'run'> = this.runner): void {
     this.#running.begin(call);
     try {
-      this.#follow(call, this.runner.run(call.request));
+      this.#follow(call, runner.run(call.request));
     } catch (error) {
       // An argument threw an error when it was read.
       this.#end(call, failedWith(error));
@@ -174,10 +175,9 @@ export class Dispatcher {
     if (call.state === 'over') return this.pump(); // a call that was given up has ended
     call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
-    this.#fail(
-      call,
-      failed(() => restoreError(result.error)),
-    );
+    const { error } = result;
+    const failure = failed(() => restoreError(error));
+    this.#fail(call, failure);
   }
 
   #onLost(call: Call, error: unknown): void {

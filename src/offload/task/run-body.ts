@@ -3,14 +3,13 @@ import { monotonicMs } from '../../contract/process/monotonic-ms.js';
 import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
-import type { RunResult } from './runner.interface.js';
+import type { BodyResult, RunResult } from './runner.interface.js';
 import { describeError } from './task-error.js';
 import { currentTracing, isTraced, type TracedTask } from './trace-context.js';
 
 /**
  * Runs the body of a task and prepares its result or error to be copied between threads. If the
- * caller traces the call, the result has the times of the run. If this thread has a tracer, the run
- * gets a span here. Never rejects.
+ * caller traces the call and this thread has a tracer, the run gets a span here. Never rejects.
  *
  * @param contexts a copy of the caller's contexts.
  */
@@ -20,8 +19,7 @@ export async function runBody(
   contexts: CarriedContexts | undefined,
 ): Promise<RunResult> {
   const run = () => valueOf(task.name, body);
-  if (!isTraced(contexts)) return settled(() => runInContexts(contexts, run));
-  const tracing = currentTracing();
+  const tracing = isTraced(contexts) ? currentTracing() : undefined;
   const begunAt = monotonicMs();
   const result = await settled(() =>
     runInContexts(contexts, () => (tracing === undefined ? run() : tracing.run(task, run))),
@@ -29,7 +27,7 @@ export async function runBody(
   return { ...result, ran: { begunAt, endedAt: monotonicMs(), hasSpan: tracing !== undefined } };
 }
 
-async function settled(run: () => Promise<RunResult>): Promise<RunResult> {
+async function settled(run: () => Promise<BodyResult>): Promise<BodyResult> {
   try {
     return await run();
   } catch (thrown) {
@@ -37,7 +35,7 @@ async function settled(run: () => Promise<RunResult>): Promise<RunResult> {
   }
 }
 
-async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
+async function valueOf(name: string, body: () => unknown): Promise<BodyResult> {
   const value = await lastValueOf(await body());
   const obstacle = findUncloneable(value, 'result');
   if (obstacle === undefined) return { ok: true, value, buffers: contentsOf([value]).buffers };

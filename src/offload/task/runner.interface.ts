@@ -1,5 +1,6 @@
 import type { CarriedContexts } from './carry-context.js';
 import type { Place } from './parcel.js';
+import type { Task } from './task.js';
 import type { TaskError } from './task-error.js';
 import type { RunTimes } from './trace-context.js';
 
@@ -11,19 +12,18 @@ export interface RunRequest {
   readonly contexts: CarriedContexts | undefined;
 }
 
-/** How a call ended in the thread. */
-export type RunResult = (
+/** How the body of a task ended. */
+export type BodyResult =
   | {
       readonly ok: true;
       readonly value: unknown;
       /** The parts of `[value]` that were Buffers. */
       readonly buffers: readonly Place[];
     }
-  | { readonly ok: false; readonly error: TaskError }
-) & {
-  /** Set if the call is traced. */
-  readonly ran?: RunTimes;
-};
+  | { readonly ok: false; readonly error: TaskError };
+
+/** How a call ended where it ran. */
+export type RunResult = BodyResult & { readonly ran: RunTimes };
 
 /** The result of a call that succeeded. */
 export type Completed = RunResult & { ok: true };
@@ -67,6 +67,10 @@ export interface Runner {
   readonly idle: number;
   /** Reports the number of waiting calls, so that threads are started. */
   expect(waiting: number): void;
+  /** Whether the current code runs in a task on the event loop. Calls from within it run directly, as in a thread. */
+  readonly isInside?: boolean;
+  /** Where calls of a task run on the event loop, without a thread. `undefined` if they need one. */
+  inlineFor?(task: Task): Pick<Runner, 'run'> | undefined;
   run(request: RunRequest): Run;
   /**
    * Sends a call ahead to the thread that will probably be free first. Once free, that thread

@@ -10,6 +10,7 @@ export interface Task {
   readonly queueTimeoutMs: number;
   readonly coalesce: boolean;
   readonly abortOnDisconnect: boolean;
+  readonly mode: 'thread' | 'auto';
   /** The remote queue whose consumers run the task, if there is one. */
   readonly queue: string | undefined;
   /** Names of the method's parameters, as far as they are known. Used in messages. */

@@ -21,6 +21,7 @@ export function tasksOf(
       queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
       coalesce: options.coalesce ?? false,
       abortOnDisconnect: options.abortOnDisconnect ?? true,
+      mode: options.mode ?? 'thread',
       queue: options.queue,
       parameters: parameterNames(body),
     };

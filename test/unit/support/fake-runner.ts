@@ -18,6 +18,7 @@ export const TASK: Task = {
   queueTimeoutMs: 5_000,
   coalesce: false,
   abortOnDisconnect: true,
+  mode: 'thread',
   queue: undefined,
   parameters: ['first', 'second'],
 };
@@ -43,12 +44,12 @@ export class FakeRun implements Run {
   }
 
   complete(value?: unknown, about: Partial<Extract<RunResult, { ok: true }>> = {}): void {
-    this.#end(() => this.#resolve({ ok: true, value, buffers: [], ...about }));
+    this.#end(() => this.#resolve({ ok: true, value, buffers: [], ...about } as RunResult));
   }
 
   /** The body has thrown. */
   fail(thrown: unknown): void {
-    this.#end(() => this.#resolve({ ok: false, error: describeError(thrown) }));
+    this.#end(() => this.#resolve({ ok: false, error: describeError(thrown) } as RunResult));
   }
 
   /** The thread died, or nothing got there. */

@@ -30,6 +30,8 @@ describe('options of @CpuBound()', () => {
     { coalesce: false },
     { abortOnDisconnect: true },
     { abortOnDisconnect: false },
+    { mode: 'thread' },
+    { mode: 'auto' },
   ])('may be %j', (options) => {
     expect(resolveCpuBoundOptions(options, 'Cats.count()')).toEqual(options);
   });
@@ -52,6 +54,7 @@ describe('options of @CpuBound()', () => {
     ],
     ['coalesce', 'true or false', [1, 'yes', null]],
     ['abortOnDisconnect', 'true or false', [1, 'yes', null]],
+    ['mode', "one of 'thread', 'auto'", ['inline', 'threads', true, null]],
   ])('refuse %s that is not %s', (key, expected, values) => {
     for (const value of values) {
       const message = refusal({ [key]: value });

@@ -5,7 +5,7 @@ import { OffloadMetrics } from '../../../../src/offload/offload.metrics.js';
 import { TASK_OUTCOMES } from '../../../../src/offload/task/task.js';
 import { TASK } from '../../support/fake-runner.js';
 
-const OTHER = { ...TASK, name: 'Cats.weigh', index: 1 };
+const OTHER = { ...TASK, name: 'Cats.weigh', index: 1, mode: 'auto' as const };
 
 let snapshot: OffloadSnapshot;
 beforeEach(() => {
@@ -42,6 +42,14 @@ describe('the metrics of @CpuBound() methods', () => {
     expect(page).toContain('tasks_total{task="Cats.count",outcome="queue_timeout"} 1');
     expect(page).toContain('tasks_total{task="Cats.weigh",outcome="rejected"} 1');
     expect(page).toContain('tasks_total{task="Cats.weigh",outcome="completed"} 0');
+  });
+
+  it("count the calls on the event loop of methods with mode: 'auto' alone", async () => {
+    const { metrics, text } = start();
+    const series = async () => (await text()).match(/^nestjs_cluster_offload_inline_total\{.*/gm);
+    expect(await series()).toEqual(['nestjs_cluster_offload_inline_total{task="Cats.weigh"} 0']);
+    metrics.ranInline(OTHER);
+    expect(await series()).toEqual(['nestjs_cluster_offload_inline_total{task="Cats.weigh"} 1']);
   });
 
   it('have times in seconds', async () => {
@@ -90,6 +98,7 @@ describe('the metrics of @CpuBound() methods', () => {
       'app_nestjs_cluster_offload_tasks_total',
       'app_nestjs_cluster_offload_wait_seconds',
       'app_nestjs_cluster_offload_run_seconds',
+      'app_nestjs_cluster_offload_inline_total',
       'app_nestjs_cluster_offload_queue_size',
       'app_nestjs_cluster_offload_threads',
     ]);
@@ -97,7 +106,7 @@ describe('the metrics of @CpuBound() methods', () => {
 
   it('are in no registry but where they are put', () => {
     const { all, labelled } = start().metrics;
-    expect([all.length, labelled.length]).toEqual([3, 2]);
+    expect([all.length, labelled.length]).toEqual([4, 2]);
     // A second one would have a name that is taken.
     expect(() => start()).not.toThrow();
   });

@@ -183,10 +183,10 @@ describe('without an SDK', () => {
     expect(inject()).toBeUndefined();
     expect(isTraced({ request: 1 })).toBe(false);
     expect(withCarrier({ traceparent: 'x' }, () => trace.getActiveSpan())).toBeUndefined();
-    expect(await runBody(TRACED, () => 5, undefined)).toEqual({
+    expect(await runBody(TRACED, () => 5, undefined)).toMatchObject({
       ok: true,
       value: 5,
-      buffers: [],
+      ran: { hasSpan: false },
     });
   });
 
@@ -194,6 +194,6 @@ describe('without an SDK', () => {
     const contexts = { 'nestjs-cluster.trace': {} };
     const result = await runBody(TRACED, () => 5, contexts);
     expect(result).toMatchObject({ ok: true, value: 5, ran: { hasSpan: false } });
-    expect(result.ran!.endedAt).toBeGreaterThanOrEqual(result.ran!.begunAt);
+    expect(result.ran.endedAt).toBeGreaterThanOrEqual(result.ran.begunAt);
   });
 });
