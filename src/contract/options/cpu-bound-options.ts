@@ -22,9 +22,10 @@ export interface CpuBoundOptions {
    */
   readonly abortOnDisconnect?: boolean | undefined;
   /**
-   * Where the method runs. `'thread'`: always in a thread. `'auto'`: on the event loop while a call
-   * takes less time than the way to a thread and back, else in a thread. It is learned from the
-   * times of the calls. Default `'thread'`.
+   * `'thread'`: all calls run in threads. `'auto'`: short calls run on the event loop, on the app's
+   * own instance, and the others in threads. A call is short if it takes less than 1 ms, and at most
+   * ten times as long as the way to a thread and back. Each worker learns this from the times of the
+   * calls. Default `'thread'`.
    */
   readonly mode?: 'thread' | 'auto' | undefined;
   /**

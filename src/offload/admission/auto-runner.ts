@@ -103,7 +103,7 @@ export class AutoRunner implements Runner {
 
   /** Nobody can tell how long a method that goes on after it has returned will block the event loop. */
   async #watch(value: object, policy: ModePolicy): Promise<void> {
-    // Of a promise that has settled, the value is first. If it has failed, the caller gets the error.
+    // A promise that has settled wins the race. If it has failed, the caller gets the error.
     const first = await Promise.race([value, PENDING]).catch(() => undefined);
     if (first === PENDING || typeof (first as Subscribable)?.subscribe === 'function') {
       policy.refuse();

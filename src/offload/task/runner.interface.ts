@@ -69,7 +69,7 @@ export interface Runner {
   expect(waiting: number): void;
   /** Whether the current code runs in a task on the event loop. Calls from within it run directly, as in a thread. */
   readonly isInside?: boolean;
-  /** Where calls of a task run on the event loop, without a thread. `undefined` if they need one. */
+  /** The runner for calls that run on the event loop without a thread; `undefined` if they need a thread. */
   inlineFor?(task: Task): Pick<Runner, 'run'> | undefined;
   run(request: RunRequest): Run;
   /**

@@ -71,8 +71,8 @@ describe("a method with mode: 'auto'", () => {
   it('stays in a thread if its calls take longer than the hop, which is the rest of their time', async () => {
     for (let made = 0; made < 50; made += 1) {
       const called = call();
-      compute(0.8);
-      complete(0.8);
+      compute(0.95);
+      complete(0.95);
       await called;
     }
     expect(runner.inlineFor(AUTO)).toBeUndefined();

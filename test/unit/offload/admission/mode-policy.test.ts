@@ -39,14 +39,14 @@ describe("the policy of mode: 'auto'", () => {
     expect(count(places)).toBe(10_000 - 16);
   });
 
-  it.each([5 * HOP_MS, 0.6, 6, LONG_MS])('has calls of %d ms in a thread, always', (ms) => {
+  it.each([0.33, 0.6, 6, LONG_MS])('has calls of %d ms in a thread, always', (ms) => {
     expect(count(new World().make(10_000, ms))).toBe(0);
   });
 
-  it('has calls of three hops on the event loop, also where the hop is longer', () => {
-    expect(count(new World().make(1_000, 3 * HOP_MS))).toBeGreaterThan(950);
+  it('has calls of nine hops on the event loop, also where the hop is longer', () => {
+    expect(count(new World().make(1_000, 9 * HOP_MS))).toBeGreaterThan(950);
     const world = new World();
-    world.hopMs = 0.2;
+    world.hopMs = 0.08;
     expect(count(world.make(1_000, 0.6))).toBeGreaterThan(950);
   });
 
@@ -57,18 +57,18 @@ describe("the policy of mode: 'auto'", () => {
     expect(count(world.make(1_000, 0.5))).toBeGreaterThan(0);
   });
 
-  it('takes the quick hops for the hop, not those that waited for something', () => {
+  it('takes the usual hop for the hop, not those that waited for something', () => {
     const world = new World();
     for (let call = 0; call < 1_000; call += 1) {
-      world.policy.ranInThread(5 * HOP_MS, call % 2 === 0 ? 10 : HOP_MS);
+      world.policy.ranInThread(0.5, call % 3 === 0 ? 10 : HOP_MS);
     }
     expect(world.policy.isInline).toBe(false);
   });
 
   it('gets over the slow hops of the first calls', () => {
     const world = new World();
-    for (const ms of [3, 2, 1]) world.policy.ranInThread(0.3, ms);
-    expect(count(world.make(1_000, 0.3))).toBe(0);
+    for (const ms of [3, 2, 1]) world.policy.ranInThread(0.4, ms);
+    expect(count(world.make(1_000, 0.4))).toBe(0);
   });
 
   it.each([1 / 2, 1 / 10, 1 / 100, 1 / 500])(
@@ -83,7 +83,7 @@ describe("the policy of mode: 'auto'", () => {
         return isLong ? LONG_MS : SHORT_MS;
       });
       // Each of them sends the method to a thread for thousands of calls.
-      expect(blocked).toBeLessThanOrEqual(10);
+      expect(blocked).toBeLessThanOrEqual(20);
     },
   );
 
@@ -91,8 +91,8 @@ describe("the policy of mode: 'auto'", () => {
     [LONG_MS, 1],
     [6, 1],
     [2, 7],
-    [0.6, 45],
-    [0.2, 260],
+    [0.6, 70],
+    [0.4, 210],
   ])('is back in a thread when calls become %d ms long, after at most %i', (ms, most) => {
     const places = inlineWorld().make(2_000, ms);
     expect(count(places)).toBeLessThanOrEqual(most);
@@ -102,7 +102,7 @@ describe("the policy of mode: 'auto'", () => {
   it('is on the event loop again when calls have become short, whatever was before', () => {
     const world = inlineWorld();
     world.make(100_000, LONG_MS);
-    const places = world.make(6_000, SHORT_MS);
+    const places = world.make(5_000, SHORT_MS);
     expect(places.indexOf(true)).toBeGreaterThan(1_000);
     expect(places.at(-1)).toBe(true);
   });
@@ -113,13 +113,27 @@ describe("the policy of mode: 'auto'", () => {
     expect(count(world.make(100, SHORT_MS))).toBe(100);
   });
 
+  it('stays on the event loop while calls end in a thread that began before', () => {
+    const { policy } = inlineWorld();
+    policy.ranInThread(0.5, HOP_MS);
+    expect(policy.isInline).toBe(true);
+    policy.ranInThread(6, HOP_MS);
+    expect(policy.isInline).toBe(false);
+  });
+
+  it('gets over a hop without any time', () => {
+    const world = new World();
+    world.policy.ranInThread(SHORT_MS, -1);
+    expect(world.make(500, SHORT_MS).at(-1)).toBe(true);
+  });
+
   it('waits for longer after a longer call', () => {
     const [after5, after10, after20] = [5, 10, 20].map((ms) => {
       const world = inlineWorld();
       world.make(1, ms);
       return world.make(10_000, SHORT_MS).indexOf(true);
     });
-    expect(after5).toBeGreaterThan(100);
+    expect(after5).toBeGreaterThan(50);
     expect(after10).toBeGreaterThan(3 * after5!);
     expect(after20).toBeGreaterThan(3 * after10!);
   });
@@ -136,6 +150,6 @@ describe("the policy of mode: 'auto'", () => {
   it('has a method that was refused in a thread for thousands of calls', () => {
     const world = inlineWorld();
     world.policy.refuse();
-    expect(world.make(10_000, SHORT_MS).indexOf(true)).toBeGreaterThan(4_000);
+    expect(world.make(10_000, SHORT_MS).indexOf(true)).toBeGreaterThan(3_000);
   });
 });
