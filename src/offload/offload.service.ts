@@ -13,7 +13,6 @@ import {
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
-import { AutoRunner } from './admission/auto-runner.js';
 import { Dispatcher } from './admission/dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './admission/inline-runner.js';
@@ -200,6 +199,7 @@ export class Offload {
       keep();
     }
     if (tasks.every(({ mode }) => mode === 'thread')) return pool;
+    const { AutoRunner } = await import('./admission/auto-runner.js');
     return new AutoRunner(pool, tasks, call, (task) => this.#metrics?.ranInline(task));
   }
 

@@ -1,13 +1,15 @@
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from '../task/runner.interface.js';
+import { Stopwatch } from '../task/stopwatch.js';
 import type { Task } from '../task/task.js';
 import { InlineRunner } from './inline-runner.js';
 import { ModePolicy } from './mode.policy.js';
 
-const PENDING = Symbol('pending');
+const PENDING = Promise.resolve(Symbol('pending'));
 
 /** Runs calls in threads. Calls of methods with `mode: 'auto'` run on the event loop while that costs less. */
 export class AutoRunner implements Runner {
   readonly #inline: InlineRunner;
+  readonly #stopwatch = new Stopwatch();
   /** The policies of the methods with `mode: 'auto'`, by the index of the task. */
   readonly #policies = new Map<number, ModePolicy>();
 
@@ -65,8 +67,7 @@ export class AutoRunner implements Runner {
     const run = this.threadPool.run(request);
     run.result.then(
       ({ ran }) => {
-        const bodyMs = ran.endedAt - ran.begunAt;
-        policy?.ranInThread(bodyMs, performance.now() - startedAt - bodyMs);
+        policy?.ranInThread(ran.elapsed, performance.now() - startedAt - ran.elapsed.ms);
       },
       // The call has ended its thread or ran for too long. It must not do that to the event loop.
       () => policy?.refuse(),
@@ -90,13 +91,13 @@ export class AutoRunner implements Runner {
   /** The time is known as soon as the method returns, so that further calls in this turn heed it. */
   #callInline(task: number, args: unknown[]): unknown {
     const policy = this.#policies.get(task)!;
-    const begunAt = performance.now();
+    const elapsed = this.#stopwatch.start();
     try {
       const value = this.call(task, args);
       if (typeof value === 'object' && value !== null) void this.#watch(value, policy);
       return value;
     } finally {
-      policy.ranInline(performance.now() - begunAt);
+      policy.ranInline(elapsed());
       this.inlined(this.tasks[task]!);
     }
   }
@@ -104,8 +105,9 @@ export class AutoRunner implements Runner {
   /** Nobody can tell how long a method that goes on after it has returned will block the event loop. */
   async #watch(value: object, policy: ModePolicy): Promise<void> {
     // A promise that has settled wins the race. If it has failed, the caller gets the error.
-    const first = await Promise.race([value, PENDING]).catch(() => undefined);
-    if (first === PENDING || typeof (first as Subscribable)?.subscribe === 'function') {
+    const ended = Promise.resolve<unknown>(value);
+    const first = await Promise.race([ended, PENDING]).catch(() => undefined);
+    if (first === (await PENDING) || typeof (first as Subscribable)?.subscribe === 'function') {
       policy.refuse();
     }
   }

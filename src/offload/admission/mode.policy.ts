@@ -1,3 +1,5 @@
+import type { Elapsed } from '../task/stopwatch.js';
+
 /** Minimum number of calls that run in a thread first. The first calls are slow, because V8 compiles the code. */
 const MIN_CALLS = 16;
 
@@ -10,17 +12,20 @@ const HOPS = 10;
 /** Maximum time that calls may typically take on the event loop, in ms. A hop is slow when the event loop is busy. */
 const MAX_TYPICAL_MS = 1;
 
-/**
- * Maximum debt on the event loop, in ms. One call of 4 ms is accepted, because the process may have
- * had to wait for a core. After a call of 5 ms, or after several of 2 ms, calls run in a thread.
- */
+/** Maximum debt on the event loop, in ms. One call of 5 ms, or several of 2 ms, are too much. */
 const BUDGET_MS = 20;
 
 /** Maximum debt, in ms. A method that has become short is on the event loop after some 5,000 calls. */
 const MAX_DEBT_MS = 1_000;
 
-/** Maximum harm of a call in a thread, in ms. It blocked nobody, and may have waited for a core. */
+/** Maximum harm of a call in a thread, in ms. It blocked nobody. */
 const MAX_THREAD_HARM_MS = 100;
+
+/**
+ * Maximum harm of a call that waited, in ms. A wait for a core is seldom and says nothing about the
+ * method. A method that waits in every call, for a file, has a debt anyway.
+ */
+const MAX_WAIT_HARM_MS = 4;
 
 /** No hop is shorter, in ms. An estimate of 0 would stay 0. */
 const MIN_HOP_MS = 0.001;
@@ -47,18 +52,18 @@ export class ModePolicy {
   /**
    * A call has run in a thread.
    *
-   * @param bodyMs how long the method ran there.
+   * @param body how long the method ran there.
    * @param hopMs the rest of the time that the call took: the way there and back, and the copies.
    */
-  ranInThread(bodyMs: number, hopMs: number): void {
+  ranInThread(body: Elapsed, hopMs: number): void {
     this.#calls += 1;
     this.#learnHop(Math.max(MIN_HOP_MS, hopMs));
-    this.#note(Math.min(harmOf(bodyMs), MAX_THREAD_HARM_MS));
+    this.#note(Math.min(harmOf(body), MAX_THREAD_HARM_MS));
   }
 
-  /** A call has blocked the event loop for `bodyMs`. */
-  ranInline(bodyMs: number): void {
-    this.#note(harmOf(bodyMs));
+  /** A call has blocked the event loop. */
+  ranInline(body: Elapsed): void {
+    this.#note(harmOf(body));
   }
 
   /** A call has shown that the method does not fit the event loop, whatever its times are. */
@@ -83,7 +88,12 @@ export class ModePolicy {
 /**
  * How much a call would delay others on the event loop. It is the call's time, and from 1 ms on the
  * square of it: a call that is twice as long delays twice as many others, each for twice as long.
+ * If the process rather waited, only a part of the wait counts.
  */
-function harmOf(ms: number): number {
+function harmOf({ ms, cpuMs }: Elapsed): number {
+  return Math.max(squared(cpuMs), Math.min(squared(ms), MAX_WAIT_HARM_MS));
+}
+
+function squared(ms: number): number {
   return ms * Math.max(1, ms);
 }

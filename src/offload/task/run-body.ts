@@ -4,6 +4,7 @@ import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
 import type { BodyResult, RunResult } from './runner.interface.js';
+import { Stopwatch } from './stopwatch.js';
 import { describeError } from './task-error.js';
 import { currentTracing, isTraced, type TracedTask } from './trace-context.js';
 
@@ -17,14 +18,23 @@ export async function runBody(
   task: TracedTask,
   body: () => unknown,
   contexts: CarriedContexts | undefined,
+  stopwatch = new Stopwatch(),
 ): Promise<RunResult> {
   const run = () => valueOf(task.name, body);
   const tracing = isTraced(contexts) ? currentTracing() : undefined;
   const begunAt = monotonicMs();
+  const elapsed = stopwatch.start();
   const result = await settled(() =>
     runInContexts(contexts, () => (tracing === undefined ? run() : tracing.run(task, run))),
   );
-  return { ...result, ran: { begunAt, endedAt: monotonicMs(), hasSpan: tracing !== undefined } };
+  const took = elapsed();
+  const ran = {
+    begunAt,
+    endedAt: begunAt + took.ms,
+    elapsed: took,
+    hasSpan: tracing !== undefined,
+  };
+  return { ...result, ran };
 }
 
 async function settled(run: () => Promise<BodyResult>): Promise<BodyResult> {

@@ -6,6 +6,7 @@ import { type CpuBoundDefinition, functionNameOf, ownDefinitions } from '../cpu-
 import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
 import type { RunRequest } from '../task/runner.interface.js';
+import { Stopwatch } from '../task/stopwatch.js';
 import type { TracedTask } from '../task/trace-context.js';
 import { type Claim, isFirstToClaim } from './claim.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
@@ -60,6 +61,7 @@ export class ThreadHost {
   #instancesOfModule: ReturnType<typeof instancesOf> | undefined;
   readonly #instances = new Map<Constructor, object>();
 
+  readonly #stopwatch = new Stopwatch();
   readonly #turns = new Turns();
 
   constructor(private readonly plan: ThreadPlan) {}
@@ -98,7 +100,8 @@ export class ThreadHost {
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance, traced } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const result = await runBody(traced, () => definition.body.apply(instance, given), contexts);
+    const body = (): unknown => definition.body.apply(instance, given);
+    const result = await runBody(traced, body, contexts, this.#stopwatch);
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');

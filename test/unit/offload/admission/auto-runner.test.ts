@@ -1,5 +1,5 @@
 import { of } from 'rxjs';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AutoRunner } from '../../../../src/offload/admission/auto-runner.js';
 import { Dispatcher } from '../../../../src/offload/admission/dispatcher.js';
 import type { Task } from '../../../../src/offload/task/task.js';
@@ -29,11 +29,19 @@ beforeEach(() => {
   dispatcher = new Dispatcher(runner, 100, new FakeObserver(), () => {});
 });
 
-const call = (task = AUTO, ...args: unknown[]) => dispatcher.submit(task, args, undefined);
+afterEach(() => dispatcher.close());
+
+function call(task = AUTO, ...args: unknown[]): Promise<unknown> {
+  const called = dispatcher.submit(task, args, undefined);
+  called.catch(() => {}); // a test may leave it running
+  return called;
+}
 
 /** The thread has run the call in `ms`. */
 function complete(ms: number): void {
-  threads.active[0]!.complete('thread', { ran: { begunAt: 0, endedAt: ms, hasSpan: false } });
+  threads.active[0]!.complete('thread', {
+    ran: { begunAt: 0, endedAt: ms, elapsed: { ms, cpuMs: ms }, hasSpan: false },
+  });
 }
 
 /** Makes calls that are short, until the next one is to run on the event loop. */
@@ -45,9 +53,13 @@ async function learn(task = AUTO): Promise<void> {
   }
 }
 
-/** Blocks the event loop. */
+/** Blocks the event loop for this CPU time. */
 function compute(ms: number): void {
-  for (const until = performance.now() + ms; performance.now() < until;);
+  const begun = process.cpuUsage();
+  for (let took = 0; took < ms * 1_000;) {
+    const { user, system } = process.cpuUsage(begun);
+    took = user + system;
+  }
 }
 
 describe("a method with mode: 'auto'", () => {

@@ -5,6 +5,9 @@ const HOP_MS = 0.03;
 const SHORT_MS = 0.005;
 const LONG_MS = 66;
 
+/** A call that has computed all the time. */
+const computed = (ms: number) => ({ ms, cpuMs: ms });
+
 /** Makes calls where the policy sends them. */
 class World {
   readonly policy = new ModePolicy();
@@ -15,8 +18,8 @@ class World {
     return Array.from({ length: calls }, (_, call) => {
       const ms = typeof bodyMs === 'number' ? bodyMs : bodyMs(call);
       const { isInline } = this.policy;
-      if (isInline) this.policy.ranInline(ms);
-      else this.policy.ranInThread(ms, this.hopMs);
+      if (isInline) this.policy.ranInline(computed(ms));
+      else this.policy.ranInThread(computed(ms), this.hopMs);
       return isInline;
     });
   }
@@ -60,14 +63,14 @@ describe("the policy of mode: 'auto'", () => {
   it('takes the usual hop for the hop, not those that waited for something', () => {
     const world = new World();
     for (let call = 0; call < 1_000; call += 1) {
-      world.policy.ranInThread(0.5, call % 3 === 0 ? 10 : HOP_MS);
+      world.policy.ranInThread(computed(0.5), call % 3 === 0 ? 10 : HOP_MS);
     }
     expect(world.policy.isInline).toBe(false);
   });
 
   it('gets over the slow hops of the first calls', () => {
     const world = new World();
-    for (const ms of [3, 2, 1]) world.policy.ranInThread(0.4, ms);
+    for (const ms of [3, 2, 1]) world.policy.ranInThread(computed(0.4), ms);
     expect(count(world.make(1_000, 0.4))).toBe(0);
   });
 
@@ -115,16 +118,30 @@ describe("the policy of mode: 'auto'", () => {
 
   it('stays on the event loop while calls end in a thread that began before', () => {
     const { policy } = inlineWorld();
-    policy.ranInThread(0.5, HOP_MS);
+    policy.ranInThread(computed(0.5), HOP_MS);
     expect(policy.isInline).toBe(true);
-    policy.ranInThread(6, HOP_MS);
+    policy.ranInThread(computed(6), HOP_MS);
     expect(policy.isInline).toBe(false);
   });
 
   it('gets over a hop without any time', () => {
     const world = new World();
-    world.policy.ranInThread(SHORT_MS, -1);
+    world.policy.ranInThread(computed(SHORT_MS), -1);
     expect(world.make(500, SHORT_MS).at(-1)).toBe(true);
+  });
+
+  it('stays on the event loop if the process waited for a core once in a while', () => {
+    const { policy } = inlineWorld();
+    for (let call = 0; call < 2_000; call += 1) {
+      policy.ranInline(call % 50 === 0 ? { ms: 60, cpuMs: 1 } : computed(SHORT_MS));
+      expect(policy.isInline).toBe(true);
+    }
+  });
+
+  it('has a method in a thread that waits for something in every call', () => {
+    const { policy } = inlineWorld();
+    for (let call = 0; call < 6; call += 1) policy.ranInline({ ms: 60, cpuMs: 0.1 });
+    expect(policy.isInline).toBe(false);
   });
 
   it('waits for longer after a longer call', () => {

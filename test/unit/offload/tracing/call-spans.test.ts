@@ -32,12 +32,16 @@ async function start({ maxQueue = 1, task = TASK } = {}) {
   return { runner, dispatcher, tracing, call, request, spans, offloaded };
 }
 
+const TOOK_30_MS = { elapsed: { ms: 30, cpuMs: 30 } };
+
 describe('the spans of an offloaded call', () => {
   it('are its wait and its run, as its thread tells of it', async () => {
     const { runner, request, offloaded } = await start();
     const requests = [request()];
     const begunAt = monotonicMs() + 20;
-    runner.runs[0]!.complete(5, { ran: { begunAt, endedAt: begunAt + 30, hasSpan: false } });
+    runner.runs[0]!.complete(5, {
+      ran: { ...TOOK_30_MS, begunAt, endedAt: begunAt + 30, hasSpan: false },
+    });
     const [parent] = await Promise.all(requests);
     const [queue, run] = offloaded();
     const common = { parent, attributes: ATTRIBUTES, isError: false };
@@ -100,7 +104,9 @@ describe('the spans of an offloaded call', () => {
     const { runner, request, offloaded } = await start();
     const requested = request();
     const now = monotonicMs();
-    runner.runs[0]!.complete(5, { ran: { begunAt: now, endedAt: now, hasSpan: true } });
+    runner.runs[0]!.complete(5, {
+      ran: { ...TOOK_30_MS, begunAt: now, endedAt: now, hasSpan: true },
+    });
     await requested;
     expect(offloaded().map(({ name }) => name)).toEqual([`queue ${TASK.name}`]);
   });
