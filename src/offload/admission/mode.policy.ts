@@ -25,7 +25,7 @@ const MAX_THREAD_HARM_MS = 100;
  * Maximum harm of a call that waited, in ms. A wait for a core is seldom and says nothing about the
  * method. A method that waits in every call, for a file, has a debt anyway.
  */
-const MAX_WAIT_HARM_MS = 4;
+const MAX_WAIT_HARM_MS = 2;
 
 /** No hop is shorter, in ms. An estimate of 0 would stay 0. */
 const MIN_HOP_MS = 0.001;

@@ -140,7 +140,7 @@ describe("the policy of mode: 'auto'", () => {
 
   it('has a method in a thread that waits for something in every call', () => {
     const { policy } = inlineWorld();
-    for (let call = 0; call < 6; call += 1) policy.ranInline({ ms: 60, cpuMs: 0.1 });
+    for (let call = 0; call < 15; call += 1) policy.ranInline({ ms: 60, cpuMs: 0.1 });
     expect(policy.isInline).toBe(false);
   });
 
