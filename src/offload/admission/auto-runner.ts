@@ -63,14 +63,16 @@ export class AutoRunner implements Runner {
 
   run(request: RunRequest): Run {
     const policy = this.#policies.get(request.task);
+    if (policy === undefined) return this.threadPool.run(request);
     const startedAt = performance.now();
-    const run = this.threadPool.run(request);
+    const run = this.threadPool.run({ ...request, timed: true });
     run.result.then(
-      ({ ran }) => {
-        policy?.ranInThread(ran.elapsed, performance.now() - startedAt - ran.elapsed.ms);
+      ({ elapsed }) => {
+        if (elapsed === undefined) return;
+        policy.ranInThread(elapsed, performance.now() - startedAt - elapsed.ms);
       },
       // The call has ended its thread or ran for too long. It must not do that to the event loop.
-      () => policy?.refuse(),
+      () => policy.refuse(),
     );
     return run;
   }

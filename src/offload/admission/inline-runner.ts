@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { contentsOf, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
 import type { Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
-import { Stopwatch } from '../task/stopwatch.js';
 import type { TracedTask } from '../task/trace-context.js';
 
 /** Runs calls on the event loop. Copies arguments and results, as a thread would. */
@@ -11,7 +10,6 @@ export class InlineRunner implements Runner {
   readonly threads = 0;
   readonly spare = 0;
   #running = 0;
-  readonly #stopwatch = new Stopwatch();
   readonly #inside = new AsyncLocalStorage<true>();
 
   constructor(
@@ -53,9 +51,7 @@ export class InlineRunner implements Runner {
     this.#running += 1;
     try {
       const body = () => this.call(task, given);
-      const result = await this.#inside.run(true, () =>
-        runBody(this.tasks[task]!, body, carried, this.#stopwatch),
-      );
+      const result = await this.#inside.run(true, () => runBody(this.tasks[task]!, body, carried));
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

@@ -3,14 +3,14 @@ import { monotonicMs } from '../../contract/process/monotonic-ms.js';
 import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
-import type { BodyResult, RunResult } from './runner.interface.js';
-import { Stopwatch } from './stopwatch.js';
+import type { RunResult } from './runner.interface.js';
 import { describeError } from './task-error.js';
 import { currentTracing, isTraced, type TracedTask } from './trace-context.js';
 
 /**
  * Runs the body of a task and prepares its result or error to be copied between threads. If the
- * caller traces the call and this thread has a tracer, the run gets a span here. Never rejects.
+ * caller traces the call, the result has the times of the run. If this thread has a tracer, the run
+ * gets a span here. Never rejects.
  *
  * @param contexts a copy of the caller's contexts.
  */
@@ -18,26 +18,18 @@ export async function runBody(
   task: TracedTask,
   body: () => unknown,
   contexts: CarriedContexts | undefined,
-  stopwatch = new Stopwatch(),
 ): Promise<RunResult> {
   const run = () => valueOf(task.name, body);
-  const tracing = isTraced(contexts) ? currentTracing() : undefined;
+  if (!isTraced(contexts)) return settled(() => runInContexts(contexts, run));
+  const tracing = currentTracing();
   const begunAt = monotonicMs();
-  const elapsed = stopwatch.start();
   const result = await settled(() =>
     runInContexts(contexts, () => (tracing === undefined ? run() : tracing.run(task, run))),
   );
-  const took = elapsed();
-  const ran = {
-    begunAt,
-    endedAt: begunAt + took.ms,
-    elapsed: took,
-    hasSpan: tracing !== undefined,
-  };
-  return { ...result, ran };
+  return { ...result, ran: { begunAt, endedAt: monotonicMs(), hasSpan: tracing !== undefined } };
 }
 
-async function settled(run: () => Promise<BodyResult>): Promise<BodyResult> {
+async function settled(run: () => Promise<RunResult>): Promise<RunResult> {
   try {
     return await run();
   } catch (thrown) {
@@ -45,7 +37,7 @@ async function settled(run: () => Promise<BodyResult>): Promise<BodyResult> {
   }
 }
 
-async function valueOf(name: string, body: () => unknown): Promise<BodyResult> {
+async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
   const value = await lastValueOf(await body());
   const obstacle = findUncloneable(value, 'result');
   if (obstacle === undefined) return { ok: true, value, buffers: contentsOf([value]).buffers };

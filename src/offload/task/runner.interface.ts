@@ -1,5 +1,6 @@
 import type { CarriedContexts } from './carry-context.js';
 import type { Place } from './parcel.js';
+import type { Elapsed } from './stopwatch.js';
 import type { Task } from './task.js';
 import type { TaskError } from './task-error.js';
 import type { RunTimes } from './trace-context.js';
@@ -10,20 +11,25 @@ export interface RunRequest {
   readonly task: number;
   readonly args: readonly unknown[];
   readonly contexts: CarriedContexts | undefined;
+  /** Whether a thread is to say how long the body took. */
+  readonly timed?: boolean;
 }
 
-/** How the body of a task ended. */
-export type BodyResult =
+/** How a call ended in the thread. */
+export type RunResult = (
   | {
       readonly ok: true;
       readonly value: unknown;
       /** The parts of `[value]` that were Buffers. */
       readonly buffers: readonly Place[];
     }
-  | { readonly ok: false; readonly error: TaskError };
-
-/** How a call ended where it ran. */
-export type RunResult = BodyResult & { readonly ran: RunTimes };
+  | { readonly ok: false; readonly error: TaskError }
+) & {
+  /** Set if the call is traced. */
+  readonly ran?: RunTimes;
+  /** How long the body took. Set if the request asks for it. */
+  readonly elapsed?: Elapsed;
+};
 
 /** The result of a call that succeeded. */
 export type Completed = RunResult & { ok: true };

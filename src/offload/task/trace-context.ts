@@ -1,5 +1,4 @@
 import { type CarriedContexts, carryContext } from './carry-context.js';
-import type { Elapsed } from './stopwatch.js';
 
 /** The part of a trace that is sent to a thread or with a job: headers of W3C Trace Context, or of the app's propagator. */
 export type TraceCarrier = Record<string, string>;
@@ -16,7 +15,6 @@ export interface TracedTask {
 export interface RunTimes {
   readonly begunAt: number;
   readonly endedAt: number;
-  readonly elapsed: Elapsed;
   /** Whether the run has a span, made by a tracer in its thread. */
   readonly hasSpan: boolean;
 }

@@ -94,14 +94,15 @@ export class ThreadHost {
     }
   }
 
-  async #run({ task, args, buffers, contexts, claim }: SentRequest): Promise<unknown> {
+  async #run({ task, args, buffers, contexts, timed, claim }: SentRequest): Promise<unknown> {
     if (claim !== undefined && !isFirstToClaim(claim)) return undefined;
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance, traced } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const body = (): unknown => definition.body.apply(instance, given);
-    const result = await runBody(traced, body, contexts, this.#stopwatch);
+    const elapsed = timed ? this.#stopwatch.start() : undefined;
+    const ended = await runBody(traced, () => definition.body.apply(instance, given), contexts);
+    const result = elapsed === undefined ? ended : { ...ended, elapsed: elapsed() };
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');

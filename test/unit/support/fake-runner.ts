@@ -44,12 +44,12 @@ export class FakeRun implements Run {
   }
 
   complete(value?: unknown, about: Partial<Extract<RunResult, { ok: true }>> = {}): void {
-    this.#end(() => this.#resolve({ ok: true, value, buffers: [], ...about } as RunResult));
+    this.#end(() => this.#resolve({ ok: true, value, buffers: [], ...about }));
   }
 
   /** The body has thrown. */
   fail(thrown: unknown): void {
-    this.#end(() => this.#resolve({ ok: false, error: describeError(thrown) } as RunResult));
+    this.#end(() => this.#resolve({ ok: false, error: describeError(thrown) }));
   }
 
   /** The thread died, or nothing got there. */

@@ -39,9 +39,7 @@ function call(task = AUTO, ...args: unknown[]): Promise<unknown> {
 
 /** The thread has run the call in `ms`. */
 function complete(ms: number): void {
-  threads.active[0]!.complete('thread', {
-    ran: { begunAt: 0, endedAt: ms, elapsed: { ms, cpuMs: ms }, hasSpan: false },
-  });
+  threads.active[0]!.complete('thread', { elapsed: { ms, cpuMs: ms } });
 }
 
 /** Makes calls that are short, until the next one is to run on the event loop. */

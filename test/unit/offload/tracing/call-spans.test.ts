@@ -32,16 +32,12 @@ async function start({ maxQueue = 1, task = TASK } = {}) {
   return { runner, dispatcher, tracing, call, request, spans, offloaded };
 }
 
-const TOOK_30_MS = { elapsed: { ms: 30, cpuMs: 30 } };
-
 describe('the spans of an offloaded call', () => {
   it('are its wait and its run, as its thread tells of it', async () => {
     const { runner, request, offloaded } = await start();
     const requests = [request()];
     const begunAt = monotonicMs() + 20;
-    runner.runs[0]!.complete(5, {
-      ran: { ...TOOK_30_MS, begunAt, endedAt: begunAt + 30, hasSpan: false },
-    });
+    runner.runs[0]!.complete(5, { ran: { begunAt, endedAt: begunAt + 30, hasSpan: false } });
     const [parent] = await Promise.all(requests);
     const [queue, run] = offloaded();
     const common = { parent, attributes: ATTRIBUTES, isError: false };
@@ -104,9 +100,7 @@ describe('the spans of an offloaded call', () => {
     const { runner, request, offloaded } = await start();
     const requested = request();
     const now = monotonicMs();
-    runner.runs[0]!.complete(5, {
-      ran: { ...TOOK_30_MS, begunAt: now, endedAt: now, hasSpan: true },
-    });
+    runner.runs[0]!.complete(5, { ran: { begunAt: now, endedAt: now, hasSpan: true } });
     await requested;
     expect(offloaded().map(({ name }) => name)).toEqual([`queue ${TASK.name}`]);
   });
@@ -189,10 +183,10 @@ describe('without an SDK', () => {
     expect(inject()).toBeUndefined();
     expect(isTraced({ request: 1 })).toBe(false);
     expect(withCarrier({ traceparent: 'x' }, () => trace.getActiveSpan())).toBeUndefined();
-    expect(await runBody(TRACED, () => 5, undefined)).toMatchObject({
+    expect(await runBody(TRACED, () => 5, undefined)).toEqual({
       ok: true,
       value: 5,
-      ran: { hasSpan: false },
+      buffers: [],
     });
   });
 
@@ -200,6 +194,6 @@ describe('without an SDK', () => {
     const contexts = { 'nestjs-cluster.trace': {} };
     const result = await runBody(TRACED, () => 5, contexts);
     expect(result).toMatchObject({ ok: true, value: 5, ran: { hasSpan: false } });
-    expect(result.ran.endedAt).toBeGreaterThanOrEqual(result.ran.begunAt);
+    expect(result.ran!.endedAt).toBeGreaterThanOrEqual(result.ran!.begunAt);
   });
 });
