@@ -6,7 +6,7 @@ export interface Elapsed {
   readonly ms: number;
   /**
    * Maximum CPU time in it, in ms. If this is less than `ms`, the process waited for a core or for
-   * I/O. The CPU time is that of the whole process, so other threads may make it too high.
+   * I/O. It covers the whole process, so other threads may make it too high.
    */
   readonly cpuMs: number;
 }
