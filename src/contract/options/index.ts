@@ -1,8 +1,6 @@
-export { BALANCING_STRATEGIES } from './cluster-options.interface.js';
+export { BALANCING_STRATEGIES } from './choices.js';
 export type {
   AdminOptions,
-  BalancingStrategy,
-  BootLogs,
   ClusterOptions,
   ControlOptions,
   ElasticWorkers,
@@ -14,6 +12,7 @@ export type {
   ShutdownOptions,
   WatchdogOptions,
 } from './cluster-options.interface.js';
+export type { BalancingStrategy, BootLogs } from './choices.js';
 export type {
   InForce,
   ListenAddress,

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { OffloadMode } from './cluster-options.interface.js';
+import type { OffloadMode } from './choices.js';
 import type { InForce } from './resolved-options.interface.js';
 
 /** How many workers must be ready: a whole number, a fraction of the desired workers (such as 0.5), or `'all'`. */

@@ -1,6 +1,5 @@
 import type { ClusterEventListeners } from '../events/index.js';
 import type {
-  BootLogs,
   ClusterOptions,
   HeartbeatOptions,
   MemoryOptions,
@@ -10,6 +9,7 @@ import type {
   ShutdownOptions,
   WatchdogOptions,
 } from './cluster-options.interface.js';
+import type { BootLogs } from './choices.js';
 import type { ResolvedDoctorOptions } from './doctor-options.interface.js';
 import type { ResolvedLogOptions } from './log-options.interface.js';
 

@@ -1,11 +1,6 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import {
-  BALANCING_STRATEGIES,
-  BOOT_LOGS,
-  EXPOSE,
-  OFFLOAD_MODES,
-} from '../cluster-options.interface.js';
+import { BALANCING_STRATEGIES, BOOT_LOGS, EXPOSE, OFFLOAD_MODES } from '../choices.js';
 import { FINDING_NAMES } from '../doctor-options.interface.js';
 import { eventListenersSchema } from '../event-listeners.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log-options.interface.js';
