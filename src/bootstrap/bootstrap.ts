@@ -8,6 +8,7 @@ import {
   resolveOptions,
   show,
 } from '../contract/options/index.js';
+import { noteAppImport } from '../contract/process/app-import.js';
 import type {
   AppOf,
   AppSource,
@@ -18,7 +19,7 @@ import { detectRole } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
-  'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is no test, start node without --no-experimental-require-module';
+  'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is not a test, leave nestjs-cluster out of the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
 
 /**
  * Runs a Nest app on every core. Pass a function that creates the app and does not call `listen()`.
@@ -41,7 +42,10 @@ export async function bootstrap<S extends AppSource>(
   let resolved: ResolvedClusterOptions | undefined;
   try {
     const role = detectRole();
-    if (role.name === 'bystander') return { role: 'bystander' };
+    if (role.name === 'bystander') {
+      noteAppImport(createApp);
+      return { role: 'bystander' };
+    }
     if (typeof createApp !== 'function') {
       throw new ClusterConfigurationError(
         `invalid createApp: bootstrap() takes a function that creates the app, and got ${show(createApp)}; write bootstrap(() => NestFactory.create(AppModule), options)`,

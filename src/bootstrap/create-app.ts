@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { ClusterConfigurationError, messageOf } from '../contract/errors/index.js';
 import { show } from '../contract/options/index.js';
+import { noteAppImport } from '../contract/process/app-import.js';
 import { explainDoubleClass } from '../contract/process/two-copies.js';
 import { explainLostImport } from './lost-import.js';
 import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
@@ -26,7 +27,10 @@ export async function createAppBy<S extends AppSource>(
   }
   if (isApp<AppOf<S>>(created)) return created;
   const create = factoryIn(created);
-  if (create !== undefined) return (await createAppBy(create, context)) as AppOf<S>;
+  if (create !== undefined) {
+    noteAppImport(createApp);
+    return (await createAppBy(create, context)) as AppOf<S>;
+  }
   throw new ClusterConfigurationError(
     `createApp() gave ${describe(created)}, and not an app; return what NestFactory.create(), createMicroservice() or createApplicationContext() gives, or a module that exports createApp or a default function`,
   );

@@ -30,7 +30,7 @@ import { OffloadHealthIndicator } from '../observe/health/offload.health.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
 import {
-  callerFile,
+  callSite,
   MODULE_ORIGIN,
   noteModuleInThread,
   Offload,
@@ -92,7 +92,7 @@ export class ClusterModule
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
     const resolved = resolveModuleOptions(options);
     const provider = { provide: MODULE_OPTIONS, useValue: resolved };
-    return moduleWith([], [provider], resolved.offload.module, callerFile());
+    return moduleWith([], [provider], resolved.offload.module, callSite()?.file);
   }
 
   /**
@@ -103,7 +103,7 @@ export class ClusterModule
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const module = resolveAsyncOptions(options);
-    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callerFile());
+    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callSite()?.file);
   }
 
   constructor(

@@ -1,6 +1,6 @@
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/module.js';
-import { callerFile } from './task/call-site.js';
+import { callSite } from './task/call-site.js';
 import {
   type CpuBoundDefinition,
   defineCpuBound,
@@ -41,7 +41,7 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       method: key as string,
       options: resolveCpuBoundOptions(options, subject),
       body,
-      file: callerFile(),
+      site: callSite(),
     };
     if (ownDefinitions(target).some(({ method }) => method === key)) {
       throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);

@@ -1,4 +1,6 @@
+import { isMainThread } from 'node:worker_threads';
 import type { CpuBoundOptions } from '../contract/options/module.js';
+import type { CallSite } from './task/call-site.js';
 
 /** Any method. */
 export type Method = (...args: unknown[]) => unknown;
@@ -11,8 +13,8 @@ export interface CpuBoundDefinition {
   readonly options: CpuBoundOptions;
   /** The decorated function. Decorators above `@CpuBound()` are not in it: they run in the caller. */
   readonly body: Method;
-  /** Absolute path of the file that declares the class; `undefined` if it is in no file. */
-  readonly file: string | undefined;
+  /** Where the class is declared; `undefined` if it is in no file. */
+  readonly site: CallSite | undefined;
 }
 
 /** Calls the method through the dispatcher: in a thread, or on the event loop in inline mode. */
@@ -21,6 +23,10 @@ export type OffloadedCall = (args: unknown[]) => unknown;
 // Registered symbols, so that two copies of this package in one process find each other's classes.
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 const OFFLOADED = Symbol.for('nestjs-cluster.offloaded');
+const DECLARED = Symbol.for('nestjs-cluster.declared');
+
+/** Holds the methods of all classes that this thread has declared. */
+const holder = globalThis as { [DECLARED]?: CpuBoundDefinition[] };
 
 interface Decorated {
   [DEFINITIONS]?: Map<string, CpuBoundDefinition>;
@@ -36,10 +42,35 @@ export function defineCpuBound(definition: CpuBoundDefinition): void {
     Object.defineProperty(owner, DEFINITIONS, { value: new Map() });
   }
   (owner as Decorated)[DEFINITIONS]!.set(method, definition);
+  if (!isMainThread) (holder[DECLARED] ??= []).push(definition);
+}
+
+/**
+ * Finds a method in a thread by the name of its task. In the file, two classes may have this name:
+ * then the place decides. A loader may compile a file in a thread in another way, so one class is
+ * found without its place.
+ */
+export function declaredTask(
+  name: string,
+  { file, place }: CallSite,
+): CpuBoundDefinition | undefined {
+  const named = (holder[DECLARED] ?? []).filter(
+    ({ site, ...definition }) => site?.file === file && taskNameOf(definition) === name,
+  );
+  const placed = named.find(({ site }) => site?.place === place);
+  return placed ?? (named.length === 1 ? named[0] : undefined);
+}
+
+/** The name of the task of a method that is not inherited. */
+function taskNameOf(definition: Omit<CpuBoundDefinition, 'site'>): string {
+  return definition.options.name ?? functionNameOf(definition);
 }
 
 /** `Class.method`, with the class that declares the method. */
-export function functionNameOf({ owner, method }: CpuBoundDefinition): string {
+export function functionNameOf({
+  owner,
+  method,
+}: Pick<CpuBoundDefinition, 'owner' | 'method'>): string {
   return `${owner.constructor.name}.${method}`;
 }
 

@@ -4,7 +4,7 @@ export {
   carryContext,
   type ContextStorage,
 } from './task/carry-context.js';
-export { callerFile } from './task/call-site.js';
+export { callSite } from './task/call-site.js';
 export { CpuBound } from './cpu-bound.decorator.js';
 export { move } from './admission/move.js';
 export {

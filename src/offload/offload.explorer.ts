@@ -93,10 +93,10 @@ function namesakes(found: readonly Found[]): string[] {
   const byName = new Map(found.map(({ name, definition }) => [name, definition]));
   return found
     .filter(({ name, definition }) => byName.get(name) !== definition)
-    .map(
-      ({ name }) =>
-        `two @CpuBound() methods are called "${name}"; give one a name of its own: @CpuBound({ name: '…' })`,
-    );
+    .map(({ name, definition }) => {
+      const places = [definition, byName.get(name)!].map(({ site }) => site?.place ?? 'no file');
+      return `two @CpuBound() methods are called "${name}" (${places.join(' and ')}); give one a name of its own: @CpuBound({ name: '…' })`;
+    });
 }
 
 /** A warning if a provider's method does not declare that it returns a promise, because callers get a promise. */

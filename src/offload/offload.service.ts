@@ -10,6 +10,7 @@ import {
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
+import { appImport } from '../contract/process/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
@@ -30,6 +31,7 @@ import {
 import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
 import { planOf, tasksOf } from './task/tasks-of.js';
+import type { MainFile } from './thread/plan.js';
 import { threadsFor } from './pool/threads-for.js';
 import { WaitingClient } from './admission/waiting-client.js';
 
@@ -177,10 +179,9 @@ export class Offload {
       return new InlineRunner(threads, call, tasks);
     }
     const { ThreadPool } = await import('./pool/thread-pool.js');
-    const { missingEntry } = await import('./pool/thread-warnings.js');
     const { minThreads, niceIncrement } = offload;
     const pool = new ThreadPool(
-      planOf(definitions, found, offload.module, this.moduleOrigin),
+      planOf(definitions, found, offload.module, this.moduleOrigin, this.#main),
       { threads, minThreads: Math.min(minThreads, threads), niceIncrement },
       {
         changed: () => this.#dispatcher?.pump(),
@@ -189,8 +190,6 @@ export class Offload {
         unfit: (reason) => this.#onUnfit(reason),
       },
     );
-    const bundled = missingEntry();
-    if (bundled !== undefined) refuse([...refusals, bundled]);
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
     // If something is wrong already, the problems that only a thread finds are reported with it.
@@ -201,6 +200,11 @@ export class Offload {
     if (tasks.every(({ mode }) => mode === 'thread')) return pool;
     const { AutoRunner } = await import('./admission/auto-runner.js');
     return new AutoRunner(pool, tasks, call, (task) => this.#metrics?.ranInline(task));
+  }
+
+  get #main(): MainFile | undefined {
+    const file = this.link.bootstrapped ? mainFile() : undefined;
+    return file === undefined ? undefined : { file, importsApp: appImport() !== undefined };
   }
 
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {

@@ -105,7 +105,7 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
     expect((await request(cluster.url, '/cats')).body).toBe('cats');
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
       expect.stringContaining(
-        "its watchdog is gone: nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it out of the bundle (external: ['nestjs-cluster'])",
+        "its watchdog is gone: nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it and Nest out of the bundle (packages: 'external' for esbuild,",
       ),
     ]);
   });

@@ -199,7 +199,7 @@ describe('what a look at the classes shows', () => {
     },
     {
       what: 'two methods of one name',
-      text: `two @CpuBound() methods are called "same"; give one a name of its own: @CpuBound({ name: '…' })`,
+      text: `two @CpuBound() methods are called "same" (<app>/app.module.js and <app>/app.module.js); give one a name of its own: @CpuBound({ name: '…' })`,
     },
   ];
 
@@ -249,7 +249,7 @@ describe('what only a thread can tell', () => {
   it('names every file and class that threads cannot use, and what a look shows, in one message', async () => {
     const app = compiled({
       ...appOf(`import { Thrower } from './thrower.js'; import * as others from './others.js';`, {
-        providers: ['Thrower', '...others.providers'],
+        providers: ['Thrower', 'others.makeLocal()', '...others.providers'],
       }),
       thrower: `${IMPORTS}
         if (!isMainThread) throw new Error('no threads here');
@@ -258,11 +258,11 @@ describe('what only a thread can tell', () => {
       `,
       others: `${IMPORTS}
         @Injectable()
-        class Hidden { @CpuBound() run() {} @CpuBound() again() {} }
+        class Hidden { @CpuBound() run() {} }
 
-        function makeLocal() {
+        export function makeLocal() {
           @Injectable()
-          class Local { @CpuBound() run() {} }
+          class Local { @CpuBound() run() {} @CpuBound() again() {} }
           return Local;
         }
 
@@ -280,7 +280,7 @@ describe('what only a thread can tell', () => {
         @Injectable()
         export class Looked { @CpuBound() at(@Req() _request: unknown) {} }
 
-        export const providers = [Hidden, makeLocal(), Builder, Fine, Looked];
+        export const providers = [Hidden, Builder, Fine, Looked];
       `,
     });
 
@@ -289,47 +289,30 @@ describe('what only a thread can tell', () => {
         'Looked.at takes @Req(), which cannot leave the event loop; take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest',
         'a thread cannot import <app>/thrower.js, which declares Thrower.run: Error: no threads here at file://<app>/thrower.js. ' +
           `The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${INLINE}`,
-        notExported('Hidden.run, Hidden.again', 'Hidden', 'others'),
-        notExported('Local.run', 'Local', 'others'),
+        undeclared('Local.run, Local.again', 'Local', 'others'),
         'a thread has imported <app>/others.js, but cannot make an instance of Builder for Builder.run: TypeError: not built in threads at new Builder (file://<app>/others.js). ' +
           'Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too',
       ),
     );
   });
 
-  it('knows a class of the file that starts everything by its export as well', async () => {
-    const app = compiled({
-      main: `
-        import 'reflect-metadata';
-        import { NestFactory } from '@nestjs/core';
-        ${IMPORTS}
-        @Controller()
-        class Hidden { @CpuBound() @Get() run() {} }
-        @Module({ imports: [ClusterModule.forRoot()], controllers: [Hidden] })
-        class AppModule {}
-        await ClusterModule.bootstrap(
-          () => NestFactory.create(AppModule, { logger: false }),
-          JSON.parse(process.env['TEST_OPTIONS']!),
-        );
-      `,
-    });
+  it.each(['esm', 'commonjs'] as const)(
+    'refuses a bundle whose classes are declared only where the app is created (%s)',
+    async (format) => {
+      const app = compiled(appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] }));
+      // What is CommonJS has no `await` at the top level.
+      if (format === 'commonjs')
+        app.add({ main: MAIN.replace('await bootstrap', 'void bootstrap') });
+      await bundle(app, format, /^[^./]/);
 
-    expect(await refusal(app)).toBe(together(notExported('Hidden.run', 'Hidden', 'main')));
-  });
-
-  it.each(['esm', 'commonjs'] as const)('refuses a bundle (%s)', async (format) => {
-    const app = compiled(appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] }));
-    // What is CommonJS has no `await` at the top level.
-    if (format === 'commonjs') app.add({ main: MAIN.replace('await bootstrap', 'void bootstrap') });
-    await bundle(app, format, /^[^./]/);
-
-    expect(await refusal(app)).toBe(
-      together(
-        notExported('Reports.run', 'Reports', 'main'),
-        notExported('Sums.run', 'Sums', 'main'),
-      ),
-    );
-  });
+      expect(await refusal(app)).toBe(
+        together(
+          undeclared('Reports.run', 'Reports', 'main'),
+          undeclared('Sums.run', 'Sums', 'main'),
+        ),
+      );
+    },
+  );
 
   it('refuses files that a hook of the main thread compiles on the fly', async () => {
     const source = appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] });
@@ -370,8 +353,7 @@ describe('what only a thread can tell', () => {
 
     expect(await refusal(app)).toBe(
       together(
-        'Reports.run is declared in code that is in no file of its own (evaluated, or bundled together with nestjs-cluster), so that no thread can import it; ' +
-          'leave nestjs-cluster and the class out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline',
+        "nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it and Nest out of the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install them where the app runs, or set CLUSTER_OFFLOAD=inline",
       ),
     );
   });
@@ -425,12 +407,12 @@ async function bundle(app: CompiledApp, format: 'esm' | 'commonjs', external: Re
 }
 
 const INLINE =
-  'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests and bundles do';
+  'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do';
 
-function notExported(tasks: string, className: string, file: string): string {
+function undeclared(tasks: string, className: string, file: string): string {
   return (
-    `a thread has imported <app>/${file}.js and found no export of the class ${className} with ${tasks}. ` +
-    `Declare it at the top level of the file and export it. Where a bundler has put the app into one file, build without it (tsc or SWC alone), or ${INLINE}`
+    `a thread has imported <app>/${file}.js, but the import did not declare the class ${className} with ${tasks}. ` +
+    `Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${INLINE}`
   );
 }
 

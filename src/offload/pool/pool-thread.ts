@@ -1,17 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
-import { besideThis } from '../../contract/process/own-file.js';
 import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
 import { environmentOfThread } from '../../contract/process/telemetry.js';
 import { contentsOf } from '../task/parcel.js';
 import type { Offer, OfferEvents, Run, RunRequest, RunResult } from '../task/runner.interface.js';
 import { type Claim, isFirstToClaim, newClaim } from '../thread/claim.js';
 import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
+import { THREAD_PROGRAM } from '../thread/thread-program.js';
 import type { SentRequest, ThreadMessage, ThreadReport } from '../thread/thread-host.js';
-
-/** The program of a thread. */
-export const ENTRY = besideThis('dist/programs/offload-thread.js') ?? 'offload-thread.js';
 
 /** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
@@ -137,7 +134,7 @@ export class PoolThread {
     const { Piscina } = await import('piscina');
     const env = environmentOfThread();
     const piscina = new Piscina({
-      filename: ENTRY,
+      filename: THREAD_PROGRAM,
       name: 'handle',
       minThreads: 1,
       maxThreads: 1,

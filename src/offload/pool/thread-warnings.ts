@@ -1,19 +1,8 @@
-import { existsSync } from 'node:fs';
-import { ENTRY } from './pool-thread.js';
 import type { ThreadPlan } from '../thread/plan.js';
 import type { ThreadReport } from '../thread/thread-host.js';
 
 /** A thread that loads for longer than this causes a warning. */
 const SLOW_MS = 10_000;
-
-/** Why a bundle cannot have threads; `undefined` if the file of the threads exists. */
-export function missingEntry(): string | undefined {
-  if (existsSync(ENTRY)) return undefined;
-  return (
-    `nestjs-cluster is part of a bundle (there is no ${ENTRY}), and threads cannot be started from there; ` +
-    `leave it and the app's classes out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`
-  );
-}
 
 /** The message about a thread that ended while it loaded. */
 export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
@@ -22,7 +11,7 @@ export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
 
 /** The files that threads import, as a list for a message. */
 function filesOf({ tasks }: ThreadPlan): string {
-  return [...new Set(tasks.map(({ file }) => file))].join(', ');
+  return [...new Set(tasks.map(({ site }) => site.file))].join(', ');
 }
 
 /** Warns if a thread loads slowly. */

@@ -12,29 +12,37 @@ const LIBRARIES =
 /** The compilers' names of the function that applies decorators: `__decorate`, `_ts_decorate`, `__decorateClass`. */
 const DECORATE = /^_+(?:ts_)?decorate/i;
 
+/** A place in the code of the app. */
+export interface CallSite {
+  /** Absolute path. */
+  readonly file: string;
+  /** `file:line:column` in the file that Node runs, with the callers if it may be a helper's. */
+  readonly place: string;
+}
+
 /**
- * The file from which this package was called. For a decorator, the file of the decorated class:
- * the decorator may be a part of another decorator, which is declared in another file.
+ * The place from which this package was called. For a decorator, the decorated class: the decorator
+ * may be a part of another decorator, which is declared in another file.
  *
- * @returns an absolute path, or `undefined` for code that is in no file.
+ * @returns `undefined` for code that is in no file.
  */
-export function callerFile(): string | undefined {
+export function callSite(): CallSite | undefined {
   // without a URL, this package is bundled into one CommonJS file with the app
   if (OWN_DIRECTORY === undefined) return undefined;
-  const frames = callSites(MAX_FRAMES, callerFile).map((site) => ({
+  const frames = callSites(MAX_FRAMES, callSite).map((site) => ({
     file: pathOf(site.getFileName()),
+    position: `${site.getLineNumber()}:${site.getColumnNumber()}`,
     decorates: DECORATE.test(site.getFunctionName() ?? ''),
   }));
   const applied = frames.findIndex(({ decorates }) => decorates);
-  // The helper that applies decorators is in the file of the class, or in a library that this file
-  // calls. A test runner's helper is in no file.
-  const below =
-    applied === -1
-      ? undefined
-      : frames
-          .slice(frames[applied]!.file === undefined ? applied + 1 : applied)
-          .find(({ file }) => isTheirs(file));
-  return (below ?? frames.find(({ file }) => isTheirs(file)))?.file;
+  // The class is the caller of the helper that applies decorators. The helper is in the file of the
+  // class, or in a library that this file calls. If a minifier has renamed it, it is one of the
+  // nearest frames.
+  const theirs = frames.slice(applied + 1).filter(({ file }) => isTheirs(file));
+  const file = theirs[0]?.file;
+  if (file === undefined) return undefined;
+  const nearest = theirs.filter((frame) => frame.file === file).slice(0, applied === -1 ? 3 : 1);
+  return { file, place: `${file}:${nearest.map(({ position }) => position).join(' < ')}` };
 }
 
 function isTheirs(file: string | undefined): boolean {

@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
+import { missingThreadProgram } from '../thread/thread-program.js';
 
 /** The facts that are the same for all methods of an app. */
 export interface Situation {
@@ -101,20 +102,34 @@ export function refusalOf(subject: Subject): string | undefined {
   return subject.threads ? refusalOfFile(subject) : undefined;
 }
 
-function refusalOfFile({ name, definition, mainFile }: Subject): string | undefined {
-  if (definition.file === undefined) {
+function refusalOfFile({ name, definition, type, mainFile }: Subject): string | undefined {
+  const bundled = missingThreadProgram();
+  if (bundled !== undefined) return bundled;
+  const { site, options } = definition;
+  if (site === undefined) {
     return (
-      `${name} is declared in code that is in no file of its own (evaluated, or bundled together with nestjs-cluster), so that no thread can import it; ` +
-      `leave nestjs-cluster and the class out of the bundle (build with tsc or SWC alone), or set CLUSTER_OFFLOAD=inline`
+      `${name} is declared in code that is evaluated and in no file, so that no thread can import it; ` +
+      `with webpack or rspack set devtool: 'source-map' in the place of an "eval" one, or set CLUSTER_OFFLOAD=inline`
     );
   }
-  if (definition.file === mainFile) {
+  if (options.name === undefined && isMinified(type)) {
     return (
-      `${name} is declared in ${definition.file}, which starts the app: a thread that imports it would start another; ` +
+      `${name} has no name that metrics could show, because a minifier has replaced the name of the class (${site.place}); ` +
+      `keep the names of classes (keepNames: true for esbuild, terserOptions: { keep_classnames: true } for webpack's TerserPlugin, mangle: { keep_classnames: true } for SWC's minimizer in rspack), or give the method a name: @CpuBound({ name: '…' })`
+    );
+  }
+  if (site.file === mainFile) {
+    return (
+      `${name} is declared in ${site.file}, which starts the app: a thread that imports it would start another; ` +
       `declare the class in a file of its own, or start the app by ClusterModule.bootstrap()`
     );
   }
   return undefined;
+}
+
+/** Whether the class has the short name of a minifier, which writes no space before the body. */
+function isMinified(type: Type): boolean {
+  return type.name.length < 4 && /^class[^{]*(?<!\s)\{/.test(String(type));
 }
 
 function connectionParameter({ type, definition }: Subject): string | undefined {

@@ -3,7 +3,7 @@ import { parameterNames } from './arguments.js';
 import { type CpuBoundDefinition, functionNameOf } from '../cpu-bound.metadata.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
-import type { PlannedTask, ThreadPlan } from '../thread/plan.js';
+import type { MainFile, PlannedTask, ThreadPlan } from '../thread/plan.js';
 
 /** The tasks with their options and the defaults applied. Each task has the index of its definition. */
 export function tasksOf(
@@ -34,13 +34,15 @@ export function planOf(
   found: readonly Found[],
   module: Class | undefined,
   moduleOrigin: string | undefined,
+  main: MainFile | undefined,
 ): ThreadPlan {
   return {
     tasks: definitions.map((definition): PlannedTask => {
       const { name, className, injected } = firstOf(definition, found);
-      return { name, file: definition.file!, className, method: definition.method, injected };
+      return { name, site: definition.site!, className, injected };
     }),
     module: module && { name: module.name, file: moduleOrigin },
+    main,
   };
 }
 

@@ -1,8 +1,8 @@
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
-import { pathToFileURL } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import type { Class } from '../../contract/options/module.js';
+import type { AppCode } from './app-code.js';
 import type { ThreadPlan } from './plan.js';
 
 const GIVEN = Symbol.for('nestjs-cluster.offload-module');
@@ -17,14 +17,16 @@ export function noteModuleInThread(module: Class | undefined): void {
 }
 
 /** The class of `offload.module` in this thread, or the reason why it was not found. */
-export async function moduleGivenTo({
-  name,
-  file,
-}: NonNullable<ThreadPlan['module']>): Promise<Class | string> {
+export async function moduleGivenTo(
+  { name, file }: NonNullable<ThreadPlan['module']>,
+  code: AppCode,
+): Promise<Class | string> {
   if (file === undefined)
     return `offload.module (${name}): forRoot() was called outside of any file`;
-  const exports = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
-  const found = holder[GIVEN] ?? exports[name];
+  const found = await code.evaluate(
+    file,
+    (exports) => holder[GIVEN] ?? (exports as Record<string, unknown>)[name],
+  );
   if (typeof found === 'function') return found as Class;
   return (
     `offload.module (${name}) cannot be found by a thread: it has imported ${file}, which calls forRoot(), ` +

@@ -1,10 +1,11 @@
-/** The file, class and method by which a thread finds a task. No field comes from a request. */
+import type { CallSite } from '../task/call-site.js';
+
+/** The name and place by which a thread finds a task. No field comes from a request. */
 export interface PlannedTask {
   readonly name: string;
-  /** Absolute path of the file with the class. */
-  readonly file: string;
+  /** Where the class is declared. */
+  readonly site: CallSite;
   readonly className: string;
-  readonly method: string;
   /** Whether the instance comes from `offload.module`, because Nest injects something into it. */
   readonly injected: boolean;
 }
@@ -18,9 +19,18 @@ export interface ThreadSettings {
   readonly compileCache: string | undefined;
 }
 
+/** The main file of an app, which starts nothing in a thread. */
+export interface MainFile {
+  readonly file: string;
+  /** Whether the function passed to `bootstrap()` only imports a file. */
+  readonly importsApp: boolean;
+}
+
 /** All tasks that a thread can run. The number of a task is its index in `tasks`. */
 export interface ThreadPlan {
   readonly tasks: readonly PlannedTask[];
   /** The file that calls `forRoot()` with `offload.module`. */
   readonly module: { readonly name: string; readonly file: string | undefined } | undefined;
+  /** `undefined` if the main file would start another app in a thread. */
+  readonly main: MainFile | undefined;
 }

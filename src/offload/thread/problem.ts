@@ -1,6 +1,6 @@
 /** Why a thread cannot run a task. */
 export interface Problem {
-  readonly kind: 'import' | 'export' | 'construct' | 'module';
+  readonly kind: 'import' | 'undeclared' | 'construct' | 'module';
   /** Name of the task. */
   readonly task: string;
   readonly file: string;
@@ -10,7 +10,7 @@ export interface Problem {
 }
 
 const INLINE =
-  'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests and bundles do';
+  'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do';
 
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 
@@ -34,10 +34,10 @@ function describe({ kind, file, className, reason }: Problem, tasks: string): st
   switch (kind) {
     case 'import':
       return `a thread cannot import ${file}, which declares ${tasks}: ${reason}. ${remedyForImport(file)}`;
-    case 'export':
+    case 'undeclared':
       return (
-        `a thread has imported ${file} and found no export of the class ${className} with ${tasks}. ` +
-        `Declare it at the top level of the file and export it. Where a bundler has put the app into one file, build without it (tsc or SWC alone), or ${INLINE}`
+        `a thread has imported ${file}, but the import did not declare the class ${className} with ${tasks}. ` +
+        `Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${INLINE}`
       );
     case 'construct':
       return (

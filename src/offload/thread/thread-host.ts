@@ -1,13 +1,13 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { pathToFileURL } from 'node:url';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { startTracing } from '../tracing/start-tracing.js';
-import { type CpuBoundDefinition, functionNameOf, ownDefinitions } from '../cpu-bound.metadata.js';
+import { type CpuBoundDefinition, declaredTask, functionNameOf } from '../cpu-bound.metadata.js';
 import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
 import type { RunRequest } from '../task/runner.interface.js';
 import { Stopwatch } from '../task/stopwatch.js';
 import type { TracedTask } from '../task/trace-context.js';
+import { AppCode } from './app-code.js';
 import { type Claim, isFirstToClaim } from './claim.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
@@ -64,7 +64,11 @@ export class ThreadHost {
   readonly #stopwatch = new Stopwatch();
   readonly #turns = new Turns();
 
-  constructor(private readonly plan: ThreadPlan) {}
+  readonly #code: AppCode;
+
+  constructor(private readonly plan: ThreadPlan) {
+    this.#code = new AppCode(plan.main);
+  }
 
   /** Loads the classes of the plan. If a class cannot be loaded, calls of its tasks fail. */
   async start(): Promise<void> {
@@ -116,7 +120,7 @@ export class ThreadHost {
     const { module } = this.plan;
     if (module === undefined) return undefined;
     try {
-      const given = await moduleGivenTo(module);
+      const given = await moduleGivenTo(module, this.#code);
       if (typeof given === 'string') return given;
       const { Logger } = await import('@nestjs/common');
       const { ModuleRef, NestFactory } = await import('@nestjs/core');
@@ -134,23 +138,21 @@ export class ThreadHost {
   }
 
   async #load(task: PlannedTask, moduleProblem: string | undefined): Promise<Loaded> {
-    const { name, file, className, method, injected } = task;
+    const { name, site, className, injected } = task;
+    const { file } = site;
     const problem = (kind: Problem['kind'], reason: string): Loaded => ({
       problem: { kind, task: name, file, className, reason },
     });
-    let exports: object;
+    let definition: CpuBoundDefinition | undefined;
     try {
-      exports = (await import(pathToFileURL(file).href)) as object;
+      definition = await this.#code.evaluate(file, () => declaredTask(name, site));
     } catch (error) {
       return problem('import', reasonOf(error));
     }
-    const type = findClass(exports, task);
-    if (type === undefined) return problem('export', '');
+    if (definition === undefined) return problem('undeclared', '');
     if (injected && moduleProblem !== undefined) return problem('module', moduleProblem);
-    const definition = ownDefinitions(type.prototype as object).find(
-      (each) => each.method === method,
-    )!;
     try {
+      const type = definition.owner.constructor as Constructor;
       const make = injected ? () => this.#instancesOfModule!(type) : () => new type();
       const instance = await this.#instance(type, make);
       return { definition, instance, traced: { name, functionName: functionNameOf(definition) } };
@@ -164,25 +166,4 @@ export class ThreadHost {
     this.#instances.set(type, instance);
     return instance;
   }
-}
-
-/** Finds a class by the method that it declares, because it may be exported under another name. */
-function findClass(namespace: object, task: PlannedTask): Constructor | undefined {
-  // Node may not detect all named exports of a CommonJS file, but `default` has them all.
-  const { default: rest } = namespace as { default?: unknown };
-  const values: unknown[] = [
-    ...Object.values(namespace),
-    ...(typeof rest === 'object' && rest !== null ? Object.values(rest) : []),
-  ];
-  const classes = values.filter(
-    (value): value is Constructor =>
-      typeof value === 'function' &&
-      typeof value.prototype === 'object' &&
-      value.prototype !== null,
-  );
-  const declares = (type: Constructor) =>
-    ownDefinitions(type.prototype as object).some(
-      ({ method, owner }) => method === task.method && owner.constructor.name === task.className,
-    );
-  return classes.find(declares);
 }

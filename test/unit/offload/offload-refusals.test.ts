@@ -14,6 +14,7 @@ import {
   Res,
   Sse,
 } from '@nestjs/common';
+import { runInThisContext } from 'node:vm';
 import { EMPTY, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { CpuBound } from '../../../src/offload/index.js';
@@ -86,11 +87,13 @@ class Cats extends Animals {
   }
 }
 
+const SITE = { file: '/app/cats.js', place: '/app/cats.js:1:1' };
+
 function subject(method: string, about: Partial<Subject> = {}, type = Cats): Subject {
   const definition = definitionsOf(type.prototype).find((each) => each.method === method)!;
   return {
     name: `${type.name}.${method}`,
-    definition: { ...definition, file: '/app/cats.js' } satisfies CpuBoundDefinition,
+    definition: { ...definition, site: SITE } satisfies CpuBoundDefinition,
     type,
     isController: true,
     isStatic: true,
@@ -176,15 +179,48 @@ describe('a class that is injected with something', () => {
 describe('a class that is in no file', () => {
   it('is refused', () => {
     const { definition, ...rest } = subject('plain');
-    expect(refusalOf({ ...rest, definition: { ...definition, file: undefined } })).toMatch(
-      /^Cats\.plain is declared in code that is in no file.*leave nestjs-cluster and the class out of the bundle.*or set CLUSTER_OFFLOAD=inline/,
+    expect(refusalOf({ ...rest, definition: { ...definition, site: undefined } })).toMatch(
+      /^Cats\.plain is declared in code that is evaluated and in no file.*set devtool: 'source-map'.*or set CLUSTER_OFFLOAD=inline/,
     );
   });
 
   it('is not refused where there are no threads', () => {
     const { definition, ...rest } = subject('plain', { threads: false });
-    expect(refusalOf({ ...rest, definition: { ...definition, file: undefined } })).toBeUndefined();
+    expect(refusalOf({ ...rest, definition: { ...definition, site: undefined } })).toBeUndefined();
   });
+});
+
+describe('a class whose name a minifier has replaced', () => {
+  const minified = (source: string) => runInThisContext(`(${source})`) as Subject['type'];
+
+  it.each([['class e{run(){}}'], ['class Ab extends Array{}'], ['class{}']])(
+    'is refused with the options to set: %s',
+    (source) => {
+      expect(refusalOf(subject('plain', { name: 'e.run', ...classOf(minified(source)) }))).toMatch(
+        /^e\.run has no name that metrics could show.*\(\/app\/cats\.js:1:1\); keep the names of classes \(keepNames: true for esbuild, .*@CpuBound\(\{ name: '…' \}\)$/,
+      );
+    },
+  );
+
+  it.each([['class Io { run() {} }'], ['class Report{run(){}}'], ['class Db extends Array {}']])(
+    'is another one than this: %s',
+    (source) => {
+      expect(refusalOf(subject('plain', classOf(minified(source))))).toBeUndefined();
+    },
+  );
+
+  it('is not refused where the method has a name of its own', () => {
+    const { definition, ...about } = classOf(minified('class e{run(){}}'));
+    const named = { ...definition, options: { name: 'report' } };
+    expect(refusalOf(subject('plain', { ...about, definition: named }))).toBeUndefined();
+  });
+
+  /** The class with a decorated `run()`. */
+  function classOf(type: Subject['type']): Pick<Subject, 'type' | 'definition'> {
+    const { definition } = subject('plain');
+    (type.prototype as Record<string, unknown>)['run'] = () => {};
+    return { type, definition: { ...definition, owner: type.prototype as object, method: 'run' } };
+  }
 });
 
 describe('a class in the file that starts the app', () => {

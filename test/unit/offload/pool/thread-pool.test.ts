@@ -6,7 +6,7 @@ import type { ThreadReport } from '../../../../src/offload/thread/thread-host.js
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const PLAN = { tasks: [], module: undefined };
+const PLAN = { tasks: [], module: undefined, main: undefined };
 const REQUEST = { task: 0, args: [], contexts: undefined };
 const MINUTE_MS = 60_000;
 const WELL: ThreadReport = { problems: [] };

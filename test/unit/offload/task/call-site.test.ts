@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { applyDecorators } from '@nestjs/common';
 import { afterEach, describe, expect, it } from 'vitest';
 import { runInThisContext } from 'node:vm';
-import { callerFile } from '../../../../src/offload/task/call-site.js';
+import { callSite } from '../../../../src/offload/task/call-site.js';
 
 /** Code as if it stood in a file, compiled: `source` is an expression. */
 function inFile<T>(filename: string, source: string): T {
@@ -43,7 +43,7 @@ const classWithHelper = (filename: string, helper: string, library: string) => {
 /** A decorator that asks where it is applied. */
 function asking() {
   const files: (string | undefined)[] = [];
-  return { files, decorator: () => void files.push(callerFile()) };
+  return { files, decorator: () => void files.push(callSite()?.file) };
 }
 
 describe('the file of a class', () => {
@@ -122,6 +122,23 @@ describe('the file of a class', () => {
     expect(files).toEqual(['/app/inner.js']);
   });
 
+  it.each(['__decorate', 'e'])('has a place for each class that %s decorates', (helper) => {
+    type Places = readonly ({ readonly place: string } | undefined)[];
+    const declare = inFile<(decorator: typeof callSite) => Places>(
+      '/app/bundle.js',
+      `(decorator) => { function ${helper}(composed) { return composed(); }
+      const first = () => ${helper}(() => decorator());
+      const second = () => ${helper}(() => decorator());
+      return [first(), second(), first()]; }`,
+    );
+
+    const [first, second, again] = declare(callSite).map((site) => site?.place);
+
+    expect(first).toMatch(/^\/app\/bundle\.js:\d+:\d+/);
+    expect(second).not.toBe(first);
+    expect(again).toBe(first);
+  });
+
   it('is not known of code that is in no file', () => {
     const { files, decorator } = asking();
     classIn('evalmachine.<anonymous>')([decorator]);
@@ -130,7 +147,7 @@ describe('the file of a class', () => {
       'webpack-internal:///./cats.ts',
       '(f) => f()',
     );
-    expect(call(callerFile)).toBeUndefined();
+    expect(call(callSite)).toBeUndefined();
   });
 });
 
@@ -140,13 +157,13 @@ describe('the file that calls', () => {
     ['file:///app/main.mjs', '/app/main.mjs'],
     ['C:\\app\\main.js', 'C:\\app\\main.js'],
   ])('is known where nothing is decorated: %s', (filename, expected) => {
-    expect(inFile<(f: () => unknown) => unknown>(filename, '(f) => f()')(callerFile)).toBe(
-      expected,
-    );
+    expect(inFile<(f: () => unknown) => unknown>(filename, '(f) => f()')(callSite)).toMatchObject({
+      file: expected,
+    });
   });
 
   it('is this one here', () => {
-    expect(callerFile()).toBe(import.meta.filename);
+    expect(callSite()?.file).toBe(import.meta.filename);
   });
 
   it.each(['reflect-metadata/Reflect.js', '@nestjs/common/decorators/core/apply-decorators.js'])(
@@ -160,7 +177,7 @@ describe('the file that calls', () => {
         '/app/main.js',
         '(g, f) => g(f)',
       );
-      expect(call(between, callerFile)).toBe('/app/main.js');
+      expect(call(between, callSite)).toMatchObject({ file: '/app/main.js' });
     },
   );
 });
@@ -176,14 +193,14 @@ describe('whoever makes something else of stacks', () => {
     const own = () => 'mapped';
     Error.prepareStackTrace = own;
     Error.stackTraceLimit = 0;
-    expect(callerFile()).toBe(import.meta.filename);
+    expect(callSite()?.file).toBe(import.meta.filename);
     expect(Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace')?.value).toBe(own);
     expect(Error.stackTraceLimit).toBe(0);
   });
 
   it('is not made up where there was nobody', () => {
     Reflect.deleteProperty(Error, 'prepareStackTrace');
-    callerFile();
+    callSite();
     expect(Object.hasOwn(Error, 'prepareStackTrace')).toBe(false);
   });
 });
