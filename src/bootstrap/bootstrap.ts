@@ -8,7 +8,7 @@ import {
   resolveOptions,
   show,
 } from '../contract/options/index.js';
-import { noteAppImport } from '../contract/process/app-import.js';
+import { noteAppImport } from '../contract/snapshot/app-import.js';
 import type {
   AppOf,
   AppSource,

@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { ClusterConfigurationError, messageOf } from '../contract/errors/index.js';
 import { show } from '../contract/options/index.js';
-import { noteAppImport } from '../contract/process/app-import.js';
+import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { explainDoubleClass } from '../contract/process/two-copies.js';
 import { explainLostImport } from './lost-import.js';
 import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';

@@ -13,7 +13,7 @@ export interface CpuBoundDefinition {
   readonly options: CpuBoundOptions;
   /** The decorated function. Decorators above `@CpuBound()` are not in it: they run in the caller. */
   readonly body: Method;
-  /** Where the class is declared; `undefined` if it is in no file. */
+  /** The place of the class; `undefined` if it is in no file. */
   readonly site: CallSite | undefined;
 }
 
@@ -45,32 +45,15 @@ export function defineCpuBound(definition: CpuBoundDefinition): void {
   if (!isMainThread) (holder[DECLARED] ??= []).push(definition);
 }
 
-/**
- * Finds a method in a thread by the name of its task. In the file, two classes may have this name:
- * then the place decides. A loader may compile a file in a thread in another way, so one class is
- * found without its place.
- */
-export function declaredTask(
-  name: string,
-  { file, place }: CallSite,
-): CpuBoundDefinition | undefined {
-  const named = (holder[DECLARED] ?? []).filter(
-    ({ site, ...definition }) => site?.file === file && taskNameOf(definition) === name,
+/** Finds a method in a thread by the name of its task. Two classes may have this name, so the place counts too. */
+export function declaredTask(name: string, { place }: CallSite): CpuBoundDefinition | undefined {
+  return holder[DECLARED]?.find(
+    (each) => each.site?.place === place && (each.options.name ?? functionNameOf(each)) === name,
   );
-  const placed = named.find(({ site }) => site?.place === place);
-  return placed ?? (named.length === 1 ? named[0] : undefined);
-}
-
-/** The name of the task of a method that is not inherited. */
-function taskNameOf(definition: Omit<CpuBoundDefinition, 'site'>): string {
-  return definition.options.name ?? functionNameOf(definition);
 }
 
 /** `Class.method`, with the class that declares the method. */
-export function functionNameOf({
-  owner,
-  method,
-}: Pick<CpuBoundDefinition, 'owner' | 'method'>): string {
+export function functionNameOf({ owner, method }: CpuBoundDefinition): string {
   return `${owner.constructor.name}.${method}`;
 }
 

@@ -10,7 +10,7 @@ import {
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
-import { appImport } from '../contract/process/app-import.js';
+import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
@@ -80,6 +80,10 @@ export class Offload {
     };
     const { found, warnings, ...explored } = this.explorer.explore(situation);
     const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
+    if (situation.threads && found.length + refusals.length > 0) {
+      const { missingThreadProgram } = await import('./thread/thread-program.js');
+      refuse(missingThreadProgram());
+    }
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
     if (misplaced !== undefined && found.length > 0) refuse([...refusals, misplaced]);
     for (const [warning, name] of warnings) this.#warn(warning, name);

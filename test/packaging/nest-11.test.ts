@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { describeNestProject } from './support/describe-nest-project.js';
-import { BUNDLED, NO_TYPESCRIPT } from './support/starts.js';
+import { makeMonorepo } from './support/monorepo.js';
+import { NO_TYPESCRIPT } from './support/starts.js';
 import { WatchedProject } from './support/watched-project.js';
 
 const SWC_NODE = { execArgv: ['-r', '@swc-node/register'], program: 'src/main.ts' };
@@ -62,12 +63,21 @@ describeNestProject(11, {
         await project.command('nest build -b webpack');
       },
       program: 'dist/main.js',
-      refusal: BUNDLED,
     },
     {
       name: '@swc-node/register for CommonJS',
       ...SWC_NODE,
       refusal: NO_TYPESCRIPT,
+    },
+    {
+      name: 'a monorepo, by webpack',
+      prepare: (project) =>
+        makeMonorepo(
+          project,
+          // A terminal asks for the prefix.
+          'schematics @nestjs/schematics:library --name=heavy --prefix=@app --no-dry-run',
+        ),
+      program: 'dist/apps/app/main.js',
     },
   ],
 });

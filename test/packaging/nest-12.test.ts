@@ -1,9 +1,20 @@
 import { expect, it } from 'vitest';
 import { describeNestProject } from './support/describe-nest-project.js';
-import { BUNDLED, NO_TYPESCRIPT } from './support/starts.js';
+import type { NestProject } from './support/nest-project.js';
+import { makeMonorepo } from './support/monorepo.js';
+import { NO_TYPESCRIPT } from './support/starts.js';
 import { WatchedProject } from './support/watched-project.js';
 
 const TSX = { program: 'node_modules/tsx/dist/cli.mjs', args: ['src/main.ts'] };
+
+/** For compilers that emit no types of parameters. */
+async function nameDependency(project: NestProject): Promise<void> {
+  if ((await project.read('src/app.controller.ts')).includes('@Inject(')) return;
+  await project.edit('src/app.controller.ts', [
+    ['{ Controller, Get }', '{ Controller, Get, Inject }'],
+    ['private readonly', '@Inject(AppService) private readonly'],
+  ]);
+}
 
 describeNestProject(12, {
   packages: [
@@ -35,28 +46,28 @@ describeNestProject(12, {
       name: 'one file by rspack',
       prepare: (project) => project.command('nest build -b rspack'),
       program: 'dist/main.js',
-      refusal: BUNDLED,
     },
     {
       name: 'tsx',
-      prepare: (project) =>
-        project.edit('src/app.controller.ts', [
-          ['{ Controller, Get }', '{ Controller, Get, Inject }'],
-          ['private readonly', '@Inject(AppService) private readonly'],
-        ]),
+      prepare: nameDependency,
       ...TSX,
       node: 22,
     },
     { name: 'tsx on Node 20', ...TSX, node: 20, refusal: NO_TYPESCRIPT, onlyRefused: true },
     {
       name: 'one file by esbuild',
-      prepare: (project) =>
-        project.command(
+      prepare: async (project) => {
+        await nameDependency(project);
+        await project.command(
           'esbuild src/main.ts --bundle --platform=node --format=esm --packages=external --outfile=dist/one.js',
-        ),
+        );
+      },
       program: 'dist/one.js',
-      refusal: BUNDLED,
-      onlyRefused: true,
+    },
+    {
+      name: 'a monorepo, by rspack',
+      prepare: (project) => makeMonorepo(project, 'nest generate library heavy'),
+      program: 'dist/apps/app/main.js',
     },
   ],
 });

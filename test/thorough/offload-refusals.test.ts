@@ -594,6 +594,23 @@ describe('a class in the file that starts a plain Nest app', () => {
     },
   );
 
+  it('is not imported by a thread that does not find a class of another file', async () => {
+    const main = PLAIN_APP.replace(/@Controller\(\)[^]*?\n/, '')
+      .replace('import', `import { makeReports } from './reports.js';\n import`)
+      .replace('[Reports]', '[makeReports()]');
+    const reports = `${IMPORTS}
+      export function makeReports() {
+        @Controller()
+        class Reports { @CpuBound() @Get() run() {} }
+        return Reports;
+      }`;
+    const cluster = new ClusterProcess(starting(compiled({ main, reports })));
+
+    expect(await cluster.exited(), cluster.output).toEqual({ code: 1, signal: null });
+    expect(cluster.output).toContain('but the import did not declare the class Reports');
+    expect(cluster.output.match(/started in thread \d+/g)).toEqual(['started in thread 0']);
+  });
+
   it('runs on the event loop with CLUSTER_OFFLOAD=inline', async () => {
     const app = compiled({ main: PLAIN_APP });
 

@@ -2,7 +2,6 @@ import type { Type } from '@nestjs/common';
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
-import { missingThreadProgram } from '../thread/thread-program.js';
 
 /** The facts that are the same for all methods of an app. */
 export interface Situation {
@@ -103,8 +102,6 @@ export function refusalOf(subject: Subject): string | undefined {
 }
 
 function refusalOfFile({ name, definition, type, mainFile }: Subject): string | undefined {
-  const bundled = missingThreadProgram();
-  if (bundled !== undefined) return bundled;
   const { site, options } = definition;
   if (site === undefined) {
     return (

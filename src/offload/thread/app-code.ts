@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { appImport } from '../../contract/process/app-import.js';
+import { appImport } from '../../contract/snapshot/app-import.js';
 import type { MainFile } from './plan.js';
 
 /** Evaluates the code of the app in a thread. */
@@ -13,7 +13,7 @@ export class AppCode {
    * modules that other code evaluates. So the thread then imports the whole app, as a worker does,
    * without creating it.
    *
-   * @param find looks for the class; `exports` are those of the file.
+   * @param find looks for the class, also in the exports of the file.
    */
   async evaluate<T>(
     file: string,

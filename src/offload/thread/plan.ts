@@ -3,7 +3,7 @@ import type { CallSite } from '../task/call-site.js';
 /** The name and place by which a thread finds a task. No field comes from a request. */
 export interface PlannedTask {
   readonly name: string;
-  /** Where the class is declared. */
+  /** The place of the class. */
   readonly site: CallSite;
   readonly className: string;
   /** Whether the instance comes from `offload.module`, because Nest injects something into it. */

@@ -25,10 +25,6 @@ export interface Start {
 export const NO_TYPESCRIPT =
   /a thread cannot import \S+\/src\/app\.service\.ts, which declares AppService\.report: .*tsx on Node 22 or later.* set CLUSTER_OFFLOAD=inline/;
 
-/** The class is in one file with the whole app, which does not export it. */
-export const BUNDLED =
-  /a thread has imported \S+\/dist\/\S+\.js and found no export of the class AppService with AppService\.report\. .*build without it \(tsc or SWC alone\), or set CLUSTER_OFFLOAD=inline/;
-
 export function describeStarts(project: () => NestProject, starts: readonly Start[]): void {
   it.for(starts)('works as docs/development.md says: $name', async (start, context) => {
     const node = start.node === undefined ? NODE : nodeFor(start.node, context);

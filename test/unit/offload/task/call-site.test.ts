@@ -127,8 +127,9 @@ describe('the file of a class', () => {
     const declare = inFile<(decorator: typeof callSite) => Places>(
       '/app/bundle.js',
       `(decorator) => { function ${helper}(composed) { return composed(); }
-      const first = () => ${helper}(() => decorator());
-      const second = () => ${helper}(() => decorator());
+      const composed = () => decorator();
+      const first = () => ${helper}(composed);
+      const second = () => ${helper}(composed);
       return [first(), second(), first()]; }`,
     );
 
