@@ -229,10 +229,10 @@ describe('an app that cannot be looked at', () => {
     {
       what: 'has @CpuBound() methods that no thread can run',
       program: PROGRAMS.app,
-      env: { TEST_APP: behaviour('offload-unexported') },
+      env: { TEST_APP: behaviour('offload-undeclared') },
       says: [
         'error: the app does not start: @CpuBound() cannot work here: ',
-        'no export of the class Hidden',
+        'the import did not declare the class Hidden',
       ],
     },
     {

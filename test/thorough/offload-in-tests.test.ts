@@ -77,7 +77,7 @@ describe('a test of a whole app', () => {
     );
     expect(failure).toContain(
       'It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), ' +
-        'or set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests and bundles do',
+        'or set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do',
     );
   });
 });
