@@ -103,7 +103,12 @@ export class ClusterModule
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const module = resolveAsyncOptions(options);
-    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callSite()?.file);
+    return moduleWith(
+      options.imports ?? [],
+      lateOptions(options, module),
+      module,
+      callSite()?.file,
+    );
   }
 
   constructor(
