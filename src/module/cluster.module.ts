@@ -92,7 +92,7 @@ export class ClusterModule
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
     const resolved = resolveModuleOptions(options);
     const provider = { provide: MODULE_OPTIONS, useValue: resolved };
-    return moduleWith([], [provider], resolved.offload.module, callSite()?.file);
+    return moduleWith([], [provider], resolved.offload.module, callSite());
   }
 
   /**
@@ -103,12 +103,7 @@ export class ClusterModule
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const module = resolveAsyncOptions(options);
-    return moduleWith(
-      options.imports ?? [],
-      lateOptions(options, module),
-      module,
-      callSite()?.file,
-    );
+    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callSite());
   }
 
   constructor(
@@ -187,15 +182,15 @@ function moduleWith(
   imports: NonNullable<ModuleMetadata['imports']>,
   options: readonly Provider[],
   module: Class | undefined,
-  /** The file that called `forRoot()` or `forRootAsync()`. */
-  origin: string | undefined,
+  /** The call of `forRoot()` or `forRootAsync()`. */
+  origin: ReturnType<typeof callSite>,
 ): DynamicModule {
   noteModuleInThread(module);
   return {
     module: ClusterModule,
     global: true,
     imports: [DiscoveryModule, ...imports],
-    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
+    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin?.file }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };
 }
