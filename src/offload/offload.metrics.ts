@@ -12,6 +12,7 @@ export class OffloadMetrics implements TaskObserver {
   readonly #wait: Histogram<'task'>;
   readonly #run: Histogram<'task'>;
   readonly #inline: Counter<'task'>;
+  readonly #cpu: Counter<'task'>;
   readonly #gauges: readonly Metric[];
 
   /** @param slot the value of the label `worker` of the gauges. */
@@ -44,6 +45,12 @@ export class OffloadMetrics implements TaskObserver {
       labelNames: ['task'],
       registers,
     });
+    this.#cpu = new Counter({
+      name: named('cpu_seconds_total'),
+      help: 'CPU time of threads for calls of @CpuBound() methods',
+      labelNames: ['task'],
+      registers,
+    });
     const gauge = (name: string, help: string, value: () => number): Metric =>
       new Gauge({
         name: named(name),
@@ -71,7 +78,7 @@ export class OffloadMetrics implements TaskObserver {
 
   /** Metrics that are summed over all workers. */
   get all(): readonly Metric[] {
-    return [this.#tasks, this.#wait, this.#run, this.#inline];
+    return [this.#tasks, this.#wait, this.#run, this.#cpu, this.#inline];
   }
 
   /** Metrics with a label for this worker. */
@@ -90,6 +97,10 @@ export class OffloadMetrics implements TaskObserver {
   /** The call ran on the event loop, by `mode: 'auto'`. */
   ranInline({ name }: Task): void {
     this.#inline.inc({ task: name });
+  }
+
+  computed({ name }: Task, cpuMs: number): void {
+    this.#cpu.inc({ task: name }, cpuMs / 1_000);
   }
 
   ended({ name }: Task, outcome: TaskOutcome): void {

@@ -172,11 +172,11 @@ export class Dispatcher {
   }
 
   #onResult(call: Call, result: RunResult): void {
+    if (result.cpuMs !== undefined) this.observer.computed(call.task, result.cpuMs);
     if (call.state === 'over') return this.pump(); // a call that was given up has ended
     call.trace?.ran(result.ran);
     if (result.ok) return this.#complete(call, result);
-    const { error } = result;
-    const failure = failed(() => restoreError(error));
+    const failure = failed(() => restoreError(result.error));
     this.#fail(call, failure);
   }
 

@@ -29,6 +29,8 @@ export type RunResult = (
   readonly ran?: RunTimes;
   /** How long the body took. Set if the request asks for it. */
   readonly elapsed?: Elapsed;
+  /** CPU time of the thread since its last call, in ms; missing if it is not known. */
+  readonly cpuMs?: number;
 };
 
 /** The result of a call that succeeded. */

@@ -36,9 +36,11 @@ export interface TaskObserver {
   began(task: Task, waitedMs: number): void;
   /** The call ran for `ms`, whether it succeeded or failed. */
   ran(task: Task, ms: number): void;
+  /** The call used `cpuMs` of CPU time in its thread. Not called if the time is not known. */
+  computed(task: Task, cpuMs: number): void;
   /** The call has ended. Called once for each caller. */
   ended(task: Task, outcome: TaskOutcome): void;
 }
 
 /** The observer if nothing is measured. */
-export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };
+export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, computed() {}, ended() {} };

@@ -9,6 +9,7 @@ import { Stopwatch } from '../task/stopwatch.js';
 import type { TracedTask } from '../task/trace-context.js';
 import { AppCode } from './app-code.js';
 import { type Claim, isFirstToClaim } from './claim.js';
+import { CpuClock } from './cpu-clock.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
@@ -63,6 +64,7 @@ export class ThreadHost {
 
   readonly #stopwatch = new Stopwatch();
   readonly #turns = new Turns();
+  #clock: CpuClock | undefined;
 
   readonly #code: AppCode;
 
@@ -79,6 +81,7 @@ export class ThreadHost {
     // Last, because an import may have started an SDK. Warnings about the SDK come from the main
     // thread.
     await startTracing(() => {});
+    this.#clock = CpuClock.ofThread();
   }
 
   get #problems(): Problem[] {
@@ -106,7 +109,11 @@ export class ThreadHost {
     const given = restoreBuffers([...args], buffers);
     const elapsed = timed ? this.#stopwatch.start() : undefined;
     const ended = await runBody(traced, () => definition.body.apply(instance, given), contexts);
-    const result = elapsed === undefined ? ended : { ...ended, elapsed: elapsed() };
+    const result = {
+      ...ended,
+      ...(elapsed && { elapsed: elapsed() }),
+      ...(this.#clock && { cpuMs: this.#clock.lapMs() }),
+    };
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');

@@ -179,6 +179,7 @@ export class FakeRunner implements Runner {
 export class FakeObserver implements TaskObserver {
   readonly waited: number[] = [];
   readonly runMs: number[] = [];
+  readonly cpuMs: number[] = [];
   readonly outcomes: TaskOutcome[] = [];
 
   began(_task: Task, waitedMs: number): void {
@@ -187,6 +188,10 @@ export class FakeObserver implements TaskObserver {
 
   ran(_task: Task, ms: number): void {
     this.runMs.push(ms);
+  }
+
+  computed(_task: Task, cpuMs: number): void {
+    this.cpuMs.push(cpuMs);
   }
 
   ended(_task: Task, outcome: TaskOutcome): void {

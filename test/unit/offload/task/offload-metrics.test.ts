@@ -57,6 +57,8 @@ describe('the metrics of @CpuBound() methods', () => {
     metrics.began(TASK, 30);
     metrics.began(TASK, 0);
     metrics.ran(TASK, 1_500);
+    metrics.computed(TASK, 1_200);
+    metrics.computed(TASK, 50);
     const page = await text();
     expect(page).toContain('nestjs_cluster_offload_wait_seconds_sum{task="Cats.count"} 0.03');
     expect(page).toContain('nestjs_cluster_offload_wait_seconds_count{task="Cats.count"} 2');
@@ -64,6 +66,9 @@ describe('the metrics of @CpuBound() methods', () => {
     expect(page).toContain('wait_seconds_bucket{le="0.05",task="Cats.count"} 2');
     expect(page).toContain('nestjs_cluster_offload_run_seconds_sum{task="Cats.count"} 1.5');
     expect(page).toContain('run_seconds_bucket{le="60",task="Cats.count"} 1');
+    expect(page).toContain('nestjs_cluster_offload_cpu_seconds_total{task="Cats.count"} 1.25');
+    // A task whose time is not known has no series, not one of 0.
+    expect(page).not.toContain('cpu_seconds_total{task="Cats.weigh"}');
   });
 
   it('show the queue and the threads as they are when they are read, by worker', async () => {
@@ -98,6 +103,7 @@ describe('the metrics of @CpuBound() methods', () => {
       'app_nestjs_cluster_offload_tasks_total',
       'app_nestjs_cluster_offload_wait_seconds',
       'app_nestjs_cluster_offload_run_seconds',
+      'app_nestjs_cluster_offload_cpu_seconds_total',
       'app_nestjs_cluster_offload_inline_total',
       'app_nestjs_cluster_offload_queue_size',
       'app_nestjs_cluster_offload_threads',
