@@ -1,3 +1,5 @@
+import type { DiscoveryService } from '@nestjs/core';
+
 /** A class of the app. */
 export type Class = abstract new (...args: never[]) => unknown;
 
@@ -41,6 +43,21 @@ export function routesOf(type: Class, method: object): string[] {
   return pathsOf(type).flatMap((prefix) =>
     pathsOf(method).map((end) => `/${prefix}/${end}`.replaceAll(/\/+/g, '/')),
   );
+}
+
+/** The paths of the methods of all controllers, by `Class.method`, as {@link routesOf} has them. */
+export function handlersOf(
+  discovery: Pick<DiscoveryService, 'getControllers'>,
+): Map<string, string[]> {
+  const handlers = new Map<string, string[]>();
+  for (const { metatype } of discovery.getControllers()) {
+    const type = metatype as Class;
+    for (const [name, method] of methodsOf(type)) {
+      const handler = `${type.name}.${name}`;
+      handlers.set(handler, [...(handlers.get(handler) ?? []), ...routesOf(type, method)]);
+    }
+  }
+  return handlers;
 }
 
 function pathsOf(subject: object): string[] {

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type AbstractHttpAdapter, DiscoveryService } from '@nestjs/core';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
-import { type Class, methodsOf, routesOf } from './controller-routes.js';
+import { handlersOf } from './controller-routes.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';
 
 /** The methods of an adapter that register a route for GET requests. */
@@ -98,15 +98,9 @@ export class ShadowedRoutes {
 
   /** The name of the handler with this path. Its own path has no prefixes and no version. */
   #ownerOf(path: string): string | undefined {
-    const routes = this.discovery.getControllers().flatMap(({ metatype }) => {
-      const type = metatype as Class;
-      return methodsOf(type).flatMap(([name, method]) =>
-        routesOf(type, method).map((route) => ({
-          name: `${type.name}.${name}()`,
-          path: this.#normalize(route),
-        })),
-      );
-    });
+    const routes = [...handlersOf(this.discovery)].flatMap(([name, paths]) =>
+      paths.map((route) => ({ name: `${name}()`, path: this.#normalize(route) })),
+    );
     return routes
       .filter((route) => path.endsWith(route.path))
       .toSorted((a, b) => b.path.length - a.path.length)[0]?.name;

@@ -8,9 +8,10 @@ import {
   type Row,
 } from '../exposition/metric-family.js';
 import type { SeriesLimit } from '../exposition/series-limit.js';
-import type { ResponseObserver } from '../../contract/snapshot/index.js';
+import type { BlockCause, ResponseObserver } from '../../contract/snapshot/index.js';
+import { BlockMetrics, type Handlers } from './block-metrics.js';
 import { Buckets } from './buckets.js';
-import { type RouteTemplateReader, UNMATCHED } from './route-template.js';
+import { OTHER_ROUTE, type RouteTemplateReader, UNMATCHED } from './route-template.js';
 
 /** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -23,7 +24,7 @@ const OTHER_INDEX = METHODS.length;
 const METHOD_FACTOR = 1_000;
 
 /** The label of routes beyond the limit of series. Only a mistake gives an app that many routes. */
-const OVERFLOW = 'other';
+const OVERFLOW = OTHER_ROUTE;
 
 /** The share of a metric's series that is kept for the overflow. */
 const OVERFLOW_SHARE = 0.05;
@@ -52,6 +53,8 @@ export class HttpMetrics implements ResponseObserver {
   #size = 0;
   /** The maximum number of series, without the share for the overflow. */
   readonly #maxSeries: number;
+  /** The blocks of the event loop, which are metrics of their own. */
+  readonly blocks: BlockMetrics;
 
   constructor(
     private readonly prefix: string,
@@ -60,8 +63,11 @@ export class HttpMetrics implements ResponseObserver {
     private readonly limit: SeriesLimit,
     /** The slot, which becomes a label of every series if workers are shown separately. */
     private readonly workerLabel?: number,
+    handlers: () => Handlers = () => new Map(),
   ) {
     this.#maxSeries = Math.ceil(limit.maxSeries * (1 - OVERFLOW_SHARE));
+    const known = () => this.#routes.keys();
+    this.blocks = new BlockMetrics(prefix, { readTemplate, known, handlers }, workerLabel);
   }
 
   /** Counts one response. Runs for every request, so it must be cheap. */
@@ -78,6 +84,10 @@ export class HttpMetrics implements ResponseObserver {
 
   aborted(request: IncomingMessage): void {
     this.#seriesOf(request, ABORTED).aborted += 1;
+  }
+
+  blocked(ms: number, cause: BlockCause): void {
+    this.blocks.add(ms, cause);
   }
 
   /** The metrics as they are now. */

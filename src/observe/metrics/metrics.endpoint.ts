@@ -1,5 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import type { AbstractHttpAdapter } from '@nestjs/core';
+import { type AbstractHttpAdapter, DiscoveryService } from '@nestjs/core';
+import { handlersOf } from '../endpoints/controller-routes.js';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { clusterPage } from '../exposition/cluster-page.js';
@@ -29,7 +30,10 @@ export class MetricsEndpoint {
     { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
   readonly #page = shareInFlight(() => this.#collect());
 
-  constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
+  constructor(
+    @Inject(CLUSTER_LINK) private readonly link: Link,
+    @Inject(DiscoveryService) private readonly discovery: Pick<DiscoveryService, 'getControllers'>,
+  ) {}
 
   /** Must be called before any route is registered, because Fastify reports only later routes. */
   followRoutes(adapter: AbstractHttpAdapter): void {
@@ -55,7 +59,14 @@ export class MetricsEndpoint {
     const metrics = this.#metrics!;
     const { workerLabel } = metrics.options;
     this.followRoutes(adapter);
-    const http = new HttpMetrics(prefix, buckets, this.#routes!.read, metrics.limit, workerLabel);
+    const http = new HttpMetrics(
+      prefix,
+      buckets,
+      this.#routes!.read,
+      metrics.limit,
+      workerLabel,
+      () => handlersOf(this.discovery),
+    );
     metrics.http = http;
     this.link.observeResponses(http);
     if (isServed) {

@@ -7,6 +7,9 @@ export type RouteTemplateReader = (request: IncomingMessage) => string;
 /** Label of requests that no route matched. Clients choose these paths, so their number has no limit. */
 export const UNMATCHED = 'unmatched';
 
+/** Label of everything that has no label of its own. */
+export const OTHER_ROUTE = 'other';
+
 /** Label of all routes in routers that are mounted under a path, because such a route does not know the path of its router. */
 const NESTED = '*';
 

@@ -10,6 +10,7 @@ import {
   type SecureSocket,
   type TrackedSocket,
 } from './connection.js';
+import { Beat } from '../watchdog/beat.js';
 import type { RequestUnderWay } from '../quarantine/describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { Http2Sessions } from './http2-sessions.js';
@@ -41,7 +42,8 @@ export class RequestTracker {
   rebalancedConnectionsTotal = 0;
   /** The number of connections that were refused or closed because the limit was reached. */
   droppedConnections = 0;
-  readonly reports = new ResponseReports();
+  readonly beat = new Beat(this);
+  readonly reports: ResponseReports = new ResponseReports(this.beat);
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ResponseObserver } from '../../contract/snapshot/index.js';
+import type { Beat } from '../watchdog/beat.js';
 import type { NotedRequests } from '../watchdog/noted-requests.js';
 import { CoarseClock } from './coarse-clock.js';
 import type { Connection } from './connection.js';
@@ -15,13 +16,17 @@ export class ResponseReports {
   cutting = false;
   readonly #clock = new CoarseClock();
 
+  constructor(private readonly beat?: Pick<Beat, 'isFast' | 'quicken'>) {}
+
   /**
    * A request has begun. Runs for every request.
    *
    * @returns the request's start in monotonic ms, exact only if there is an observer.
    */
   begun(request: IncomingMessage): number {
-    const now = this.observer === undefined ? this.#clock.now() : performance.now();
+    const isObserved = this.observer !== undefined;
+    const now = isObserved ? performance.now() : this.#clock.now();
+    if (isObserved && this.beat?.isFast === false) this.beat.quicken();
     this.noted?.began(request, now);
     return now;
   }

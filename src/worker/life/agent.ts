@@ -79,6 +79,7 @@ export class WorkerAgent {
       primaryPid,
       reportTo,
       hangProfile: hangProfile(options, identity),
+      beat: link.tracker.beat,
       work: this.#reports.watch,
       failed: (error) => link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });

@@ -74,6 +74,11 @@ export class RequestWatch {
     return describeRequests(this.local.tracker.inFlight);
   }
 
+  /** Notes what blocks the event loop. Called by interrupting the blocking code. */
+  noteCause(): void {
+    this.local.tracker.beat.noteCause(this.#flights?.request);
+  }
+
   note(): NotedRequests {
     return (this.local.tracker.reports.noted = new NotedRequests());
   }

@@ -1,41 +1,56 @@
 // The thread of the watchdog. It loads nothing of the app and is small, because each worker has
 // such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
 import { readSync, writeSync } from 'node:fs';
-import { workerData } from 'node:worker_threads';
-import type {
-  BlockedRequest,
-  BlockReport,
-  WatchdogRequest,
-} from '../../contract/ipc/block-report.js';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { BlockReport, WatchdogRequest } from '../../contract/ipc/block-report.js';
 import type { Envelope } from '../../contract/ipc/envelope.js';
 import type { WorkerMessage } from '../../contract/ipc/worker-message.js';
 import type { RecordingKind } from '../../contract/snapshot/index.js';
-import type { Suspects } from '../quarantine/request-watch.js';
+import { askMainThread, evaluateInMainThread } from './ask-main-thread.js';
+import {
+  ASKED_AT,
+  FAST_MS,
+  IS_FAST,
+  LATE_FACTOR,
+  MAIN_BEATS,
+  THREAD_TICKS,
+} from './beat-memory.js';
 import type { HangProfile } from './hang-profile.js';
 import { Recorder } from './recorder.js';
 import type { WatchdogData } from './watchdog.js';
 
-const { beat, tickMs, blockedAfterMs, primaryPid, reportTo, question, hangProfile, noted } =
-  workerData as WatchdogData;
-const beats = new Int32Array(beat);
+const {
+  beats,
+  tickMs,
+  blockedAfterMs,
+  primaryPid,
+  reportTo,
+  question,
+  noteCause,
+  hangProfile,
+  noted,
+} = workerData as WatchdogData;
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
 /** A worker without a primary ends itself within 2 s. A blocked worker cannot, so it is killed after this time. */
 const ORPHAN_MS = 2_300;
 
-/** Maximum wait for the main thread's answer. The main thread cannot answer while it runs native code. */
-const ANSWER_TIMEOUT_MS = 500;
-
-/** If this thread's own tick is late by this factor, the whole process was stopped, not blocked. */
-const LATE_FACTOR = 4;
-
 /** The event loop is blocked if the main thread has missed this many beats. */
 const BLOCKED_BEATS = 2;
+
+/**
+ * After this many fast ticks without a beat, the main thread is asked what blocks it: 40 to 60 ms
+ * after its last beat, before a block is over, and so at most 25 times a second.
+ */
+const ASK_AFTER_TICKS = 2;
 
 /** Maximum number of tries to write to a full pipe. After that the rest of the message is dropped. */
 const WRITE_TRIES = 20;
 const WRITE_RETRY_MS = 10;
+
+/** Timers may fire early by this time, in ms. */
+const TICK_ERROR_MS = 2;
 
 const REQUEST_BYTES = 4_096;
 
@@ -44,53 +59,91 @@ const pause = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
 let lastBeat = -1;
 let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
+let choresDueAt = lastBeatAt;
 let orphanedAt: number | undefined;
 
 /** One block of the event loop, or a busy time that may become one. */
 interface Block {
   reported?: boolean;
+  /** The number of ticks without a beat. */
+  silentTicks: number;
   lastReport?: BlockReport;
   recorder?: InstanceType<typeof Recorder>;
   /** The path of the block's CPU profile. */
   file?: string;
 }
 /** Each block has its own object, so that a late answer is not used for the next block. */
-let block: Block = {};
+let block: Block = { silentTicks: 0 };
 /** The beginning of a line from the primary whose end has not arrived. */
 let request = '';
 const input = Buffer.alloc(REQUEST_BYTES);
 // Reading an empty pipe throws at each tick. Nobody reads the error's stack, so do not collect it.
 Error.stackTraceLimit = 0;
 
-setInterval(() => {
+let isFast = false;
+let timer = setInterval(tick, tickMs);
+// The main thread begins to beat fast.
+parentPort!.on('message', () => {
+  tickFast(true);
+  tick();
+});
+
+function tickFast(fast: boolean): void {
+  isFast = fast;
+  clearInterval(timer);
+  timer = setInterval(tick, fast ? FAST_MS : tickMs);
+}
+
+function tick(): void {
+  if (isFast && Atomics.load(beats, IS_FAST) === 0) tickFast(false);
   const now = performance.now();
+  followBeat(now);
+  if (now >= choresDueAt) {
+    choresDueAt = now + tickMs - TICK_ERROR_MS;
+    doChores(now);
+  }
+}
+
+function followBeat(now: number): void {
+  Atomics.add(beats, THREAD_TICKS, 1);
   const late = now - lastTickAt > LATE_FACTOR * tickMs;
   lastTickAt = now;
-  const beatNow = Atomics.load(beats, 0);
+  const beatNow = Atomics.load(beats, MAIN_BEATS);
   if (beatNow !== lastBeat || late) {
     if (block.reported) write({ type: 'resumed' });
     lastBeat = beatNow;
     lastBeatAt = now;
     block.recorder?.stop();
-    block = {};
-  } else if (now - lastBeatAt >= blockedAfterMs) {
-    reportBlock();
+    block = { silentTicks: 0 };
+  } else {
+    block.silentTicks += 1;
+    if (isFast && block.silentTicks === ASK_AFTER_TICKS) askForCause();
+    if (now - lastBeatAt >= blockedAfterMs) reportBlock();
   }
   if (block.recorder === undefined && hangProfile && blockedMs() >= hangProfile.afterMs) {
     profileHang(hangProfile);
   }
+}
+
+function doChores(now: number): void {
   readRequests();
   if (process.ppid !== primaryPid) {
     orphanedAt ??= now;
     if (now - orphanedAt >= ORPHAN_MS) process.kill(process.pid, 'SIGKILL');
   }
-}, tickMs);
+}
+
+/** Makes the main thread note what blocks it. */
+function askForCause(): void {
+  Atomics.store(beats, ASKED_AT, lastBeat);
+  evaluateInMainThread(noteCause, () => {});
+}
 
 function reportBlock(): void {
   if (block.reported) return;
   block.reported = true;
   const asked = block;
-  askMainThread(({ requests, frames, certain, suspects }) => {
+  askMainThread(question, noted, ({ requests, frames, certain, suspects }) => {
     if (asked !== block) return;
     if (suspects !== undefined) write({ type: 'suspects', certain: certain === true, suspects });
     report({ forMs: blockedMs(), requests, frames });
@@ -103,52 +156,6 @@ function blockedMs(): number {
 
 function isBlocked(): boolean {
   return blockedMs() > BLOCKED_BEATS * tickMs;
-}
-
-type Description = Pick<BlockReport, 'requests' | 'frames'> &
-  Partial<Suspects> & { readonly answered: boolean };
-
-/**
- * Asks the main thread what it is doing. The inspector interrupts any JavaScript there, even an
- * endless loop or a regular expression, so the answer has the stack of the block.
- */
-function askMainThread(tell: (found: Description) => void): void {
-  let told = false;
-  const answer = (found: Description): void => {
-    if (told) return;
-    told = true;
-    tell(found);
-  };
-  const answerAlone = () => answer({ requests: readNoted(), frames: [], answered: false });
-  setTimeout(answerAlone, ANSWER_TIMEOUT_MS);
-  try {
-    // Some builds of Node have no inspector.
-    const session = new (process.getBuiltinModule('node:inspector').Session)();
-    session.connectToMainThread();
-    session.post('Runtime.evaluate', { expression: question }, (error, reply) => {
-      session.disconnect();
-      const value: unknown = reply?.result?.value;
-      const isKnown = error === null && typeof value === 'string';
-      if (isKnown) answer({ ...JSON.parse(value), answered: true });
-      else answerAlone();
-    });
-  } catch {
-    answerAlone();
-  }
-}
-
-/** Reads the requests in flight from the shared memory, oldest first. */
-function readNoted(): BlockedRequest[] {
-  const { lengths, startedAt } = noted;
-  const text = Buffer.from(noted.text);
-  const now = performance.timeOrigin + performance.now();
-  const requests = Array.from(lengths, (length, place) => {
-    const begin = (place * text.length) / lengths.length;
-    const [method = '', url = ''] = text.toString('latin1', begin, begin + length).split(' ');
-    // Leaves out the query, which may hold secrets.
-    return { method, path: url.split('?')[0]!, forMs: Math.max(0, now - startedAt[place]!) };
-  });
-  return requests.filter((_, place) => lengths[place]! > 0).sort((a, b) => b.forMs - a.forMs);
 }
 
 function report(found: BlockReport): void {
@@ -195,7 +202,9 @@ function answerRequest(asked: WatchdogRequest): void {
   if (asked.type === 'stack') {
     const { id } = asked;
     const blockedForMs = isBlocked() ? blockedMs() : null;
-    return askMainThread((found) => write({ type: 'stack', id, blockedForMs, ...found }));
+    return askMainThread(question, noted, (found) =>
+      write({ type: 'stack', id, blockedForMs, ...found }),
+    );
   }
   if (asked.type === 'report-block') {
     if (isBlocked()) reportBlock();

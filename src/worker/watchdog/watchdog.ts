@@ -2,14 +2,15 @@ import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
+import type { Beat } from './beat.js';
 import type { HangProfile } from './hang-profile.js';
 import type { NotedRequestsMemory } from './noted-requests.js';
 import type { Suspects } from '../quarantine/request-watch.js';
 
 /** The data that the thread gets at its start. */
 export interface WatchdogData {
-  /** One Int32 that the main thread increments at each tick of its event loop. */
-  readonly beat: SharedArrayBuffer;
+  /** See beat-memory.ts. */
+  readonly beats: Int32Array;
   readonly tickMs: number;
   readonly blockedAfterMs: number;
   readonly primaryPid: number;
@@ -17,6 +18,8 @@ export interface WatchdogData {
   readonly reportTo: number;
   /** The expression to evaluate in the main thread. Its value is a description as JSON. */
   readonly question: string;
+  /** The expression that makes the main thread note what blocks it. */
+  readonly noteCause: string;
   readonly hangProfile: HangProfile | undefined;
   readonly noted: NotedRequestsMemory;
 }
@@ -27,6 +30,7 @@ interface WatchdogSetup {
   readonly primaryPid: number;
   readonly reportTo: number;
   readonly hangProfile: HangProfile | undefined;
+  readonly beat: Beat;
   readonly work: {
     /** Requests in flight, oldest first. */
     readonly requests: readonly BlockedRequest[];
@@ -34,6 +38,8 @@ interface WatchdogSetup {
     readonly suspects: Suspects;
     /** Starts to note the requests in flight in shared memory, because the main thread may be unable to answer. */
     note(): NotedRequestsMemory;
+    /** Notes what blocks the event loop. */
+    noteCause(): void;
   };
   /** Called if the thread could not be started or has failed. */
   readonly failed: (error: unknown) => void;
@@ -51,8 +57,8 @@ const DEEPEST = 300;
 /** The maximum number of functions in a mutual recursion that is folded. */
 const LONGEST_CYCLE = 3;
 
-/** The key of the global property under which the thread finds {@link describeMainThread}. */
-const HOOK = 'nestjs-cluster.describe-main-thread';
+/** The key of the global property with the functions that the thread calls in the main thread. */
+const HOOKS = 'nestjs-cluster.watchdog';
 
 /**
  * Starts a thread that notices when the event loop of this process is blocked. The thread reports
@@ -63,24 +69,31 @@ export function startWatchdog(options: WatchdogSetup): void {
   if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
   const blockedAfterMs = options.hangTimeoutMs / 2;
   const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
-  const beat = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-  const beats = new Int32Array(beat);
-  setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
-  Reflect.set(globalThis, Symbol.for(HOOK), () => describeMainThread(options.work));
-  const { lengths, startedAt, text } = options.work.note();
+  const { beat, work } = options;
+  Reflect.set(globalThis, Symbol.for(HOOKS), {
+    describe: () => describeMainThread(work),
+    noteCause: () => work.noteCause(),
+  });
+  const hooks = `globalThis[Symbol.for(${JSON.stringify(HOOKS)})]`;
+  const { lengths, startedAt, text } = work.note();
   const workerData: WatchdogData = {
-    beat,
+    beats: beat.memory,
     tickMs,
     blockedAfterMs,
     primaryPid: options.primaryPid,
     reportTo: options.reportTo,
-    question: `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`,
+    question: `${hooks}.describe()`,
+    noteCause: `${hooks}.noteCause()`,
     hangProfile: options.hangProfile,
     noted: { lengths, startedAt, text },
   };
   try {
     makeNonBlocking(options.reportTo);
-    startThread(program, workerData, options.failed);
+    const thread = startThread(program, workerData, (error) => {
+      beat.stop();
+      options.failed(error);
+    });
+    beat.start(tickMs, () => thread.postMessage(undefined));
   } catch (error) {
     options.failed(error); // the app serves without a watchdog
   }
@@ -95,7 +108,7 @@ function startThread(
   program: string,
   workerData: WatchdogData,
   failed: (error: unknown) => void,
-): void {
+): Worker {
   const thread = new Worker(program, {
     workerData,
     // Inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
@@ -106,6 +119,7 @@ function startThread(
   });
   thread.on('error', failed);
   thread.unref();
+  return thread;
 }
 
 /** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */

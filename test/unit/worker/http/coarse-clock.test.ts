@@ -51,7 +51,7 @@ describe('a request that nobody measures', () => {
   });
 
   it('is timed exactly where somebody measures', () => {
-    server.tracker.reports.observer = { finished: () => {}, aborted: () => {} };
+    server.tracker.reports.observer = { finished() {}, aborted() {}, blocked() {} };
     const client = server.connect();
     client.use(1);
     vi.advanceTimersByTime(33);
