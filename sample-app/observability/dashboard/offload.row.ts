@@ -62,11 +62,20 @@ export const offload: Row = {
       },
     }),
     timeSeries({
+      title: 'CPU',
+      description:
+        'Cores that the calls of a task use. Where it is far below "Busy threads", calls wait for a lock or a disk.',
+      unit: Short,
+      stacked: true,
+      queries: {
+        '{{task}}': `sum by (task) (${rate('nestjs_cluster_offload_cpu_seconds_total')})`,
+      },
+    }),
+    timeSeries({
       title: 'Queue',
       description: 'Calls that wait, by worker. At offload.maxQueue further ones are refused.',
       unit: Short,
       stacked: true,
-      width: 12,
       queries: {
         '{{instance}} worker {{worker}}': select('nestjs_cluster_offload_queue_size'),
       },
@@ -76,7 +85,6 @@ export const offload: Row = {
       description: 'Threads of each worker; 0 where methods run on the event loop.',
       unit: Short,
       stacked: true,
-      width: 12,
       queries: {
         '{{instance}} worker {{worker}}': select('nestjs_cluster_offload_threads'),
       },
