@@ -37,6 +37,7 @@ export function profileRoutes(
       ok(await inspections.stack(slot).catch(refuse)),
     'POST /v1/workers/:slot/cpu-profile': record('cpu-profile'),
     'POST /v1/workers/:slot/heap-profile': record('heap-profile'),
+    'POST /v1/workers/:slot/method-profile': record('method-profile'),
     'POST /v1/workers/:slot/heap-snapshot': ({ slot, gone }) => {
       // A heap snapshot replaces the worker, so it must not overlap a reload. The replacement ends
       // before the first byte is sent.

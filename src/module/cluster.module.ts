@@ -22,6 +22,7 @@ import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
 import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from '../observe/endpoints/endpoint-layer.js';
+import { listMethods } from '../observe/endpoints/method-list.js';
 import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
 import { ClusterHealthIndicator } from '../observe/health/cluster.health.js';
 import { EventLoopHealthIndicator } from '../observe/health/event-loop.health.js';
@@ -46,6 +47,7 @@ import {
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
 import type { ClusterOptions } from '../contract/options/index.js';
+import { LIST_METHODS } from '../contract/snapshot/list-methods.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 
 const PUBLIC_PROVIDERS = [
@@ -114,6 +116,7 @@ export class ClusterModule
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
     @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
+    @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
   ) {
     // Begins in the constructor, because main.ts may register routes before Nest calls configure().
     if (!host.httpAdapter) return;
@@ -150,6 +153,10 @@ export class ClusterModule
 
   onApplicationBootstrap(): void {
     this.link.attach(this.host.httpAdapter?.getHttpServer());
+    if (!this.link.bootstrapped) return;
+    const hasModule = this.options.offload.module !== undefined;
+    const list = () => listMethods(this.explorer.members(), hasModule);
+    Reflect.set(globalThis, LIST_METHODS, list);
   }
 
   onModuleDestroy(): void {

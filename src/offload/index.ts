@@ -14,7 +14,9 @@ export {
   TaskTimeoutException,
   ThreadLostException,
 } from './offload.exceptions.js';
-export { definitionsOf } from './cpu-bound.metadata.js';
+export { type CpuBoundDefinition, definitionsOf, type Method } from './cpu-bound.metadata.js';
+export { warningsOfParameters } from './task/lost-methods.js';
+export { refusalOf } from './task/refusals.js';
 
 export type { Watch } from './admission/call.js';
 export {
@@ -26,7 +28,7 @@ export {
 export type { Task } from './task/task.js';
 export { describeError, restoreError, type TaskError } from './task/task-error.js';
 export { arrive, type CallTrace } from './task/trace-context.js';
-export { OffloadExplorer } from './offload.explorer.js';
+export { type Member, OffloadExplorer } from './offload.explorer.js';
 export { MODULE_ORIGIN, Offload } from './offload.service.js';
 export type { OffloadSnapshot } from './task/offload-snapshot.js';
 export { noteModuleInThread } from './thread/module-in-thread.js';

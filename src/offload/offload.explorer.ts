@@ -24,6 +24,11 @@ export interface Exploration {
   readonly warnings: ReadonlyMap<string, FindingName>;
 }
 
+/** A controller or provider. */
+export type Member = Pick<Subject, 'type' | 'isController' | 'isStatic' | 'injected'> & {
+  readonly instance: object | null | undefined;
+};
+
 // Metadata keys of Nest, the same in 11 and 12.
 const CONSTRUCTOR_PARAMETERS = 'design:paramtypes';
 const INJECTED_PARAMETERS = 'self:paramtypes';
@@ -38,29 +43,14 @@ export class OffloadExplorer {
     const found: Found[] = [];
     const refusals: string[] = [];
     const warnings = new Map<string, FindingName>();
-    const seen = new Set<unknown>();
-    const controllers = this.discovery.getControllers();
-    for (const wrapper of [...controllers, ...this.discovery.getProviders()]) {
-      // A factory may create an instance of any class. A provider that is not created at start has
-      // only a class.
-      const instance = wrapper.instance as object | null | undefined;
-      const type = classOf(instance) ?? (wrapper.metatype as Type | null);
-      const prototype = type?.prototype as object | undefined;
-      if (prototype === undefined || seen.has(instance ?? type)) continue;
-      seen.add(instance ?? type);
-      for (const definition of definitionsOf(prototype)) {
-        const subject: Subject = {
-          name: definition.options.name ?? `${type!.name}.${definition.method}`,
-          definition,
-          type: type!,
-          isController: controllers.includes(wrapper),
-          isStatic: wrapper.isDependencyTreeStatic() && !wrapper.isTransient,
-          injected: isInjected(type!),
-          ...situation,
-        };
+    for (const { instance, ...member } of this.members()) {
+      const { type } = member;
+      for (const definition of definitionsOf(type.prototype as object)) {
+        const name = definition.options.name ?? `${type.name}.${definition.method}`;
+        const subject: Subject = { ...member, name, definition, ...situation };
         const refusal = refusalOf(subject);
         if (refusal !== undefined) refusals.push(refusal);
-        else if (instance) found.push({ ...subject, className: type!.name, instance });
+        else if (instance) found.push({ ...subject, className: type.name, instance });
         const warning = surprise(subject);
         if (warning !== undefined) warnings.set(warning, 'cpu-bound-return');
         for (const lost of warningsOfParameters(subject.name, definition)) {
@@ -73,6 +63,27 @@ export class OffloadExplorer {
       refusals: [...new Set([...refusals, ...namesakes(found)])],
       warnings,
     };
+  }
+
+  /** The controllers and providers with a class, each instance once. */
+  *members(): Generator<Member> {
+    const seen = new Set<unknown>();
+    const controllers = this.discovery.getControllers();
+    for (const wrapper of [...controllers, ...this.discovery.getProviders()]) {
+      // A factory may create an instance of any class. A provider that is not created at start has
+      // only a class.
+      const instance = wrapper.instance as object | null | undefined;
+      const type = classOf(instance) ?? (wrapper.metatype as Type | null);
+      if (type?.prototype === undefined || seen.has(instance ?? type)) continue;
+      seen.add(instance ?? type);
+      yield {
+        instance,
+        type,
+        isController: controllers.includes(wrapper),
+        isStatic: wrapper.isDependencyTreeStatic() && !wrapper.isTransient,
+        injected: isInjected(type),
+      };
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { OWN_DIRECTORY } from '../process/own-directory.js';
 
 /** The place of a stack frame: a path or URL, the line and the column. */
-const PLACE = /((?:file:\/\/)?\/[^\s():]+\.js):(\d+):(\d+)/g;
+const PLACE = /((?:file:\/\/)?\/[^\s():]+\.[cm]?js):(\d+):(\d+)/g;
 
 /**
  * Replaces places in the bundles of this package by places in their source. Node's own option

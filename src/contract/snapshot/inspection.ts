@@ -17,10 +17,52 @@ export interface WorkerStack {
 }
 
 /** The recordings that also work while a worker is blocked. */
-export const RECORDINGS = ['cpu-profile', 'heap-profile'] as const;
+export const RECORDINGS = ['cpu-profile', 'heap-profile', 'method-profile'] as const;
 export type RecordingKind = (typeof RECORDINGS)[number];
 
 export interface Recording {
   readonly kind: RecordingKind;
   readonly seconds: number;
+}
+
+/** The methods of an app's controllers and providers. */
+export interface MethodList {
+  readonly methods: readonly AppMethod[];
+  /** The length of the source text of each function: its line breaks, and the length of its last line. */
+  readonly extents: readonly (readonly [lineBreaks: number, lastLine: number])[];
+}
+
+/** A method of a controller or provider. */
+export interface AppMethod {
+  /** `Class.method`. */
+  readonly name: string;
+  /** The route of a handler, e.g. `GET /orders/:id`, without prefixes and versions; else `null`. */
+  readonly route: string | null;
+  /** Whether the method has `@CpuBound()`. */
+  readonly cpuBound: boolean;
+  /** Why `@CpuBound()` cannot work on the method, with the remedy; `null` if no reason is known. */
+  readonly refusal: string | null;
+  /** Changes that `@CpuBound()` would make to the arguments of the method. */
+  readonly warnings: readonly string[];
+  /** The number of the method's function, and of the class that declares it. */
+  readonly code: number;
+  readonly declaredBy: number;
+}
+
+/** The begin of a function, by V8's numbers of scripts, lines and columns, from 0. */
+export interface CodePlace {
+  readonly scriptId: string;
+  readonly lineNumber: number;
+  readonly columnNumber: number;
+}
+
+/** The answer of the recording `method-profile`. */
+export interface MethodProfile {
+  readonly pid: number;
+  /** `null` if the app has no `ClusterModule`, so that its methods are not known. */
+  readonly list: MethodList | null;
+  /** The place of each function; `null` for a function without JavaScript source. */
+  readonly places: readonly (CodePlace | null)[];
+  /** A CPU profile in V8's format. */
+  readonly profile: unknown;
 }

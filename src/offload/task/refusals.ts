@@ -45,6 +45,8 @@ export interface Subject extends Situation {
   /** Whether the class has one instance, which is created at start. */
   readonly isStatic: boolean;
   readonly injected: boolean;
+  /** Whether the method has no `@CpuBound()`, and the question is whether it could have it. */
+  readonly isCandidate?: boolean;
 }
 
 // Metadata keys of Nest, the same in 11 and 12.
@@ -56,7 +58,7 @@ const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
 /** Why a method cannot run in a thread, with the remedy; `undefined` if no reason is known. */
 export function refusalOf(subject: Subject): string | undefined {
-  const { name, definition, type, isStatic, injected, hasModule } = subject;
+  const { name, definition, type, isCandidate, isStatic, injected, hasModule } = subject;
   const owner = definition.owner.constructor;
   if (owner !== type) {
     return (
@@ -64,7 +66,10 @@ export function refusalOf(subject: Subject): string | undefined {
       `override it in ${type.name} with @CpuBound() and call super.${definition.method}()`
     );
   }
-  if ((type.prototype as Record<string, unknown>)[definition.method] === definition.body) {
+  if (
+    isCandidate !== true &&
+    (type.prototype as Record<string, unknown>)[definition.method] === definition.body
+  ) {
     return (
       `${name} is decorated with @CpuBound(), but the decorator was given a copy of its descriptor, and what it made of that was thrown away; ` +
       `apply it to the descriptor itself, or return what it returns`

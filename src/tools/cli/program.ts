@@ -14,6 +14,7 @@ import {
   workerCount,
 } from './arguments.js';
 import { besideThis } from '../../contract/process/own-file.js';
+import { addAdviseCommand } from '../advise/command.js';
 import { addBootCommand } from '../boot/command.js';
 import { addChangeCommands } from '../control/change-commands.js';
 import { addInspectCommands } from '../control/inspect-commands.js';
@@ -71,6 +72,7 @@ function createProgram(): Command {
   addDashboardCommand(program);
   addChangeCommands(program);
   addProfileCommands(program);
+  addAdviseCommand(program);
   program.commandsGroup('Before production:');
   addDoctorCommand(program);
   addBootCommand(program);

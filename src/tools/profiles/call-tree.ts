@@ -46,7 +46,7 @@ export class CallTree {
 }
 
 /** Whether a function belongs to the app, not to Node or a package. */
-function isOfApp({ url }: CallFrame): boolean {
+export function isOfApp({ url }: CallFrame): boolean {
   return url !== '' && !url.startsWith('node:') && !url.includes('/node_modules/');
 }
 

@@ -1,6 +1,12 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
-import type { RecordingKind } from '../../contract/snapshot/index.js';
+import { LIST_METHODS } from '../../contract/snapshot/list-methods.js';
+import type {
+  CodePlace,
+  MethodList,
+  MethodProfile,
+  RecordingKind,
+} from '../../contract/snapshot/index.js';
 import { ByteSink } from './byte-sink.js';
 
 interface Job {
@@ -8,6 +14,18 @@ interface Job {
   readonly ms: number;
   /** Whether the event loop of the main thread is blocked. */
   readonly blocked: boolean;
+}
+
+/** The used part of the inspector's objects. */
+interface RemoteObject {
+  readonly type: string;
+  readonly objectId?: string;
+  readonly value?: unknown;
+}
+
+interface Property {
+  readonly name: string;
+  readonly value?: RemoteObject;
 }
 
 /** The maximum number of profiles in the directory. Older profiles are deleted. */
@@ -52,9 +70,47 @@ export class Recorder {
   /** @returns the profile as JSON for the tools of Chrome and VS Code. */
   async #record(): Promise<Buffer> {
     this.#session.connectToMainThread();
-    const profile = await (this.job.kind === 'cpu-profile' ? this.#ofCpu() : this.#ofHeap());
+    const profile = await this.#recordings[this.job.kind]();
     this.#session.disconnect();
     return Buffer.from(JSON.stringify(profile));
+  }
+
+  readonly #recordings: Readonly<Record<RecordingKind, () => Promise<unknown>>> = {
+    'cpu-profile': () => this.#ofCpu(),
+    'heap-profile': () => this.#ofHeap(),
+    'method-profile': () => this.#ofMethods(),
+  };
+
+  /** Lists the methods in the same session, so that the places belong to the scripts of the profile. */
+  async #ofMethods(): Promise<MethodProfile> {
+    const { list, places } = await this.#methods();
+    return { pid: process.pid, list, places, profile: await this.#ofCpu() };
+  }
+
+  async #methods(): Promise<Pick<MethodProfile, 'list' | 'places'>> {
+    const expression = `globalThis[Symbol.for(${JSON.stringify(LIST_METHODS.description)})]?.()`;
+    const listed = await this.#post('Runtime.evaluate', { expression });
+    const { objectId } = listed['result'] as RemoteObject;
+    if (objectId === undefined) return { list: null, places: [] };
+    const properties = await this.#post('Runtime.getProperties', { objectId, ownProperties: true });
+    let list: MethodList | null = null;
+    const places: (CodePlace | null)[] = [];
+    for (const { value } of properties['result'] as readonly Property[]) {
+      if (typeof value?.value === 'string') list = JSON.parse(value.value) as MethodList;
+      if (value?.type === 'function') places.push(await this.#placeOf(value.objectId));
+    }
+    return { list, places };
+  }
+
+  async #placeOf(objectId: string | undefined): Promise<CodePlace | null> {
+    const { internalProperties = [] } = await this.#post('Runtime.getProperties', {
+      objectId,
+      ownProperties: true,
+    });
+    const place = (internalProperties as readonly Property[]).find(
+      ({ name }) => name === '[[FunctionLocation]]',
+    );
+    return (place?.value?.value as CodePlace | undefined) ?? null;
   }
 
   async #ofCpu(): Promise<unknown> {

@@ -1,0 +1,81 @@
+import type { AppMethod, MethodList } from '../../contract/snapshot/index.js';
+import {
+  type CpuBoundDefinition,
+  definitionsOf,
+  type Member,
+  type Method,
+  refusalOf,
+  warningsOfParameters,
+} from '../../offload/index.js';
+import { metadataOf, prototypesOf, routesOf } from './controller-routes.js';
+
+/** The names of Nest's `RequestMethod`, by number, the same in 11 and 12. */
+const VERBS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'ALL', 'OPTIONS', 'HEAD', 'SEARCH'];
+
+type Listed = readonly [list: string, ...functions: unknown[]];
+
+/**
+ * Lists the methods of all controllers and providers for the `advise` command. Only reads, because
+ * the watchdog calls it while any code of the app may run.
+ *
+ * @param hasModule whether the app has an `offload.module`.
+ * @returns the {@link MethodList} as JSON, and the functions that it numbers.
+ */
+export function listMethods(members: Iterable<Member>, hasModule: boolean): Listed {
+  const numbers = new Map<unknown, number>();
+  const numberOf = (code: unknown): number => {
+    if (!numbers.has(code)) numbers.set(code, numbers.size);
+    return numbers.get(code)!;
+  };
+  const methods = [...members].flatMap((member) =>
+    definitionsIn(member).map(([definition, wrapper]): AppMethod => {
+      const { type } = member;
+      const isCandidate = definition.file === UNKNOWN;
+      const name = `${type.name}.${definition.method}`;
+      const facts = { hasModule, threads: false, mainFile: undefined };
+      const subject = { ...member, ...facts, name, definition, isCandidate };
+      return {
+        name,
+        route: member.isController ? routeOf(member, wrapper) : null,
+        cpuBound: !isCandidate,
+        refusal: refusalOf(subject) ?? null,
+        warnings: warningsOfParameters(name, definition),
+        code: numberOf(definition.body),
+        declaredBy: numberOf(definition.owner.constructor),
+      };
+    }),
+  );
+  const functions = [...numbers.keys()];
+  const list: MethodList = { methods, extents: functions.map(extentOf) };
+  return [JSON.stringify(list), ...functions];
+}
+
+/** Stands for the file of a method without `@CpuBound()`, which has noted no file. */
+const UNKNOWN = '(unknown)';
+
+/** The methods of a class, also inherited ones, each with the function that callers get. */
+function definitionsIn({ type }: Member): [CpuBoundDefinition, Method][] {
+  const decorated = definitionsOf(type.prototype as object);
+  const found = new Map<string, [CpuBoundDefinition, Method]>();
+  for (const owner of prototypesOf(type)) {
+    for (const [method, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (typeof value !== 'function' || method === 'constructor' || found.has(method)) continue;
+      const body = value as Method;
+      const bare = { owner, method, options: {}, body, file: UNKNOWN };
+      found.set(method, [decorated.find((each) => each.method === method) ?? bare, body]);
+    }
+  }
+  return [...found.values()];
+}
+
+function extentOf(code: unknown): MethodList['extents'][number] {
+  const lines = Function.prototype.toString.call(code).split('\n');
+  return [lines.length - 1, lines.at(-1)!.length];
+}
+
+/** The first route of a handler; `null` if the method is not a handler. */
+function routeOf({ type }: Member, method: object): string | null {
+  const [path] = routesOf(type, method);
+  const verb = metadataOf('method', method);
+  return path === undefined ? null : `${VERBS[Number(verb)] ?? 'ALL'} ${path}`;
+}

@@ -1,0 +1,115 @@
+import { readFileSync, statSync } from 'node:fs';
+import { type CallFrame, pathOf } from '../profiles/call-tree.js';
+
+/** What the time of a method is spent with. */
+export type Kind =
+  'code' | 'regexp' | 'json' | 'files' | 'crypto' | 'compression' | 'processes' | 'rows';
+
+interface Remedy {
+  readonly kind: Exclude<Kind, 'code'>;
+  /** Matches a frame, written as `url function`, on the way from the method to the innermost call. */
+  readonly frame?: RegExp;
+  /** Matches the line of source that runs. V8 shows no frame for most of what is built in. */
+  readonly line?: RegExp;
+  readonly text: string;
+}
+
+const DRIVERS =
+  'pg|pg-protocol|pg-types|postgres|mysql2?|mariadb|tedious|oracledb|mongodb|bson|mongoose|typeorm|sequelize|knex|@mikro-orm/[^/]+|@prisma/[^/]+|drizzle-orm|better-sqlite3|ioredis|redis-parser';
+
+/** What helps more than a thread. The first that matches counts. */
+const REMEDIES: readonly Remedy[] = [
+  {
+    kind: 'files',
+    frame: /^node:fs \w+Sync$/,
+    text: 'synchronous file calls take the time: use node:fs/promises, or read the file once',
+  },
+  {
+    kind: 'crypto',
+    frame: /^node:internal\/crypto\/\w+ \w+Sync$/,
+    text: 'a synchronous function of node:crypto takes the time: call the one without Sync, which Node runs in a thread of its own',
+  },
+  {
+    kind: 'compression',
+    frame: /^node:zlib \w+Sync$/,
+    text: 'a synchronous function of node:zlib takes the time: call the one without Sync, which Node runs in a thread of its own',
+  },
+  {
+    kind: 'processes',
+    frame: /^node:child_process \w+Sync$/,
+    text: 'it waits for another program: use spawn() or execFile() of node:child_process',
+  },
+  {
+    kind: 'rows',
+    frame: new RegExp(`/node_modules/(?:${DRIVERS})/.* `),
+    text: 'a database driver takes the time, which builds objects of rows: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
+  },
+  {
+    kind: 'json',
+    line: /\bJSON\.(?:parse|stringify)\(/,
+    text: 'JSON of megabytes takes the time: send less, page it, or stream it; a thread would have to copy the object',
+  },
+  {
+    kind: 'regexp',
+    // The frame of a compiled expression. An expression that is interpreted has none.
+    frame: /^ RegExp: /,
+    line: /\.(?:test|exec|match|matchAll|replace|replaceAll|search|split)\(/,
+    text: 'a regular expression or a search in text takes the time: if an expression backtracks, rewrite it without nested or overlapping repetitions, or limit the length of its input',
+  },
+];
+
+export function remedyOf(kind: Kind): string | undefined {
+  return REMEDIES.find((each) => each.kind === kind)?.text;
+}
+
+/** Whether code of the kind may wait in the kernel, where V8 takes no samples. */
+export function mayWait(kind: Kind): boolean {
+  return kind === 'files' || kind === 'processes';
+}
+
+/** A longer line is from a bundle without line breaks. It does not say which part of it runs. */
+const MAX_LINE = 300;
+
+/** Says what samples were spent with. */
+export class KindsOfWork {
+  readonly #files = new Map<string, readonly string[]>();
+
+  /**
+   * @param path the frames from the innermost call to the method, without the frames below it.
+   * @param ticks samples of the innermost call by line, counted from 1.
+   * @returns the kinds with their shares, which add up to 1.
+   */
+  of(
+    path: readonly CallFrame[],
+    ticks: readonly { readonly line: number; readonly ticks: number }[],
+  ): readonly (readonly [Kind, number])[] {
+    const frames = path.map(({ url, functionName }) => `${url} ${functionName}`);
+    const called = REMEDIES.find(({ frame }) => frame && frames.some((each) => frame.test(each)));
+    if (called !== undefined) return [[called.kind, 1]];
+    const all = ticks.reduce((sum, each) => sum + each.ticks, 0);
+    if (all === 0 || path[0] === undefined) return [['code', 1]];
+    const lines = this.#linesOf(path[0].url);
+    return ticks.map((each) => {
+      const text = lines[each.line - 1] ?? '';
+      const running = text.length > MAX_LINE ? undefined : REMEDIES.find((r) => r.line?.test(text));
+      return [running?.kind ?? 'code', each.ticks / all];
+    });
+  }
+
+  /** The lines of a file; none if it is gone or not a file. */
+  #linesOf(url: string): readonly string[] {
+    const known = this.#files.get(url);
+    if (known !== undefined) return known;
+    let lines: readonly string[] = [];
+    try {
+      const path = pathOf(url);
+      if (path.startsWith('/') && statSync(path).size < 50e6) {
+        lines = readFileSync(path, 'utf8').split('\n');
+      }
+    } catch {
+      // the release may have been removed
+    }
+    this.#files.set(url, lines);
+    return lines;
+  }
+}

@@ -1,0 +1,217 @@
+import { relative } from 'node:path';
+import { withSourcePlaces } from '../../contract/errors/source-files.js';
+import { type Column, formatTable } from '../control/view/table.js';
+import type { Owner, Slice, Work } from './attribution.js';
+import type { Collected, Loss } from './collect.js';
+import { type Kind, remedyOf } from './remedies.js';
+
+/** The advice for a cluster. Times are in ms, shares are from 0 to 1. */
+export interface Advice {
+  /** The number of processes that were profiled, and the sum of their windows. */
+  readonly workers: number;
+  readonly profiledMs: number;
+  /** Share of the time in which the event loops were busy. */
+  readonly utilization: number;
+  /** The longest time in which an event loop ran nothing but one handler. */
+  readonly longestMs: number;
+  /** p99 of the time that a request waits for the event loop: now, and without all methods named here. */
+  readonly waitP99Ms: number;
+  readonly waitP99WithoutMs: number;
+  /** The methods that block the event loop, the largest share first. */
+  readonly methods: readonly MethodAdvice[];
+  /** Why no method is named; `null` if one is. */
+  readonly nothing: string | null;
+  /** Windows that are missing. */
+  readonly lost: readonly Loss[];
+}
+
+export interface MethodAdvice {
+  /** `Class.method`; a package or file if no method of the app was running. */
+  readonly name: string;
+  readonly route: string | null;
+  readonly place: string | null;
+  /** Share of the time of the event loops. */
+  readonly share: number;
+  readonly longestMs: number;
+  /** p99 of the time that a request waits for the event loop if this method did not run on it. */
+  readonly waitP99WithoutMs: number;
+  /** What most of its time is spent with. */
+  readonly kind: Kind;
+  /** Whether `@CpuBound()` can work there: `null` if it is not a method of the app. */
+  readonly cpuBound: 'can work' | 'refused' | 'in use' | null;
+  readonly remedy: string;
+}
+
+/** A method that blocks the event loop for as long as this, and not only once, is named. */
+const BLOCK_MS = 20;
+/** So is a method with this share of the loop in calls that are not short: a thread costs time too. */
+const LEAST_SHARE = 0.05;
+const SHORT_MS = 5;
+/** A package is named if its blocks take this share, because its code serves all routes. */
+const LEAST_BLOCKED_SHARE = 0.01;
+/** Below this share an event loop counts as idle. */
+const IDLE_SHARE = 0.02;
+
+export function adviceOf({ work, pids, lost }: Collected): Advice {
+  const named = [...work.owners.values()]
+    .map((owner) => ({ owner, times: timesOf(owner, work.slices) }))
+    .filter(({ owner, times }) => isBlocking(owner, times, work.ms))
+    .map(({ owner, times }) => ({ owner, ms: sum(times), longest: times[0]! }))
+    .toSorted((a, b) => b.ms - a.ms);
+  const longestMs = work.slices.reduce((most, { ms }) => Math.max(most, ms), 0);
+  const utilization = work.ms === 0 ? 0 : work.busyMs / work.ms;
+  return {
+    workers: pids.length,
+    profiledMs: work.ms,
+    utilization,
+    longestMs,
+    waitP99Ms: waitP99(work, []),
+    waitP99WithoutMs: waitP99(
+      work,
+      named.map(({ owner }) => owner),
+    ),
+    methods: named.map(({ owner, ms, longest }) => ({
+      name: owner.name,
+      route: owner.method?.route ?? null,
+      place: owner.place === undefined ? null : placeInSource(owner.place),
+      share: ms / work.ms,
+      longestMs: longest,
+      waitP99WithoutMs: waitP99(work, [owner]),
+      ...verdictOf(owner, kindOf(work.kinds.get(owner)!)),
+    })),
+    nothing: named.length > 0 ? null : whyNothing(utilization, longestMs),
+    lost,
+  };
+}
+
+/** The times of an owner in all slices, the longest first. */
+function timesOf(owner: Owner, slices: readonly Slice[]): readonly number[] {
+  return slices
+    .map((slice) => timeIn(slice, owner))
+    .filter((ms) => ms > 0)
+    .toSorted((a, b) => b - a);
+}
+
+/**
+ * The time of an owner in a slice. V8 does not say whose garbage is collected. So the collector
+ * counts with the owners, but not for more than their own time: the rest is older garbage.
+ */
+function timeIn({ parts, garbageMs }: Slice, owner: Owner): number {
+  const own = parts.get(owner) ?? 0;
+  return own === 0 ? 0 : own * (1 + Math.min(1, garbageMs / sum([...parts.values()])));
+}
+
+function isBlocking({ method }: Owner, times: readonly number[], allMs: number): boolean {
+  const shareFrom = (least: number) => sum(times.filter((ms) => ms >= least)) / allMs;
+  if (method === undefined) return shareFrom(BLOCK_MS) >= LEAST_BLOCKED_SHARE;
+  return (times[1] ?? 0) >= BLOCK_MS || shareFrom(SHORT_MS) >= LEAST_SHARE;
+}
+
+/**
+ * A request that comes at any moment waits until the slice that runs has ended. It waits longer
+ * than `t` with the probability of the sum of `max(0, slice - t)` over all slices, by the time.
+ *
+ * @param without what does not run on the event loop.
+ */
+export function waitP99({ slices, ms }: Work, without: readonly Owner[]): number {
+  const lengths = slices
+    .map((slice) => without.reduce((left, owner) => left - timeIn(slice, owner), slice.ms))
+    .toSorted((a, b) => b - a);
+  let longerMs = 0;
+  for (const [index, length] of lengths.entries()) {
+    longerMs += length;
+    const wait = (longerMs - 0.01 * ms) / (index + 1);
+    if (wait >= (lengths[index + 1] ?? 0)) return Math.max(0, wait);
+  }
+  return 0;
+}
+
+/** The kind of more than half of the time. */
+function kindOf(kinds: ReadonlyMap<Kind, number>): Kind {
+  const half = sum([...kinds.values()]) / 2;
+  return [...kinds].find(([, ms]) => ms > half)?.[0] ?? 'code';
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, each) => all + each, 0);
+}
+
+function verdictOf(
+  { method }: Owner,
+  kind: Kind,
+): Pick<MethodAdvice, 'kind' | 'cpuBound' | 'remedy'> {
+  const other = remedyOf(kind);
+  if (method === undefined) {
+    const remedy = other ?? 'no method of the app was running: cpu-profile shows its functions';
+    return { kind, cpuBound: null, remedy };
+  }
+  if (method.cpuBound) {
+    const remedy = 'it has @CpuBound(), and runs on the event loop: see CLUSTER_OFFLOAD';
+    return { kind, cpuBound: 'in use', remedy: other ?? remedy };
+  }
+  if (method.refusal !== null) {
+    const remedy = other ?? `@CpuBound() does not work as it is: ${method.refusal}`;
+    return { kind, cpuBound: 'refused', remedy };
+  }
+  const async = method.route === null ? '; its callers get a promise, so declare it async' : '';
+  const works = ['@CpuBound() can work here' + async, ...method.warnings].join('; but ');
+  return { kind, cpuBound: 'can work', remedy: other ?? works };
+}
+
+/** The place in the source, if there is a source map. */
+function placeInSource(place: string): string {
+  const found = withSourcePlaces(place, '/').replace(/^.*\bwebpack:\/+[^/]*\//, '');
+  const near = relative(process.cwd(), found);
+  return near.startsWith('..') ? found : near;
+}
+
+function whyNothing(utilization: number, longestMs: number): string {
+  return utilization < IDLE_SHARE
+    ? `the event loops were busy for ${percent(utilization)}: ask again while the cluster has its usual load`
+    : `no method took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
+        `it was busy for ${percent(utilization)}, at most ${figure(longestMs)} ms at once`;
+}
+
+const COLUMNS: readonly Column<MethodAdvice>[] = [
+  { title: 'share', value: ({ share }) => percent(share) },
+  { title: 'longest ms', value: ({ longestMs }) => figure(longestMs) },
+  { title: 'p99 ms without it', value: ({ waitP99WithoutMs }) => figure(waitP99WithoutMs) },
+  { title: '@CpuBound()', value: ({ cpuBound }) => cpuBound ?? '-', left: true },
+  { title: 'method', value: ({ name }) => name, left: true },
+  { title: 'route', value: ({ route }) => route ?? '-', left: true },
+  { title: 'place', value: ({ place }) => place ?? '-', left: true },
+];
+
+/** The advice as lines for a terminal. */
+export function linesOf(advice: Advice): readonly string[] {
+  const { workers, profiledMs, utilization, longestMs, methods, nothing, lost } = advice;
+  const seconds = Math.round(profiledMs / 1_000 / workers);
+  return [
+    `${workers} worker processes were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${figure(longestMs)} ms at once.`,
+    ...lost.map(({ slot, reason }) => `A window of worker=${slot} is missing: ${reason}`),
+    ...(nothing === null ? tableOf(advice, methods) : [`Nothing to gain: ${nothing}.`]),
+  ];
+}
+
+function tableOf(
+  { waitP99Ms, waitP99WithoutMs }: Advice,
+  methods: Advice['methods'],
+): readonly string[] {
+  return [
+    `A request waits for the event loop at least ${figure(waitP99Ms)} ms (p99), and ${figure(waitP99WithoutMs)} ms without all that is named here.`,
+    '',
+    ...formatTable(COLUMNS, methods),
+    '',
+    ...methods.map(({ name, remedy }) => `${name}: ${remedy}.`),
+    '',
+    'A call in a thread costs 0.04 to 0.07 ms, and the time to copy its arguments and its result.',
+  ];
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+function figure(ms: number): string {
+  return ms.toFixed(ms < 10 ? 1 : 0);
+}
