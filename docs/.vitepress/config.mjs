@@ -12,6 +12,7 @@ const SECTIONS = {
     ['Questions and answers', 'faq'],
   ],
   Build: [
+    ['Advise', 'advise'],
     ['CPU-bound methods', 'cpu-bound-methods'],
     ['Shared state', 'shared-state'],
     ['Scheduled jobs', 'scheduled-jobs'],

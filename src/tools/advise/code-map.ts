@@ -54,8 +54,8 @@ export class CodeMap {
    */
   methodOf(frame: ScriptFrame): AppMethod | undefined {
     const methods = this.#byScript.get(frame.scriptId) ?? [];
-    // The place is that of the parameters, and the text begins before them. So on one line a range
-    // ends too late, within the next function, and the last that has begun counts.
+    // The text of a function begins before its parameters, and V8's place is the parameters. So a
+    // range on one line ends too late, in the next function. The last range that has begun counts.
     const around = methods.filter(
       ({ range, classRange }) => within(range, frame) && within(classRange, frame),
     );

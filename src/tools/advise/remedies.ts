@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type CallFrame, pathOf } from '../profiles/call-tree.js';
 
-/** What the time of a method is spent with. */
+/** A kind of work that a method spends its time with. */
 export type Kind =
   'code' | 'regexp' | 'json' | 'files' | 'crypto' | 'compression' | 'processes' | 'rows';
 
@@ -17,7 +17,7 @@ interface Remedy {
 const DRIVERS =
   'pg|pg-protocol|pg-types|postgres|mysql2?|mariadb|tedious|oracledb|mongodb|bson|mongoose|typeorm|sequelize|knex|@mikro-orm/[^/]+|@prisma/[^/]+|drizzle-orm|better-sqlite3|ioredis|redis-parser';
 
-/** What helps more than a thread. The first that matches counts. */
+/** Remedies that help more than a thread. The first that matches counts. */
 const REMEDIES: readonly Remedy[] = [
   {
     kind: 'files',

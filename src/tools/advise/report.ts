@@ -35,7 +35,7 @@ export interface MethodAdvice {
   readonly longestMs: number;
   /** p99 of the time that a request waits for the event loop if this method did not run on it. */
   readonly waitP99WithoutMs: number;
-  /** What most of its time is spent with. */
+  /** The kind of work that takes more than half of its time, else `code`. */
   readonly kind: Kind;
   /** Whether `@CpuBound()` can work there: `null` if it is not a method of the app. */
   readonly cpuBound: 'can work' | 'refused' | 'in use' | null;

@@ -26,7 +26,7 @@ const IDLE: Frame = ['(idle)', '', -1];
 const GARBAGE: Frame = ['(garbage collector)', '', -1];
 const PROGRAM: Frame = ['(program)', '', -1];
 
-/** What was on the stack, outermost first, and for how many ms. V8 has a sample for each. */
+/** A stack, outermost first, and for how many ms it lasted. V8 takes a sample for each. */
 type Run = readonly [ms: number, ...stack: Frame[]];
 
 function profileOf(runs: readonly Run[], line: number | undefined) {
