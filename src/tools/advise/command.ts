@@ -20,7 +20,7 @@ export function addAdviseCommand(program: Command): void {
     name: 'advise',
     summary: 'Names the methods that block the event loop, and says what to do about each',
     description:
-      'Profiles all workers at the same time, which costs a few percent of their CPU. Names the ' +
+      'Profiles all workers at the same time, which costs up to a fifth of their CPU. Names the ' +
       'methods that block the event loop, and says for each whether @CpuBound() can work there or ' +
       'what else helps, and what the other requests would gain. Changes nothing',
     example: 'advise --seconds 300',
