@@ -47,8 +47,9 @@ const BLOCK_MS = 20;
 /** So is a method with this share of the loop in calls that are not short: a thread costs time too. */
 const LEAST_SHARE = 0.05;
 const SHORT_MS = 5;
-/** A package is named if its blocks take this share, because its code serves all routes. */
+/** A package serves all routes. So it is named only for several blocks that take this share. */
 const LEAST_BLOCKED_SHARE = 0.01;
+const LEAST_BLOCKS = 3;
 /** Below this share an event loop counts as idle. */
 const IDLE_SHARE = 0.02;
 
@@ -103,7 +104,10 @@ function timeIn({ parts, garbageMs }: Slice, owner: Owner): number {
 
 function isBlocking({ method }: Owner, times: readonly number[], allMs: number): boolean {
   const shareFrom = (least: number) => sum(times.filter((ms) => ms >= least)) / allMs;
-  if (method === undefined) return shareFrom(BLOCK_MS) >= LEAST_BLOCKED_SHARE;
+  if (method === undefined) {
+    const isRepeated = (times[LEAST_BLOCKS - 1] ?? 0) >= BLOCK_MS;
+    return isRepeated && shareFrom(BLOCK_MS) >= LEAST_BLOCKED_SHARE;
+  }
   return (times[1] ?? 0) >= BLOCK_MS || shareFrom(SHORT_MS) >= LEAST_SHARE;
 }
 
