@@ -20,6 +20,7 @@ export interface ScaleAnswer {
 
 /** The answer of `POST /v1/stop`, once every worker has left. */
 export interface StopAnswer {
+  /** The outcome. Under systemd and pm2, the process itself exits with another code. */
   readonly exitCode: number;
 }
 
@@ -31,6 +32,7 @@ export class ControlApi {
   readonly #events: EventStream;
   #end!: (exitCode: number) => void;
   readonly #ended = new Promise<number>((resolve) => (this.#end = resolve));
+  stopAsked = false;
   readonly routes: Routes;
 
   constructor(controlled: Controlled) {
@@ -72,6 +74,7 @@ export class ControlApi {
       // A stop is accepted while another change is under way, and ends that change.
       'POST /v1/stop': async ({ body }) => {
         parse(nothing, body);
+        this.stopAsked = true;
         cluster.stop(REASON);
         return ok({ exitCode: await this.#ended } satisfies StopAnswer);
       },

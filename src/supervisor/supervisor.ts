@@ -132,9 +132,9 @@ export class Supervisor {
     return this.#table.state.reload !== undefined;
   }
 
-  snapshot(): ClusterSnapshot {
-    return this.#table.snapshot();
-  }
+  readonly snapshot = (): ClusterSnapshot => this.#table.snapshot();
+  /** When the supervisor last looked after the heartbeats of the workers, in monotonic ms. */
+  readonly lastBeatAt = (): number => this.#table.state.lastBeatAt;
 
   /** Metrics of all workers. If a worker does not answer in time, its last metrics are used. */
   collectMetrics(): Promise<CollectedMetrics> {

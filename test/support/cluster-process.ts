@@ -47,6 +47,8 @@ export interface StartOptions {
   readonly node?: string;
   /** Arguments of the program. */
   readonly args?: readonly string[];
+  /** Descriptors of this process that the program gets, from 3 on. */
+  readonly descriptors?: readonly number[];
   /** A command that runs the program: `['setpriv', '--reuid=65534']`. */
   readonly within?: readonly string[];
 }
@@ -85,6 +87,7 @@ export class ClusterProcess {
     cwd = root,
     node = NODE,
     args: ownArgs = [],
+    descriptors = [],
     within = [],
   }: StartOptions = {}) {
     const path = program in PROGRAMS ? PROGRAMS[program as keyof typeof PROGRAMS] : program;
@@ -92,7 +95,7 @@ export class ClusterProcess {
     const [command, ...args] = [...within, node, ...execArgv, path, ...ownArgs];
     this.child = spawn(command!, args, {
       cwd,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...descriptors],
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],

@@ -20,6 +20,10 @@ const PACKAGES = {
   chromium: 'chromium',
   mount: 'mount',
   prlimit: 'util-linux',
+  perl: 'perl-base',
+  'systemd-notify': 'systemd',
+  'systemd-analyze': 'systemd',
+  'systemd-socket-activate': 'systemd',
 } as const;
 
 type Program = keyof typeof PACKAGES;

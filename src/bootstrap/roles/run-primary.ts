@@ -17,8 +17,12 @@ import {
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
 import { Control } from '../../control/open-control.js';
+import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
+import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
+import type { Listening } from '../../supervisor/listening/listening.interface.js';
 import { openListening } from '../../supervisor/listening/open-listening.js';
+import { SharedListening } from '../../supervisor/listening/shared-listening.js';
 import { Program } from '../../supervisor/processes/release.js';
 import { keepYoungGenerationSmall } from '../../supervisor/processes/v8-flags.js';
 import { Supervisor } from '../../supervisor/supervisor.js';
@@ -27,7 +31,10 @@ import { setTitle } from '../../contract/process/process-title.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
+import { exitCodeAfterStop } from '../stay-stopped.js';
 import { tellOfListener } from '../tell-of-listener.js';
+
+type Warn = (message: string) => void;
 
 /** The maximum time for the OpenTelemetry SDK of the primary to end. Nothing waits for the SDK. */
 const TELEMETRY_MS = 5_000;
@@ -70,26 +77,28 @@ export async function runPrimary(
     },
     new FirstStart(options.workers),
   );
-  const listening = options.addressGiven
-    ? await openListening(options)
-    : new DeferredListening(options);
+  const warn = (message: string) => emit('warning', { message });
+  const listening = await openSockets(options, warn);
   setTitle('primary nestjs-cluster', 'primary');
 
   const program = new Program(
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
-    (message) => emit('warning', { message }),
+    warn,
   );
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped);
   ({ tellWorkers } = supervisor);
-  const adminUrl = await openAdmin(options, supervisor, emit);
-  const control = openControl(options, supervisor, listeners, emit);
+  const adminUrl = await openAdmin(options, supervisor, warn);
+  const control = openControl(options, supervisor, listeners, warn);
+  await informSystemd(options, supervisor, listeners, warn);
   obeySignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
-  if (lacking !== undefined) emit('warning', { message: lacking });
+  if (lacking !== undefined) warn(lacking);
   supervisor.start();
-  const ended = supervisor.ended.then(async (exitCode) => {
+  const ended = supervisor.ended.then(async (outcome) => {
+    const controlled = await control;
+    const exitCode = controlled?.stopAsked ? exitCodeAfterStop(outcome) : outcome;
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
-    await (await control)?.end(exitCode);
+    await controlled?.end(outcome);
     process.exit(exitCode);
   });
   const served = await supervisor.serving;
@@ -98,22 +107,42 @@ export async function runPrimary(
   const { ports, balancing } = listening;
   const { endpoints } = served;
   const url = withPort(served.url, ports[0]);
-  if (url === null && options.addressGiven) emit('warning', { message: NO_HTTP_SERVER });
+  if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
   // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   return runtimeOf(supervisor, listeners, ended);
+}
+
+/** @throws ClusterAddressError, ClusterConfigurationError */
+async function openSockets(options: ResolvedClusterOptions, warn: Warn): Promise<Listening> {
+  const activated = takeActivatedSocket(options, warn);
+  if (activated !== undefined) return new SharedListening('shared', activated);
+  return options.addressGiven ? openListening(options) : new DeferredListening(options);
+}
+
+async function informSystemd(
+  { heartbeat }: ResolvedClusterOptions,
+  { snapshot, lastBeatAt }: Supervisor,
+  listeners: EventListeners,
+  warn: Warn,
+): Promise<void> {
+  if (!process.env['NOTIFY_SOCKET']) return;
+  // Loaded only here, because most clusters do not tell systemd their state.
+  const { tellSystemd } = await import('../tell-systemd.js');
+  const isWell = () => !isTickLate(lastBeatAt(), performance.now(), heartbeat.intervalMs);
+  tellSystemd(listeners, { workers: snapshot, isWell, warn });
 }
 
 /** @throws ClusterAddressError */
 async function openAdmin(
   { admin }: ResolvedClusterOptions,
   supervisor: Supervisor,
-  emit: EmitEvent,
+  warn: Warn,
 ): Promise<string | null> {
   if (admin === undefined) return null;
   // Loaded only here, because most clusters have no admin listener.
   const { AdminListener } = await import('../../observe/admin/admin-listener.js');
-  return AdminListener.open(admin, supervisor, (message) => emit('warning', { message }));
+  return AdminListener.open(admin, supervisor, warn);
 }
 
 /** Never rejects, because a cluster also serves without a control socket. */
@@ -121,11 +150,11 @@ async function openControl(
   options: ResolvedClusterOptions,
   cluster: Supervisor,
   events: EventListeners,
-  emit: EmitEvent,
+  warn: Warn,
 ): Promise<Control | undefined> {
   // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
   if (options.control === undefined || process.platform === 'win32') return undefined;
-  return Control.open({ cluster, events, options }, (message) => emit('warning', { message }));
+  return Control.open({ cluster, events, options }, warn);
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {

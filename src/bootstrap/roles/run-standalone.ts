@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { createEventLog, type EmitEvent, EventListeners } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
@@ -77,6 +78,10 @@ class Standalone {
     createApp: (context: CreateAppContext) => Promise<S> | S,
   ): Promise<StandaloneRuntime<AppOf<S>>> {
     const { admin, doctor, addressGiven } = this.options;
+    if (process.env['NOTIFY_SOCKET']) {
+      const { tellSystemd } = await import('../tell-systemd.js');
+      tellSystemd(this.#link.events, { isWell: () => true, warn: this.#warn });
+    }
     if (admin !== undefined) this.#warn(NO_ADMIN_LISTENER);
     setCurrentLink(this.#link);
     const { app, url } = await this.#start(createApp).catch((error: unknown) => {
@@ -109,7 +114,9 @@ class Standalone {
     const { address, addressGiven } = this.options;
     const open = () => whenFree(() => BoundSocket.open(address));
     // An app without an HTTP server does not need the default address.
-    let socket = addressGiven ? await open() : undefined;
+    let socket = takeActivatedSocket(this.options, this.#warn);
+    if (socket !== undefined) this.#served.sockets.keepQueue();
+    else if (addressGiven) socket = await open();
     let taken = false;
     try {
       const app = await createAppBy(createApp, { worker: this.#link.identity });

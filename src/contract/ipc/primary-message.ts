@@ -11,9 +11,13 @@ import type {
 } from '../snapshot/index.js';
 
 /** The address on which a worker listens. The primary's handle comes with this message. */
-export type ListenTarget =
+export type ListenTarget = (
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
-  | { readonly kind: 'unix'; readonly path: string };
+  | { readonly kind: 'unix'; readonly path: string }
+) & {
+  /** Whether systemd holds the socket too, so that the socket outlives the cluster. */
+  readonly activated?: true;
+};
 
 /** The facts that a new leader gets about earlier leaders. Times are in ms of the machine's monotonic clock. */
 export interface Inheritance {

@@ -1,9 +1,10 @@
 import net from 'node:net';
+import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { ClusterAddressError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
-import { closeCounting, inodeOf } from '../../contract/process/accept-queue.js';
+import { closeCounting, inodeOf, pathOf } from '../../contract/process/accept-queue.js';
 
 /** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
 export interface ServerHandle {
@@ -17,10 +18,10 @@ export interface ServerHandle {
  * on Node 20 to 26. If it is missing, {@link BoundSocket} has no handle.
  */
 type CreateServerHandle = (
-  address: string,
-  port: number,
-  addressType: 4 | 6 | -1,
-  fd?: undefined,
+  address: string | null,
+  port: number | null,
+  addressType: 4 | 6 | -1 | null,
+  fd?: number,
   flags?: number,
 ) => ServerHandle | number;
 
@@ -86,6 +87,27 @@ export class BoundSocket {
     const handle = createServerHandle?.(path, -1, -1);
     if (typeof handle === 'number') throw systemError('bind', handle);
     return new BoundSocket({ kind: 'unix', path }, handle);
+  }
+
+  /**
+   * Takes a socket that this process was started with. libuv does not remove the file of such a
+   * unix socket when it is closed.
+   *
+   * @throws Error if the descriptor is not a listening stream socket.
+   */
+  static inherited(fd: number): BoundSocket {
+    const handle = createServerHandle?.(null, null, null, fd);
+    if (handle === undefined || typeof handle === 'number') {
+      throw systemError('open', handle ?? -constants.errno.ENOSYS);
+    }
+    const bound: { address?: string; port?: number } = {};
+    if (handle.getsockname?.(bound) === 0) {
+      const { address: host, port } = bound as Required<typeof bound>;
+      return new BoundSocket({ kind: 'tcp', port, host, activated: true }, handle);
+    }
+    const path = pathOf(fd);
+    if (path === undefined) throw systemError('getsockname', -constants.errno.ENOTSOCK);
+    return new BoundSocket({ kind: 'unix', path, activated: true }, handle);
   }
 
   /**

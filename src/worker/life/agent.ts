@@ -123,6 +123,7 @@ export class WorkerAgent {
     switch (message.type) {
       case 'listen':
       case 'listen-refused':
+        if (message.type === 'listen' && message.target.activated) this.#served.sockets.keepQueue();
         return this.#listenRequest.answer(message, handle);
       case 'adopt':
         return this.#served.sockets.adopt(message.slot, handle);

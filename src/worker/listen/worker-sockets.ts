@@ -23,6 +23,8 @@ export class WorkerSockets {
   #isLast = false;
   /** Whether the primary has closed its copies of the sockets. */
   #letGo = false;
+  /** Whether systemd holds the app's socket, and gives it to the next start of the cluster. */
+  #isActivated = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
 
@@ -82,6 +84,11 @@ export class WorkerSockets {
     if (!this.#letGo) this.#isLast = false;
   }
 
+  /** Systemd holds the app's socket, and gives it to the next start of the cluster. */
+  keepQueue(): void {
+    this.#isActivated = true;
+  }
+
   /** The primary has closed its copies of all sockets. */
   primaryClosed(): void {
     this.#letGo = true;
@@ -90,18 +97,19 @@ export class WorkerSockets {
 
   /**
    * Closes all sockets. Connections in their backlogs are left to other processes that keep the
-   * sockets open. Without other processes, this process accepts and serves the connections first.
+   * sockets open, or to the next start of the cluster if systemd holds the socket. Without other processes, this process accepts and serves the connections first.
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
    * @param others other listening servers to close, such as the servers of TCP microservices.
    * @returns how many connections were reset.
    */
   async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
+    const kept = this.#isActivated ? this.#adopting : undefined;
     this.#adopting = undefined; // refuses sockets that the primary still sends
     for (const server of this.servers.further) expectClose(server);
     const sockets = [...this.servers.all, ...this.#adopted.values(), ...others];
-    if (this.#isLast) return emptySockets(sockets, this.#released, atOnce);
-    for (const socket of sockets) stopAccepting(socket);
-    return 0;
+    const closing = this.#isLast ? sockets.filter((socket) => socket === kept) : sockets;
+    for (const socket of closing) stopAccepting(socket);
+    return this.#isLast ? emptySockets(sockets, this.#released, atOnce) : 0;
   }
 }

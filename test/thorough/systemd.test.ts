@@ -1,0 +1,195 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { join } from 'node:path';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
+import {
+  ClusterProcess,
+  NODE,
+  PROGRAMS,
+  type StartOptions,
+  stopAll,
+} from '../support/cluster-process.js';
+import { MAIN } from '../support/command-line.js';
+import { readDocument } from '../support/documents.js';
+import { eventually } from '../support/eventually.js';
+import { freePorts } from '../support/free-ports.js';
+import { request } from '../support/http-client.js';
+import { NewConnections } from '../support/new-connections.js';
+import { NotifyListener } from '../support/notify-listener.js';
+import { plainEnvironment, runCommand } from '../support/run-command.js';
+import { describeWith } from '../support/system-packages.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+/** The handle of a bound socket that this process holds, as systemd does, and never accepts from. */
+function heldSocket(): { readonly fd: number; readonly url: string } {
+  type Handle = { fd: number; close(): void; getsockname(out: { port?: number }): void };
+  const { _createServerHandle: create } = net as unknown as {
+    _createServerHandle(host: string, port: number, family: 4): Handle;
+  };
+  const handle = create('127.0.0.1', 0, 4);
+  onTestFinished(() => handle.close());
+  const own: { port?: number } = {};
+  handle.getsockname(own);
+  return { fd: handle.fd, url: `http://127.0.0.1:${own.port}` };
+}
+
+/** Starts a cluster as systemd does with a socket: LISTEN_PID is the process that executes Node. */
+const withSocket = (fd: number, start: StartOptions = {}): StartOptions => ({
+  ...start,
+  descriptors: [fd],
+  env: { ...start.env, LISTEN_FDS: '1', LISTEN_FDNAMES: 'app.socket' },
+  within: ['sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'],
+});
+
+const variablesOf = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/environ`, 'utf8')
+    .split('\0')
+    .map((variable) => variable.split('=')[0]!);
+
+it('loses no connection over a stop and a start of the whole cluster, while systemd holds the socket', async () => {
+  const { fd, url } = heldSocket();
+  const before = await ClusterProcess.start(withSocket(fd));
+  expect(before.url).toBe(url);
+  expect(before.all('warning')).toEqual([]);
+  for (const pid of before.workerPids) expect(variablesOf(pid).join()).not.toContain('LISTEN_');
+  const load = new NewConnections([url]);
+  onTestFinished(() => load.stop());
+  await load.serves(50);
+
+  before.kill('SIGTERM');
+  expect(await before.exited()).toEqual({ code: 0, signal: null });
+  // Nobody accepts now: the clients wait in the queue of the socket.
+  const waiting = request(url, '/hello');
+  const after = await ClusterProcess.start(withSocket(fd, { options: { port: 1 } }));
+  expect((await waiting).outcome).toBe('ok');
+  await load.serves(50);
+  await load.stop();
+
+  expect(load.takeLost()).toEqual([]);
+  expect(load.answeredBy.size).toBe(4);
+  expect(after.all('warning').map(({ message }) => message)).toEqual([
+    expect.stringContaining(
+      `the port, host and path of the options are not used: systemd passes the socket ${url}`,
+    ),
+  ]);
+});
+
+it('loses no connection with workers: 0 either', async () => {
+  const { fd, url } = heldSocket();
+  const start = withSocket(fd, { options: { workers: 0, balancing: 'ports', port: 3_000 } });
+  const before = await ClusterProcess.start(start);
+  expect(before.url).toBe(url);
+  before.kill('SIGTERM');
+  expect(await before.exited()).toEqual({ code: 0, signal: null });
+  const waiting = request(url, '/hello');
+  await ClusterProcess.start(start);
+  expect((await waiting).outcome).toBe('ok');
+});
+
+it('uses no socket that was passed to another process', async () => {
+  const { fd, url } = heldSocket();
+  const { descriptors, env } = withSocket(fd);
+  const cluster = await ClusterProcess.start({
+    descriptors: descriptors!,
+    env: { ...env, LISTEN_PID: '1' },
+  });
+  expect(cluster.url).not.toBe(url);
+});
+
+it.each([
+  { manager: 'systemd', env: { INVOCATION_ID: 'a1' }, code: 193 },
+  { manager: 'no process manager', env: {}, code: 0 },
+])('exits with $code after `nestjs-cluster stop` under $manager', async ({ env, code }) => {
+  const runtime = temporaryDirectory();
+  const cluster = await ClusterProcess.start({ env: { ...env, XDG_RUNTIME_DIR: runtime } });
+  const stopped = await runCommand(NODE, [MAIN, 'stop', '--cluster', String(cluster.pid)], {
+    cwd: '/',
+    env: { ...plainEnvironment(), XDG_RUNTIME_DIR: runtime },
+  });
+  expect(stopped).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/\nstopped\n$/),
+  });
+  expect(await cluster.exited()).toEqual({ code, signal: null });
+  expect(cluster.all('stopped')).toMatchObject([{ exitCode: code }]);
+});
+
+describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
+  it.each([{ workers: 2 }, { workers: 0 }])(
+    'is told the state, workers: $workers',
+    async (options) => {
+      const systemd = await NotifyListener.open();
+      const watchdog = { WATCHDOG_USEC: '1000000' };
+      const cluster = await ClusterProcess.start({
+        options: { ...options, reload: { canaryMs: 0 } },
+        env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
+      });
+      await eventually('READY', () => systemd.states.length > 0);
+      for (const pid of cluster.workerPids) {
+        expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
+      }
+      if (options.workers > 0) {
+        cluster.kill('SIGHUP');
+        await cluster.event('reload-ended');
+        await eventually('READY again', () => systemd.states.length === 3);
+      }
+      await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
+      cluster.kill('SIGTERM');
+      await cluster.exited();
+      await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
+
+      const reload = options.workers > 0 ? ['RELOADING=1', 'READY=1'] : [];
+      expect(systemd.states).toEqual(['READY=1', ...reload, 'STOPPING=1']);
+      expect(cluster.all('warning')).toEqual([]);
+      const statuses = systemd.messages.flat().filter((each) => each.startsWith('STATUS='));
+      expect(statuses.join('\n')).toContain('listening on http://127.0.0.1');
+      expect(statuses.some((each) => each.startsWith('STATUS=2/2 workers ready; '))).toBe(
+        options.workers > 0,
+      );
+    },
+  );
+
+  it('may be missing: the cluster serves, and warns once', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1 },
+      env: { NOTIFY_SOCKET: join(temporaryDirectory(), 'nobody') },
+    });
+    await cluster.event('warning');
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    expect(cluster.all('warning')).toMatchObject([
+      { message: expect.stringContaining('systemd is not told the state of the cluster') },
+    ]);
+  });
+});
+
+describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
+  const start = (address: string): ClusterProcess => {
+    const variables = ['CLUSTER_LOG_FORMAT', 'CLUSTER_BOOT_LOGS', 'TEST_MARKER', 'TEST_OPTIONS'];
+    const passed = variables.flatMap((name) => ['-E', name]);
+    return new ClusterProcess({ within: ['systemd-socket-activate', '-l', address, ...passed] });
+  };
+
+  it('starts the cluster with its socket of TCP', async () => {
+    const port = await freePorts(1);
+    const cluster = start(`127.0.0.1:${port}`);
+    const url = `http://127.0.0.1:${port}`;
+    await cluster.until('the socket', () => cluster.output.includes('Listening'));
+    expect((await request(url, '/hello')).body).toBe('Hello World!');
+    expect(cluster.url).toBe(url);
+  });
+
+  it('starts the cluster with its unix socket, and the cluster leaves the file', async () => {
+    const path = join(temporaryDirectory(), 'app.sock');
+    const cluster = start(path);
+    await cluster.until('the socket', () => cluster.output.includes('Listening'));
+    expect((await request(`unix:${path}`, '/hello')).body).toBe('Hello World!');
+    expect(cluster.url).toBe(`unix:${path}`);
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(existsSync(path)).toBe(true);
+  });
+});

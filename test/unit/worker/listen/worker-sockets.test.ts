@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ConnectionLimit } from '../../../../src/worker/http/connection-limit.js';
+import { WorkerSockets } from '../../../../src/worker/listen/worker-sockets.js';
+
+it.each([
+  { holder: 'nobody else', isActivated: false, listens: 1 },
+  // A shorter accept queue, or a connection in it, would reach the next start of the cluster.
+  { holder: 'systemd', isActivated: true, listens: 0 },
+])(
+  'shortens the queue of a socket to empty it: $listens times if $holder holds the socket',
+  async ({ isActivated, listens }) => {
+    const limit = new ConnectionLimit({} as never, () => {});
+    const sockets = new WorkerSockets(() => {}, limit);
+    const server = http.createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    sockets.servers.add(server);
+    sockets.mayAdopt(server);
+    if (isActivated) sockets.keepQueue();
+    sockets.nobodyFollows();
+    sockets.primaryClosed();
+    const { _handle: handle } = server as unknown as {
+      _handle: { listen(backlog: number): number };
+    };
+    const listen = vi.spyOn(handle, 'listen');
+
+    expect(await sockets.leave(new AbortController().signal, [])).toBe(0);
+    expect(server.listening).toBe(false);
+    expect(listen).toHaveBeenCalledTimes(listens);
+  },
+);
