@@ -37,7 +37,7 @@ export class NotifyListener {
     return listener;
   }
 
-  /** What was told of the states READY, RELOADING and STOPPING, in order. */
+  /** The messages about the states READY, RELOADING and STOPPING, in order. */
   get states(): string[] {
     return this.messages.flat().filter((each) => /^(READY|RELOADING|STOPPING)=1$/.test(each));
   }

@@ -193,3 +193,34 @@ describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
     expect(existsSync(path)).toBe(true);
   });
 });
+
+describeWith(['systemd-analyze'], 'the units in docs/systemd.md', () => {
+  const units = [
+    ...readDocument('docs/systemd.md').matchAll(/^```ini\n# \S+\/(app\.\w+)\n(.*?)^```$/gms),
+  ];
+
+  it('are correct, and rated OK for their security', async () => {
+    const cwd = temporaryDirectory();
+    const files = units.map(([, name]) => name!);
+    expect(files).toEqual(['app.service', 'app.socket']);
+    for (const [, name, text] of units) {
+      await writeFile(join(cwd, name!), text!.replaceAll('/usr/bin/node', NODE));
+    }
+    const analyze = (...args: string[]) =>
+      runCommand('systemd-analyze', [...args, '--no-pager'], { cwd, env: plainEnvironment() });
+
+    const verified = await analyze('verify', ...files.map((name) => `./${name}`));
+    expect(verified).toEqual({ code: 0, stdout: '', stderr: '' });
+    // The rating goes from 0 to 100, less is better.
+    const rated = await analyze('security', '--offline=true', '--threshold=25', './app.service');
+    expect([rated.code, rated.stdout.match(/Overall exposure .*/)?.[0]]).toEqual([
+      0,
+      expect.stringContaining('2.1 OK'),
+    ]);
+  });
+
+  it('know the exit codes of the package', () => {
+    const [, , service] = units[0]!;
+    expect(service).toContain('\nRestartPreventExitStatus=78 193\nSuccessExitStatus=193\n');
+  });
+});
