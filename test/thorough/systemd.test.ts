@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import {
   ClusterProcess,
@@ -132,6 +133,10 @@ describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
       for (const pid of cluster.workerPids) {
         expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
       }
+      // A primary that was stopped for a while has timers that are late. It is well nevertheless.
+      cluster.kill('SIGSTOP');
+      await delay(3_000);
+      cluster.kill('SIGCONT');
       if (options.workers > 0) {
         cluster.kill('SIGHUP');
         await cluster.event('reload-ended');
@@ -152,6 +157,23 @@ describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
       );
     },
   );
+
+  it('gets no answer for the watchdog while the supervisor does not look after the workers', async () => {
+    const systemd = await NotifyListener.open();
+    const intervalMs = 777;
+    const never = `const { setInterval: real } = globalThis;
+      globalThis.setInterval = (run, ms) => real(run, ms === ${intervalMs} ? 2 ** 30 : ms);`;
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, heartbeat: { intervalMs } },
+      execArgv: ['--import', `data:text/javascript,${encodeURIComponent(never)}`],
+      env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '1000000' },
+    });
+    const { message } = await cluster.event('warning');
+    expect(message).toContain('systemd gets no answer for its watchdog');
+    const answers = systemd.count('WATCHDOG=1');
+    await cluster.until('a second warning', () => cluster.all('warning').length > 1);
+    expect(systemd.count('WATCHDOG=1')).toBe(answers);
+  });
 
   it('may be missing: the cluster serves, and warns once', async () => {
     const cluster = await ClusterProcess.start({
@@ -213,10 +235,7 @@ describeWith(['systemd-analyze'], 'the units in docs/systemd.md', () => {
     expect(verified).toEqual({ code: 0, stdout: '', stderr: '' });
     // The rating goes from 0 to 100, less is better.
     const rated = await analyze('security', '--offline=true', '--threshold=25', './app.service');
-    expect([rated.code, rated.stdout.match(/Overall exposure .*/)?.[0]]).toEqual([
-      0,
-      expect.stringContaining('2.1 OK'),
-    ]);
+    expect(rated).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('know the exit codes of the package', () => {
