@@ -94,13 +94,9 @@ export async function runPrimary(
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   if (lacking !== undefined) warn(lacking);
   supervisor.start();
-  const ended = supervisor.ended.then(async (outcome) => {
-    const controlled = await control;
-    const exitCode = controlled?.stopAsked ? exitCodeAfterStop(outcome) : outcome;
-    emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
-    await controlled?.end(outcome);
-    process.exit(exitCode);
-  });
+  const ended = supervisor.ended.then(async (outcome) =>
+    end(outcome, startedAt, await control, emit),
+  );
   const served = await supervisor.serving;
   await control;
   const { workers } = options;
@@ -155,6 +151,19 @@ async function openControl(
   // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
   if (options.control === undefined || process.platform === 'win32') return undefined;
   return Control.open({ cluster, events, options }, warn);
+}
+
+/** @param outcome the exit code without a process manager. */
+async function end(
+  outcome: number,
+  startedAt: number,
+  control: Control | undefined,
+  emit: EmitEvent,
+): Promise<never> {
+  const exitCode = control?.stopAsked ? exitCodeAfterStop(outcome) : outcome;
+  emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
+  await control?.end(outcome);
+  process.exit(exitCode);
 }
 
 function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
