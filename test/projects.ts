@@ -77,6 +77,7 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
       'thorough/rebalance',
       'thorough/round-robin',
       'thorough/second-servers',
+      'thorough/systemd',
     ],
   ],
 ]);

@@ -12,6 +12,7 @@ import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { NewConnections } from '../support/new-connections.js';
 import { NotifyListener } from '../support/notify-listener.js';
+import { itOnce } from '../support/once.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { describeWith } from '../support/system-packages.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -93,7 +94,7 @@ it('uses no socket that was passed to another process', async () => {
   expect(cluster.url).not.toBe(url);
 });
 
-it.each([
+itOnce.each<{ env: Record<string, string>; manager: string; code: number }>([
   { env: { INVOCATION_ID: 'a1' }, manager: 'systemd', code: 193 },
   { env: {}, manager: 'no process manager', code: 0 },
 ])('exits with $code after `nestjs-cluster stop` under $manager', async ({ env, code }) => {
@@ -112,7 +113,7 @@ it.each([
   expect(cluster.all('stopped')).toMatchObject([{ exitCode: code }]);
 });
 
-it('exits with 0 after a SIGTERM of systemd', async () => {
+itOnce('exits with 0 after a SIGTERM of systemd', async () => {
   const cluster = await ClusterProcess.start({ env: { INVOCATION_ID: 'a1' } });
   cluster.kill('SIGTERM');
   expect(await cluster.exited()).toEqual({ code: 0, signal: null });
