@@ -22,7 +22,6 @@ import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
 import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from '../observe/endpoints/endpoint-layer.js';
-import { listMethods } from '../observe/endpoints/method-list.js';
 import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
 import { ClusterHealthIndicator } from '../observe/health/cluster.health.js';
 import { EventLoopHealthIndicator } from '../observe/health/event-loop.health.js';
@@ -155,8 +154,11 @@ export class ClusterModule
     this.link.attach(this.host.httpAdapter?.getHttpServer());
     if (!this.link.bootstrapped) return;
     const hasModule = this.options.offload.module !== undefined;
-    const list = () => listMethods(this.explorer.members(), hasModule);
-    Reflect.set(globalThis, LIST_METHODS, list);
+    this.link.afterStart(async () => {
+      const { listMethods } = await import('../observe/endpoints/method-list.js');
+      const list = () => listMethods(this.explorer.members(), hasModule);
+      Reflect.set(globalThis, LIST_METHODS, list);
+    });
   }
 
   onModuleDestroy(): void {

@@ -30,7 +30,7 @@ export function listMethods(members: Iterable<Member>, hasModule: boolean): List
   const methods = [...members].flatMap((member) =>
     definitionsIn(member).map(([definition, wrapper]): AppMethod => {
       const { type } = member;
-      const isCandidate = definition.file === UNKNOWN;
+      const isCandidate = definition.site === UNKNOWN;
       const name = `${type.name}.${definition.method}`;
       const facts = { hasModule, threads: false, mainFile: undefined };
       const subject = { ...member, ...facts, name, definition, isCandidate };
@@ -50,8 +50,8 @@ export function listMethods(members: Iterable<Member>, hasModule: boolean): List
   return [JSON.stringify(list), ...functions];
 }
 
-/** Stands for the file of a method without `@CpuBound()`, which has noted no file. */
-const UNKNOWN = '(unknown)';
+/** Stands for the place of a method without `@CpuBound()`, which has noted no place. */
+const UNKNOWN = { file: '', place: '' };
 
 /** The methods of a class, also inherited ones, each with the function that callers get. */
 function definitionsIn({ type }: Member): [CpuBoundDefinition, Method][] {
@@ -61,7 +61,7 @@ function definitionsIn({ type }: Member): [CpuBoundDefinition, Method][] {
     for (const [method, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
       if (typeof value !== 'function' || method === 'constructor' || found.has(method)) continue;
       const body = value as Method;
-      const bare = { owner, method, options: {}, body, file: UNKNOWN };
+      const bare = { owner, method, options: {}, body, site: UNKNOWN };
       found.set(method, [decorated.find((each) => each.method === method) ?? bare, body]);
     }
   }

@@ -11,7 +11,7 @@ import {
   type ClusterLink,
   type MetricsContribution,
 } from '../../contract/snapshot/index.js';
-import { HttpMetrics } from './http-metrics.js';
+import type { HttpMetrics } from './http-metrics.js';
 import type { ProcessMetrics } from './process-metrics.js';
 import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
 
@@ -26,6 +26,7 @@ type Link = Pick<
 export class MetricsEndpoint {
   readonly #logger = new Logger('ClusterModule');
   #metrics: ProcessMetrics | undefined;
+  #http: typeof HttpMetrics | undefined;
   #routes:
     { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
   readonly #page = shareInFlight(() => this.#collect());
@@ -44,9 +45,14 @@ export class MetricsEndpoint {
 
   /** Measures this process. @throws ClusterConfigurationError if prom-client is not installed. */
   async measure({ prefix, registry, perWorker }: Options): Promise<void> {
-    const [{ register }, { ProcessMetrics }] = await loadPeer('metrics', () =>
-      Promise.all([import('prom-client'), import('./process-metrics.js')]),
+    const [{ register }, { ProcessMetrics }, { HttpMetrics }] = await loadPeer('metrics', () =>
+      Promise.all([
+        import('prom-client'),
+        import('./process-metrics.js'),
+        import('./http-metrics.js'),
+      ]),
     );
+    this.#http = HttpMetrics;
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
     const options = { prefix, workerLabel };
     this.#metrics = new ProcessMetrics(registry ?? register, options, this.#logger);
@@ -59,7 +65,7 @@ export class MetricsEndpoint {
     const metrics = this.#metrics!;
     const { workerLabel } = metrics.options;
     this.followRoutes(adapter);
-    const http = new HttpMetrics(
+    const http = new this.#http!(
       prefix,
       buckets,
       this.#routes!.read,

@@ -222,7 +222,7 @@ describe('@CpuBound() methods on the event loop', () => {
   it('are measured, unless nothing is', async () => {
     const { offload, instance } = await start();
     await instance.twice(1);
-    expect([offload.metrics.length, offload.labelledMetrics.length]).toEqual([4, 2]);
+    expect([offload.metrics.length, offload.labelledMetrics.length]).toEqual([5, 2]);
     const counted = (await offload.metrics[0]!.get()).values;
     expect(counted).toContainEqual({ labels: { task: 'double', outcome: 'completed' }, value: 1 });
     const { metrics, labelledMetrics } = (await start({ metrics: false })).offload;
