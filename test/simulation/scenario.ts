@@ -112,7 +112,12 @@ export interface Scenario {
   readonly hasJobs: boolean;
   /** Whether some messages cannot be sent and the primary's own acceptors close late. */
   readonly sendFails: boolean;
+  /** The load of each ten seconds, again and again. Empty: the number of workers is fixed. */
+  readonly loads: readonly LoadOf[];
 }
+
+/** The load that the workers report together. */
+export type LoadOf = 'usual' | 'busy' | 'crowded' | 'idle' | 'beyond memory';
 
 /** A worker without faults. */
 export const WELL: Behaviour = {
@@ -289,4 +294,12 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   // `hasJobs` is rarely true, because the leases of a leader are many events.
   hasJobs: often(15, false, fc.constant(true)),
   sendFails: often(3, false, fc.constant(true)),
+  loads: often(
+    2,
+    [],
+    fc.array(fc.constantFrom<LoadOf>('usual', 'busy', 'crowded', 'idle', 'beyond memory'), {
+      minLength: 1,
+      maxLength: 5,
+    }),
+  ),
 });

@@ -103,7 +103,7 @@ export class ShellPrimary implements Primary {
     void this.#supervisor.reload('test');
   }
 
-  scale(workers: number, requester: Requester): void {
+  scale(workers: number | 'auto', requester: Requester): void {
     if (requester.by === 'worker')
       return this.#ask(requester.worker, 'scale-request', { id: requester.id, workers });
     void this.#supervisor.scale(workers, 'test').catch(() => {});

@@ -135,7 +135,7 @@ export class World implements Surface {
     this.primary.reload(this.#requester(by));
   }
 
-  askToScale(by: WorkerId | undefined, workers = 2): void {
+  askToScale(by: WorkerId | undefined, workers: number | 'auto' = 2): void {
     this.primary.scale(workers, this.#requester(by));
   }
 
@@ -190,6 +190,11 @@ export class World implements Surface {
     return process;
   }
 
+  /** If the number of workers follows the load, nobody asks for one worker, but for the load to decide. */
+  #wanted(workers: number): number | 'auto' {
+    return workers === 1 && this.scenario.loads.length > 0 ? 'auto' : workers;
+  }
+
   #do(deed: Deed): void {
     if (this.healed) return;
     switch (deed.kind) {
@@ -197,7 +202,7 @@ export class World implements Surface {
         return this.askForReload(undefined, deed);
       case 'scale':
         this.refuses = deed.refused;
-        this.askToScale(undefined, deed.workers);
+        this.askToScale(undefined, this.#wanted(deed.workers));
         this.refuses = false;
         return;
       case 'restart':

@@ -7,6 +7,18 @@ const SHELL = 'src/supervisor/';
  * its file. If only rare lives show a fault, it has a `seed`, at which the tests begin.
  */
 export const FAULTS = [
+  ...inFile(`${CORE}elastic.ts`, [
+    {
+      what: 'the load adds workers while slots do not serve',
+      find: 'wantedSlots(state).every((slot) => isServed(state, slot))',
+      replace: 'true',
+    },
+    {
+      what: 'the load adds workers beyond the maximum',
+      find: 'max: Math.max(elastic.max, floor)',
+      replace: 'max: 99',
+    },
+  ]),
   ...inFile(`${CORE}shutdown.ts`, [
     {
       what: 'the shutdown leaves the timers of restarts armed',

@@ -8,6 +8,7 @@ import { emitted } from './telling.js';
 export class Capacity implements Invariant {
   after({ before, state, event, effects }: Observation): void {
     if (state.shutdown !== undefined) return;
+    this.#bounds(before, state, event);
     if (before.slots !== state.slots || before.workers !== state.workers) {
       for (const slot of before.slots) this.#slot(before, state, slot, event);
     }
@@ -19,6 +20,20 @@ export class Capacity implements Invariant {
     const wasRollingOut = before.reload?.outcome === 'completed';
     if (aborted && wasRollingOut)
       for (const slot of before.slots) this.#stays(before, state, slot, event);
+  }
+
+  /** The load changes the number by one, within the bounds, and only while every slot serves. */
+  #bounds(before: ClusterState, state: ClusterState, { type }: ClusterEvent): void {
+    if (type !== 'load-due' || state.desired === before.desired) return;
+    const { min, max, floor = 0 } = state.elastic!;
+    const isWithin = state.desired >= Math.max(min, floor) && state.desired <= Math.max(max, floor);
+    hold('the load leaves the number within its bounds', isWithin, () => state.elastic);
+    const isOne = Math.abs(state.desired - before.desired) === 1;
+    hold('the load adds or removes one worker at a time', isOne, () => state.desired);
+    const serving = before.slots
+      .slice(0, before.desired)
+      .every(({ worker }) => before.workers.get(worker ?? 0)?.state === 'ready');
+    hold('the load changes nothing while a slot does not serve', serving, () => before.slots);
   }
 
   #slot(before: ClusterState, state: ClusterState, slot: Slot, event: ClusterEvent): void {
