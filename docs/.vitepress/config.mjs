@@ -4,6 +4,7 @@ import { defineConfig } from 'vitepress';
 const SECTIONS = {
   Start: [
     ['Overview', 'README'],
+    ['Decide', 'decide'],
     ['Getting started', 'getting-started'],
     ['Migrating from pm2', 'migrating-from-pm2'],
     ['Migrating from node:cluster', 'migrating-from-node-cluster'],

@@ -1,7 +1,13 @@
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { counted, measured, megabytes, NOTHING } from '../bench/report/format.mjs';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
+
+interface BenchRow {
+  readonly label: string;
+  readonly [metric: string]: unknown;
+}
 
 describe('the promise that no request is lost', () => {
   it('names its exceptions, in the README and where they are explained', () => {
@@ -58,6 +64,7 @@ describe('the memory that pages tell', () => {
 
   it.each([
     ['README.md', /a second worker takes about (\d+) MB/, WORKER],
+    ['docs/decide.md', /a second worker about (\d+) MB/, WORKER],
     ['docs/getting-started.md', /The primary then takes about (\d+) MB/, PRIMARY],
     ['docs/kubernetes.md', /the primary adds about (\d+) MB/, PRIMARY],
     ['docs/faq.md', /the primary takes about (\d+) MB/, PRIMARY],
@@ -104,5 +111,46 @@ describe('the page of security', () => {
     const [, word] = /The package has (\w+) dependencies/.exec(readDocument('docs/security.md'))!;
     const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
     expect(words.indexOf(word!)).toBe(Object.keys(dependencies).length);
+  });
+});
+
+describe('the page that decides', () => {
+  const page = readDocument('docs/decide.md');
+  const costs = rowsOf(sectionOf(page, 'Measured costs')).slice(2);
+  const rowsOfScope = (scope: string, label: string): BenchRow[] =>
+    (
+      JSON.parse(readDocument(`test/bench/results/${scope}.json`)) as { rows: BenchRow[] }
+    ).rows.filter((row) => row.label === label);
+  const cell = (rows: BenchRow[], metric: string, format: (value: number) => string): string =>
+    rows[0]![metric] === undefined
+      ? NOTHING
+      : rows.map((row) => format(row[metric] as number)).join(', ');
+
+  it.each(costs.map(([system, ...cells]) => [system!, cells] as const))(
+    'tells what was measured last, on Express and on Fastify: %s',
+    (system, cells) => {
+      const kept = rowsOfScope('keep-alive', system);
+      expect(cells).toEqual([
+        cell(kept, 'cpuMicros', measured),
+        cell(rowsOfScope('new-connections', system), 'cpuMicros', measured),
+        cell(kept, 'idleWorkerRssBytes', megabytes),
+        cell(kept, 'frontRssBytes', megabytes),
+        cell(kept, 'totalRssBytes', megabytes),
+      ]);
+    },
+  );
+
+  it('tells what reloads lost, and how long they took', () => {
+    const rows = rowsOf(sectionOf(page, 'The six ways compared'));
+    const told = (title: string) => rows.find(([first]) => first === title)!.slice(1, 4);
+    const reloads = ['nestjs-cluster', 'pm2 -i 2', 'Platformatic Watt, 2 workers'].map(
+      (label) => rowsOfScope('reloads', label)[0]!,
+    );
+    expect(told('lost in ten reloads')).toEqual(
+      reloads.map(({ lost, requests }) => `${String(lost)} of ${counted(requests as number)}`),
+    );
+    expect(told('duration of such a reload')).toEqual(
+      reloads.map(({ reloadMs }) => `${measured((reloadMs as number) / 1_000)} s`),
+    );
   });
 });
