@@ -1,6 +1,7 @@
 export { ClusterModule } from './module/cluster.module.js';
 export type { ClusterModuleAsyncOptions } from './module/module-options.provider.js';
 export { OnClusterEvent } from './module/cluster-event.decorator.js';
+export { Priority } from './module/priority.decorator.js';
 export { ClusterLogger } from './module/cluster.logger.js';
 export { ClusterService } from './module/cluster.service.js';
 export { ClusterHealthIndicator } from './observe/health/cluster.health.js';
@@ -51,6 +52,7 @@ export type {
   DoctorOptions,
   FindingName,
   HeartbeatOptions,
+  LimitOptions,
   LogFormat,
   LogLevel,
   LogOptions,
@@ -74,6 +76,7 @@ export type {
   ReloadOutcome,
   ReloadResult,
   ReplaceCause,
+  RequestPriority,
   RestartResult,
   RetireCause,
   SlotCounts,

@@ -21,6 +21,7 @@ export type {
   DoctorOptions,
   FindingName,
   HeartbeatOptions,
+  LimitOptions,
   LogFormat,
   LogLevel,
   LogOptions,

@@ -5,6 +5,7 @@ export type {
   ControlOptions,
   ElasticWorkers,
   HeartbeatOptions,
+  LimitOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,

@@ -2,6 +2,7 @@ import type { ClusterEventListeners } from '../events/index.js';
 import type {
   ClusterOptions,
   HeartbeatOptions,
+  LimitOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
@@ -46,6 +47,8 @@ export interface ResolvedClusterOptions extends Pick<
   readonly recycle: InForce<RecycleOptions>;
   readonly reload: InForce<ReloadOptions>;
   readonly shutdown: InForce<ShutdownOptions>;
+  /** `maxRequests` is `Infinity` without such a bound. */
+  readonly limit: InForce<LimitOptions> | false;
   /** `undefined` = no admin listener. */
   readonly admin: ResolvedAdminOptions | undefined;
   readonly on: ClusterEventListeners | undefined;

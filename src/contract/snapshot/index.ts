@@ -4,6 +4,7 @@ export type * from './cluster-snapshot.js';
 export * from './collected-metrics.js';
 export * from './scrape-deadlines.js';
 export * from './cluster-link.js';
+export * from './request-limit.js';
 export type * from './cluster.port.js';
 export type * from './lifecycle.port.js';
 export type * from './requests.port.js';

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LimitReadings } from './request-limit.js';
 
 /** What is known of the cause of a block of the event loop. */
 export interface BlockCause {
@@ -43,6 +44,8 @@ export type EnterScope = (scope: RequestScope) => void;
 export interface RequestsPort {
   /** Whether the app's own port shows details, not only whether the app is up. */
   readonly showsDetails: boolean;
+  /** Missing if this process does not limit requests. */
+  readonly requestLimit?: LimitReadings | undefined;
   observeResponses(observer: ResponseObserver): void;
   /** Calls `enter` when the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope | undefined): void;

@@ -18,7 +18,7 @@ import { Rebalance } from '../http/rebalance.js';
 import { ServedApp } from './served-app.js';
 import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
-import { isHttpApp, type WorkerApp } from './worker-app.interface.js';
+import type { WorkerApp } from './worker-app.interface.js';
 import { WorkerLink } from '../link/worker-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
@@ -90,7 +90,6 @@ export class WorkerAgent {
     let phase = 'create' as BootPhase;
     try {
       const app = await createApp();
-      if (isHttpApp(app)) this.#reports.watch.routes.follow(app.getHttpAdapter?.());
       const url = await this.#served.start(app, {
         enter: (next) => (phase = next),
         listen: (httpApp) => this.#listenRequest.listen(httpApp),

@@ -9,6 +9,7 @@ import type {
   ClusterSnapshot,
   EnterScope,
   HubAddress,
+  LimitReadings,
   LinkEventListener,
   MetricsContribution,
   MetricsSource,
@@ -21,7 +22,9 @@ import type {
 import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../http/request-tracker.js';
 import { watchClient } from '../http/watch-client.js';
-import type { RequestWatch } from '../quarantine/request-watch.js';
+import type { RequestLimit } from '../limit/request-limit.js';
+import { AppRoutes } from '../quarantine/app-routes.js';
+import { RequestGate } from '../quarantine/request-gate.js';
 import { OwnMetrics } from './own-metrics.js';
 import { snapshotOfOne } from './snapshot-of-one.js';
 
@@ -37,8 +40,11 @@ export abstract class LocalLink {
   endpoints: readonly string[] = [];
   /** The number of workers that must be ready for the cluster to be ready. */
   minReady: ClusterSnapshot['minReady'] = 1;
-  /** The watch for requests that end workers. Set in a worker that has a primary. */
-  watch: Pick<RequestWatch, 'follow'> | undefined;
+  readonly gate = new RequestGate();
+  readonly routes = new AppRoutes();
+  requestLimit: LimitReadings | undefined;
+  #limitOptions: ResolvedClusterOptions['limit'] = false;
+  #limit: RequestLimit | undefined;
   /** The work that waits until the process serves. */
   readonly idleWork = new IdleWork((error) =>
     this.warn(`work after the start failed: ${reportError(error).message}`),
@@ -58,9 +64,11 @@ export abstract class LocalLink {
   ) {}
 
   /** Takes the options of `bootstrap()` that concern the link. */
-  configure({ expose, doctor }: ResolvedClusterOptions): void {
+  configure({ expose, doctor, limit }: ResolvedClusterOptions): void {
     this.showsDetails = expose === 'app';
     this.#doctor = doctor;
+    this.#limitOptions = limit;
+    if (limit) this.requestLimit = { limit: limit.maxRequests, shed: { normal: 0, sheddable: 0 } };
   }
 
   get accepting(): boolean {
@@ -78,7 +86,24 @@ export abstract class LocalLink {
 
   followServer(server: Server): void {
     this.tracker.follow(server);
-    this.watch?.follow(server);
+    this.gate.follow(server);
+  }
+
+  /** Limits the requests of the app's own server, if the option `limit` is set. */
+  async limitRequests(server: Server): Promise<void> {
+    const { requestLimit: readings } = this;
+    if (this.#limitOptions === false || readings === undefined) return;
+    const { RequestLimit } = await import('../limit/request-limit.js');
+    const limit = new RequestLimit(this.#limitOptions, readings, this);
+    this.#limit = limit;
+    this.tracker.scopes.limit = limit;
+    this.gate.limit(server, limit.admit);
+  }
+
+  /** Ends the measurements. */
+  protected stopMeasuring(): void {
+    this.meter.stop();
+    this.#limit?.stop();
   }
 
   /** Ends an interval of the measurements. Called at each heartbeat. */

@@ -16,7 +16,7 @@ export class WorkerReports {
     private readonly channel: PrimaryChannel,
     private readonly link: WorkerLink,
   ) {
-    this.watch = link.watch = new RequestWatch(link, channel);
+    this.watch = new RequestWatch(link, channel);
   }
 
   /** Reports an uncaught error, which ends the process. */

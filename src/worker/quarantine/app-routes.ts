@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Fingerprint } from '../../contract/ipc/index.js';
+import { PRIORITY, type RequestPriority } from '../../contract/snapshot/index.js';
 import { describeRequest, type RequestLine } from './describe-request.js';
 
 /** The methods of an HTTP adapter by which Nest registers routes. */
@@ -23,11 +24,14 @@ interface Route {
   readonly template: string;
   readonly segments: readonly string[];
   readonly wildcards: number;
+  /** `undefined` = normal. */
+  readonly priority: RequestPriority | undefined;
 }
 
 /** The routes that Nest registers at the app's HTTP adapter, with their prefixes and versions. */
 export class AppRoutes {
   readonly #routes: Route[] = [];
+  #hasPriorities = false;
 
   /** Records the routes that are registered at `adapter` from now on. */
   follow(adapter: unknown): void {
@@ -37,28 +41,45 @@ export class AppRoutes {
       if (register === undefined) continue;
       methods[name] = (...args) => {
         // A call with one argument, the handler, registers middleware.
-        if (args.length > 1) for (const path of [args[0]].flat()) this.add(name, path);
+        if (args.length > 1)
+          for (const path of [args[0]].flat()) this.add(name, path, priorityOf(args.at(-1)));
         return register.apply(adapter, args);
       };
     }
   }
 
-  add(name: string, path: unknown): void {
+  add(name: string, path: unknown, priority?: RequestPriority): void {
     if (typeof path !== 'string') return;
     const segments = segmentsOf(path);
     const method = name === 'all' ? undefined : name.toUpperCase();
     const wildcards = segments.filter(isWildcard).length;
-    this.#routes.push({ method, template: `/${segments.join('/')}`, segments, wildcards });
+    this.#routes.push({
+      method,
+      template: `/${segments.join('/')}`,
+      segments,
+      wildcards,
+      priority,
+    });
+    this.#hasPriorities ||= priority !== undefined;
     this.#routes.sort((a, b) => a.wildcards - b.wildcards);
   }
 
   /** The template of the route that matches the path, or `null` if no route does. */
   find(method: string, path: string): string | null {
+    return this.#find(method, path)?.template ?? null;
+  }
+
+  /** The priority of the route that matches the path. A HEAD request has the priority of its GET route. */
+  priority(method: string, path: string): RequestPriority {
+    if (!this.#hasPriorities) return 'normal';
+    return this.#find(method === 'HEAD' ? 'GET' : method, path)?.priority ?? 'normal';
+  }
+
+  #find(method: string, path: string): Route | undefined {
     const asked = segmentsOf(path);
-    const found = this.#routes.find(
+    return this.#routes.find(
       (route) => (route.method ?? method) === method && matches(route.segments, asked),
     );
-    return found?.template ?? null;
   }
 
   /** Identifies a request. The same request has the same fingerprint in every worker. */
@@ -69,6 +90,13 @@ export class AppRoutes {
     const route = this.find(method, path);
     return { method, route, url: hash.digest('base64url').slice(0, 16), path };
   }
+}
+
+/** The priority that `@Priority()` has set. Nest copies the metadata of a method to the handler that it registers. */
+function priorityOf(handler: unknown): RequestPriority | undefined {
+  if (typeof handler !== 'function') return undefined;
+  const { getMetadata } = Reflect as { getMetadata?(key: unknown, target: object): unknown };
+  return getMetadata?.(PRIORITY, handler) as RequestPriority | undefined;
 }
 
 function segmentsOf(path: string): string[] {

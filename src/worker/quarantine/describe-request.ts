@@ -14,6 +14,11 @@ export function describeRequest(request: RequestLine, forMs: number): BlockedReq
   return { method: request.method ?? '', path, forMs };
 }
 
+/** Whether a path is one of the endpoints, or a path below one of them. */
+export function isUnder(endpoints: readonly string[], path: string): boolean {
+  return endpoints.some((own) => path === own || path.startsWith(`${own}/`));
+}
+
 /** A request whose response is not complete. */
 export interface RequestUnderWay {
   readonly request: RequestLine;

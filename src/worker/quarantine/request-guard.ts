@@ -1,33 +1,28 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Fingerprint, QuarantineEntry } from '../../contract/ipc/index.js';
-import type { RequestLine } from './describe-request.js';
-
-type Emit = (name: string, ...args: unknown[]) => boolean;
-
-/** The events by which a server hands a request to the app. */
-const GIVES_REQUEST: ReadonlySet<string> = new Set(['request', 'checkContinue']);
+import { type GateStep, refuse, type RequestGate } from './request-gate.js';
 
 /** A trial request has succeeded if the worker is alive this long after the response. */
 const SETTLED_MS = 2_000;
 
-/** The number of seconds after which a client may retry. By then another trial has been made. */
-const RETRY_AFTER = '60';
+const REFUSAL = {
+  message: 'Requests like this one have ended workers of this server. Try again later.',
+  retryAfterSeconds: 60, // by then another trial has been made
+};
 
 /**
  * Answers requests under quarantine with 503 in place of the app. While requests are watched, drops
  * requests whose clients have disconnected: after a worker has ended, such requests wait in the
- * accept queue for the next worker. At all other times the servers are not changed or slowed down.
+ * accept queue for the next worker.
  */
 export class RequestGuard {
-  readonly #servers = new Set<Server>();
   #entries: readonly QuarantineEntry[] = [];
   #watch = false;
-  /** Requests that have arrived and were not handed to the app. */
-  readonly #held = new Set<RequestLine>();
   /** The ids of the quarantine entries for which this worker has begun a trial. */
   readonly #tried = new Set<number>();
 
   constructor(
+    private readonly gate: RequestGate,
     private readonly fingerprint: (request: IncomingMessage) => Fingerprint | undefined,
     private readonly tell: (id: number, lived: boolean) => void,
     /** Called before the app gets a watched request, in the request's asynchronous context. */
@@ -38,19 +33,6 @@ export class RequestGuard {
     return this.#watch || this.#entries.length > 0;
   }
 
-  /** Whether the request was not handed to the app yet. */
-  holds(request: RequestLine): boolean {
-    return this.#held.has(request);
-  }
-
-  /** Guards `server` if needed. A second call for the server changes nothing. */
-  follow(server: Server): void {
-    if (this.#servers.has(server)) return;
-    this.#servers.add(server);
-    server.once('close', () => this.#servers.delete(server));
-    if (this.#stands) this.#stand(server);
-  }
-
   /** Sets which requests are under quarantine from now on, and whether requests are watched. */
   set(entries: readonly QuarantineEntry[], watch: boolean): void {
     const stood = this.#stands;
@@ -58,26 +40,17 @@ export class RequestGuard {
     this.#watch = watch;
     // Forgets a trial that this worker may no longer make, because the primary may allow another later.
     for (const { id, trial } of entries) if (!trial) this.#tried.delete(id);
-    if (stood === this.#stands) return;
-    for (const server of this.#servers) {
-      if (stood) Reflect.deleteProperty(server, 'emit');
-      else this.#stand(server);
-    }
+    if (stood !== this.#stands) this.gate.quarantine = this.#stands ? this.#pass : undefined;
   }
 
-  #stand(server: Server): void {
-    const emit = server.emit.bind(server) as Emit;
-    const guarded: Emit = (name, ...args) => {
-      if (!GIVES_REQUEST.has(name)) return emit(name, ...args);
-      const [request, response] = args as [IncomingMessage, ServerResponse];
-      const handOver = (): unknown =>
-        this.#turnsAway(request, response) ? refuse(request, response) : emit(name, ...args);
-      if (this.#watch && request.httpVersionMajor < 2) this.#hold(request, handOver);
+  readonly #pass: GateStep = (request, response, handOver) => {
+    const answer = (): void => {
+      if (this.#turnsAway(request, response)) refuse(request, response, REFUSAL);
       else handOver();
-      return true;
     };
-    Object.defineProperty(server, 'emit', { value: guarded, configurable: true, writable: true });
-  }
+    if (this.#watch && request.httpVersionMajor < 2) this.#hold(request, answer);
+    else answer();
+  };
 
   /**
    * Holds a request until it is clear whether its client is still connected. Holds every HTTP/1.1
@@ -85,11 +58,11 @@ export class RequestGuard {
    * event loop must be the last that the app got. An HTTP/2 client is known to be connected.
    */
   #hold(request: IncomingMessage, handOver: () => void): void {
-    this.#held.add(request);
+    this.gate.held.add(request);
     // Waits two turns: Node reads the request in one turn, and the connection's end in the next.
     setImmediate(() =>
       setImmediate(() => {
-        this.#held.delete(request);
+        this.gate.held.delete(request);
         // If the client has ended the connection, Node has ended it too, so the socket is not
         // writable. With `httpAllowHalfOpen`, Node does not, and the request reaches the app.
         if (!request.socket.writable) return void request.socket.destroy();
@@ -117,15 +90,3 @@ export class RequestGuard {
     return false;
   }
 }
-
-function refuse(request: IncomingMessage, response: ServerResponse): void {
-  request.resume();
-  response.writeHead(503, { 'retry-after': RETRY_AFTER, 'content-type': 'application/json' });
-  response.end(BODY);
-}
-
-const BODY = JSON.stringify({
-  statusCode: 503,
-  message: 'Requests like this one have ended workers of this server. Try again later.',
-  error: 'Service Unavailable',
-});

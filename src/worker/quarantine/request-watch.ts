@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type BlockedRequest,
   type Fingerprint,
@@ -9,8 +9,7 @@ import { NotedRequests } from '../watchdog/noted-requests.js';
 import { isOpenEventStream } from '../http/event-stream.js';
 import type { LocalLink } from '../link/local-link.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
-import { AppRoutes } from './app-routes.js';
-import { describeRequests, type RequestLine } from './describe-request.js';
+import { describeRequests, isUnder, type RequestLine } from './describe-request.js';
 import { type Flight, Flights } from './flights.js';
 import { RequestGuard } from './request-guard.js';
 
@@ -23,25 +22,21 @@ export interface Suspects {
 
 /** The worker's part in finding requests that end workers and in refusing such requests. */
 export class RequestWatch {
-  readonly routes = new AppRoutes();
   readonly #guard: RequestGuard;
   #flights: Flights | undefined;
 
   constructor(
-    private readonly local: Pick<LocalLink, 'tracker' | 'endpoints'>,
+    private readonly local: Pick<LocalLink, 'tracker' | 'endpoints' | 'gate' | 'routes'>,
     private readonly channel: Pick<PrimaryChannel, 'send'>,
   ) {
     this.#guard = new RequestGuard(
+      local.gate,
       (request) => this.#fingerprint(request),
       (id, lived) => void channel.send({ type: 'trial', id, lived }),
       () => this.#flights?.give(),
     );
     // 'exit' is emitted in the asynchronous context of the call of process.exit().
     process.once('exit', () => this.tellSuspects('exit'));
-  }
-
-  follow(server: Server): void {
-    this.#guard.follow(server);
   }
 
   /** Applies the primary's decision: whether requests are watched, and which requests are refused. */
@@ -92,7 +87,7 @@ export class RequestWatch {
     if (current !== undefined) return { certain: true, suspects: [current] };
     const suspects = this.local.tracker.inFlight
       .filter(({ request, response }) => {
-        return !this.#guard.holds(request) && !isOpenEventStream(response);
+        return !this.local.gate.held.has(request) && !isOpenEventStream(response);
       })
       .map(({ request }) => this.#fingerprint(request))
       .filter((each) => each !== undefined && this.#flights?.isCleared(each) !== true)
@@ -113,11 +108,8 @@ export class RequestWatch {
   }
 
   #fingerprint(request: RequestLine): Fingerprint | undefined {
-    const found = this.routes.fingerprint(request);
+    const found = this.local.routes.fingerprint(request);
     // The package's own endpoints are never suspects, so that they are always answered.
-    const isOwn = this.local.endpoints.some(
-      (path) => found.path === path || found.path.startsWith(`${path}/`),
-    );
-    return isOwn ? undefined : found;
+    return isUnder(this.local.endpoints, found.path) ? undefined : found;
   }
 }

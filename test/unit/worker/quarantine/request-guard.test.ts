@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { QuarantineEntry } from '../../../../src/contract/ipc/index.js';
 import { AppRoutes } from '../../../../src/worker/quarantine/app-routes.js';
+import { RequestGate } from '../../../../src/worker/quarantine/request-gate.js';
 import { RequestGuard } from '../../../../src/worker/quarantine/request-guard.js';
 import { RequestWatch } from '../../../../src/worker/quarantine/request-watch.js';
 import { RequestTracker } from '../../../../src/worker/http/request-tracker.js';
@@ -39,8 +40,9 @@ async function start() {
   const give = vi.fn();
   const server = http.createServer(app);
   servers.push(server);
-  const guard = new RequestGuard((request) => routes.fingerprint(request), tell, give);
-  guard.follow(server);
+  const gate = new RequestGate();
+  const guard = new RequestGuard(gate, (request) => routes.fingerprint(request), tell, give);
+  gate.follow(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const entry = (url: string | null, trial = false): QuarantineEntry => ({
@@ -54,7 +56,7 @@ async function start() {
     const { status, headers } = await fetch(`${base}${path}`);
     return status === 503 ? `503 after ${headers.get('retry-after')}` : status;
   };
-  return { guard, server, app, tell, give, entry, ask };
+  return { guard, gate, server, app, tell, give, entry, ask };
 }
 
 describe('a request under quarantine', () => {
@@ -135,7 +137,7 @@ describe('while requests are watched', () => {
   });
 
   it('requests that the app has not been given yet are known, and keep their order', async () => {
-    const { guard, server, app } = await start();
+    const { guard, gate, server, app } = await start();
     guard.set([], true);
     const arrived: http.IncomingMessage[] = [];
     const note = (message: unknown) =>
@@ -145,7 +147,7 @@ describe('while requests are watched', () => {
     app.mockImplementation((request, response) => {
       held.push([
         request.url,
-        ...arrived.filter((each) => guard.holds(each)).map(({ url }) => url),
+        ...arrived.filter((each) => gate.held.has(each)).map(({ url }) => url),
       ]);
       return response.end();
     });
@@ -170,13 +172,14 @@ describe.each([
       expect(app).not.toHaveBeenCalled();
       return Promise.resolve();
     });
-    const watch = new RequestWatch({ tracker, endpoints: [] }, { send });
-    for (const each of [tracker, watch]) each.follow(server);
+    const [gate, routes] = [new RequestGate(), new AppRoutes()];
+    const watch = new RequestWatch({ tracker, endpoints: [], gate, routes }, { send });
+    for (const each of [tracker, gate]) each.follow(server);
     watch.hear({ type: 'quarantine', watch: true, entries: [] });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
 
-    const began = watch.routes.fingerprint({ method: 'GET', url: '/7' });
+    const began = routes.fingerprint({ method: 'GET', url: '/7' });
     expect(await get(`http://127.0.0.1:${port}`, '/7')).toBe(200);
     expect(send.mock.calls).toEqual([[{ type: 'flight', n: 1, began, ended: [] }]]);
 
@@ -195,7 +198,8 @@ describe.each([
 async function serve() {
   const tracker = new RequestTracker();
   const send = vi.fn((_message: object) => Promise.resolve());
-  const watch = new RequestWatch({ tracker, endpoints: ['/health'] }, { send });
+  const [gate, routes] = [new RequestGate(), new AppRoutes()];
+  const watch = new RequestWatch({ tracker, endpoints: ['/health'], gate, routes }, { send });
   const begun: string[] = [];
   const server = http.createServer((request, response) => {
     begun.push(request.url!);
@@ -209,7 +213,7 @@ async function serve() {
     });
   });
   servers.push(server);
-  for (const each of [tracker, watch]) each.follow(server);
+  for (const each of [tracker, gate]) each.follow(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     tracker.unfollow();

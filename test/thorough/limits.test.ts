@@ -1,0 +1,118 @@
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { type Answer, request } from '../support/http-client.js';
+import { describeOnce } from '../support/once.js';
+import { scrape } from '../support/scrape.js';
+
+afterEach(stopAll);
+
+type Limit = { readonly maxRequests?: number; readonly queueMs?: number } | false;
+
+interface Timed extends Answer {
+  readonly ms: number;
+}
+
+/** A cluster of one worker with the routes of the fixture, and a client with open connections. */
+async function start(limit: Limit, adapter = 'express') {
+  const cluster = await ClusterProcess.start({
+    options: { workers: 1, limit },
+    env: { ...behaviour('limited'), TEST_ADAPTER: adapter },
+  });
+  const agent = new http.Agent({ keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  const ask = async (path: string): Promise<Timed> => {
+    const began = performance.now();
+    const answer = await request(cluster.url, path, { agent });
+    return { ...answer, ms: performance.now() - began };
+  };
+  /** Asks at a fixed rate, however many answers are missing. */
+  const askAtRate = async (path: string, perSecond: number, seconds: number) => {
+    const asked: Promise<Timed>[] = [];
+    const began = performance.now();
+    for (let passedMs = 0; passedMs < seconds * 1_000; passedMs = performance.now() - began) {
+      while (asked.length < (passedMs / 1_000) * perSecond) asked.push(ask(path));
+      await delay(1);
+    }
+    return Promise.all(asked);
+  };
+  /** Has so many requests open at all times. */
+  const askInTurn = async (path: string, atOnce: number, seconds: number) => {
+    const answers: Timed[] = [];
+    const until = performance.now() + seconds * 1_000;
+    const loop = async () => {
+      while (performance.now() < until) answers.push(await ask(path));
+    };
+    await Promise.all(Array.from({ length: atOnce }, loop));
+    return answers;
+  };
+  return { cluster, ask, askAtRate, askInTurn };
+}
+
+const p99Of = (answers: readonly Timed[]): number => {
+  const times = answers.map(({ ms }) => ms).sort((a, b) => a - b);
+  return times[Math.floor(times.length * 0.99)]!;
+};
+const withStatus = (answers: readonly Timed[], code: number) =>
+  answers.filter(({ status }) => status === code);
+
+const OVERLOAD = 3;
+const SECONDS = 5;
+
+describeOnce('a worker at three times its capacity', () => {
+  it('answers 0.8 of the capacity in time, and all of a critical route', async () => {
+    const unlimited = await start(false);
+    for (let i = 0; i < 50; i += 1) await unlimited.ask('/busy'); // V8 has compiled it
+    const idle = await unlimited.askInTurn('/busy', 1, 2);
+    const capacity = (await unlimited.askInTurn('/busy', 4, 4)).length / 4;
+    const late = await unlimited.askAtRate('/busy', OVERLOAD * capacity, SECONDS);
+
+    const { ask, askAtRate } = await start({});
+    for (let i = 0; i < 50; i += 1) await ask('/busy');
+    await askAtRate('/busy', OVERLOAD * capacity, 3); // the limit is learned
+    // Both at once, because a noisy machine is as slow for one as for the other.
+    const [possible, answers, vital] = await Promise.all([
+      unlimited.askInTurn('/busy', 4, SECONDS),
+      askAtRate('/busy', OVERLOAD * capacity, SECONDS),
+      askAtRate('/vital/7', 20, SECONDS),
+    ]);
+    const answered = withStatus(answers, 200);
+    const shed = withStatus(answers, 503);
+    const share = answered.length / possible.length;
+    const figures = `${share.toFixed(2)} of the capacity; p99 ${p99Of(idle).toFixed(0)} ms idle, ${p99Of(answered).toFixed(0)} ms with the limit, ${p99Of(late).toFixed(0)} ms without`;
+    console.log(figures);
+
+    expect(share, figures).toBeGreaterThan(0.8);
+    expect(answered.length + shed.length).toBe(answers.length);
+    expect(new Set(shed.map(({ headers }) => headers['retry-after']))).toEqual(new Set(['1']));
+    expect(new Set(vital.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(p99Of(late), figures).toBeGreaterThan(5 * p99Of(answered));
+  });
+});
+
+describe.each(['express', 'fastify'])('a worker at its limit, with %s', (adapter) => {
+  it('answers critical routes, health and metrics, and refuses sheddable requests first', async () => {
+    const { cluster, ask } = await start({ maxRequests: 1, queueMs: 60_000 }, adapter);
+    const running = ask('/wait/4000');
+    await delay(200);
+    const batch = ask('/batch');
+    await delay(200);
+    const waiting = ask('/hello');
+    expect((await batch).status).toBe(503);
+    expect(JSON.parse((await batch).body)).toMatchObject({ statusCode: 503 });
+    const [vital, health, page] = await Promise.all([
+      ask('/vital/7'),
+      ask('/health/live'),
+      scrape(cluster.url),
+    ]);
+    expect([vital.status, vital.body, health.status]).toEqual([200, '7', 200]);
+    expect(page.sum('nestjs_cluster_request_limit', { worker: '0' })).toBe(1);
+    const shed = (priority: string) => page.sum('nestjs_cluster_requests_shed_total', { priority });
+    expect([shed('sheddable'), shed('normal')]).toEqual([1, 0]);
+    const [first, second] = await Promise.all([running, waiting]);
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.ms).toBeGreaterThan(2_000);
+  });
+});
