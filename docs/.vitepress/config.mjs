@@ -35,6 +35,7 @@ const SECTIONS = {
     ['Reload and releases', 'reload-and-releases'],
     ['Number of workers', 'number-of-workers'],
     ['Capacity', 'capacity'],
+    ['Limits', 'limits'],
     ['Balancing', 'balancing'],
     ['Control socket and commands', 'control'],
     ['Security', 'security'],

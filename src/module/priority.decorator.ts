@@ -1,7 +1,7 @@
 import { SetMetadata } from '@nestjs/common';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
-import { show } from '../contract/options/index.js';
-import { PRIORITIES, PRIORITY, type RequestPriority } from '../contract/snapshot/index.js';
+import { show } from '../contract/options/check/validate.js';
+import { PRIORITIES, PRIORITY, type RequestPriority } from '../contract/snapshot/request-limit.js';
 
 /**
  * Decorator for handlers and controllers: how willingly a worker at its limit refuses their
@@ -28,7 +28,7 @@ export function Priority(priority: RequestPriority): MethodDecorator & ClassDeco
     const { prototype } = target as { readonly prototype: object };
     for (const [name, own] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
       const isMethod = typeof own.value === 'function' && name !== 'constructor';
-      // Decorators of methods have run before those of their class.
+      // Decorators of methods have run before the decorators of their class.
       if (isMethod && !Reflect.hasMetadata(PRIORITY, own.value as object)) {
         set(prototype, name, own);
       }

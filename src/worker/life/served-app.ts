@@ -88,9 +88,9 @@ export class ServedApp {
   async #open(app: HttpApp, { enter, listen }: StartSteps): Promise<string> {
     presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
-    this.link.routes.follow(app.getHttpAdapter?.());
     this.sockets.servers.add(server);
     await this.link.limitRequests(server);
+    this.link.gate?.routes.follow(app.getHttpAdapter?.());
     let url: string;
     if (server.listening) {
       this.warn(ALREADY_LISTENING);

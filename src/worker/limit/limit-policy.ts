@@ -1,6 +1,6 @@
 import type { LimitOptions, InForce } from '../../contract/options/index.js';
 
-/** What a worker has measured in one window. */
+/** The measurements of a worker in one window. */
 export interface LimitWindow {
   /** The share of the window in which the event loop was not idle, 0..1. */
   readonly utilization: number;
@@ -10,7 +10,7 @@ export interface LimitWindow {
   readonly latencyMs: number | undefined;
 }
 
-/** What the policy has learned. */
+/** The state of the policy. */
 export interface LimitState {
   /** How many requests the app gets at once, at most. Not a whole number. `Infinity` = no limit. */
   readonly limit: number;

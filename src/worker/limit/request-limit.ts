@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { InForce, LimitOptions } from '../../contract/options/index.js';
 import type { LimitReadings } from '../../contract/snapshot/index.js';
 import { isOpenEventStream } from '../http/event-stream.js';
-import type { LocalLink } from '../link/local-link.js';
 import { describeRequest, isUnder } from '../quarantine/describe-request.js';
-import { type GateStep, refuse } from '../quarantine/request-gate.js';
+import { type GateStep, refuse, type RequestGate } from '../quarantine/request-gate.js';
 import { type LimitState, nextLimit, UNLIMITED } from './limit-policy.js';
 import { type Waiter, WaitingLine } from './waiting-line.js';
 
@@ -48,7 +47,9 @@ export class RequestLimit {
   constructor(
     private readonly options: InForce<LimitOptions>,
     private readonly readings: LimitReadings,
-    private readonly local: Pick<LocalLink, 'endpoints' | 'routes' | 'gate'>,
+    private readonly gate: RequestGate,
+    /** The paths of this package's endpoints. */
+    private readonly endpoints: () => readonly string[],
   ) {
     this.#state = { ...UNLIMITED, limit: options.maxRequests };
   }
@@ -59,14 +60,14 @@ export class RequestLimit {
 
   readonly admit: GateStep = (request, response, handOver) => {
     const { method, path } = describeRequest(request, 0);
-    if (isUnder(this.local.endpoints, path)) return handOver();
-    const priority = this.local.routes.priority(method, path);
+    if (isUnder(this.endpoints(), path)) return handOver();
+    const priority = this.gate.routes.priority(method, path);
     // Not measured: the light requests of critical routes would hide that others wait.
     if (priority === 'critical') return this.#start(response, handOver, undefined);
     const since = performance.now();
     if (this.#line.size === 0 && this.#hasRoom()) return this.#start(response, handOver, since);
     const held: HeldRequest = { request, response, handOver, priority, since };
-    this.local.gate.held.add(request);
+    this.gate.held.add(request);
     const refused = this.#line.add(held, this.#limits ? this.readings.limit : Infinity);
     if (refused !== undefined) this.#shed(refused);
     // The app gets the request in the request's asynchronous context.
@@ -107,7 +108,7 @@ export class RequestLimit {
     this.#turnBegan = undefined;
     while (this.#line.size > 0 && this.#hasRoom()) {
       const { request, response, handOver } = this.#line.take()!;
-      this.local.gate.held.delete(request);
+      this.gate.held.delete(request);
       if (isConnected(request, response)) this.#start(response, handOver, performance.now());
     }
   };
@@ -130,7 +131,7 @@ export class RequestLimit {
   };
 
   #shed({ request, response, priority }: HeldRequest): void {
-    this.local.gate.held.delete(request);
+    this.gate.held.delete(request);
     this.readings.shed[priority] += 1;
     if (isConnected(request, response)) refuse(request, response, REFUSAL);
   }

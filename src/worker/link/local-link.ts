@@ -22,9 +22,7 @@ import type {
 import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../http/request-tracker.js';
 import { watchClient } from '../http/watch-client.js';
-import type { RequestLimit } from '../limit/request-limit.js';
-import { AppRoutes } from '../quarantine/app-routes.js';
-import { RequestGate } from '../quarantine/request-gate.js';
+import type { RequestGate } from '../quarantine/request-gate.js';
 import { OwnMetrics } from './own-metrics.js';
 import { snapshotOfOne } from './snapshot-of-one.js';
 
@@ -40,11 +38,10 @@ export abstract class LocalLink {
   endpoints: readonly string[] = [];
   /** The number of workers that must be ready for the cluster to be ready. */
   minReady: ClusterSnapshot['minReady'] = 1;
-  readonly gate = new RequestGate();
-  readonly routes = new AppRoutes();
+  /** Set in a worker that has a primary, and in a process that limits its requests. */
+  gate: RequestGate | undefined;
   requestLimit: LimitReadings | undefined;
   #limitOptions: ResolvedClusterOptions['limit'] = false;
-  #limit: RequestLimit | undefined;
   /** The work that waits until the process serves. */
   readonly idleWork = new IdleWork((error) =>
     this.warn(`work after the start failed: ${reportError(error).message}`),
@@ -86,24 +83,23 @@ export abstract class LocalLink {
 
   followServer(server: Server): void {
     this.tracker.follow(server);
-    this.gate.follow(server);
+    this.gate?.follow(server);
   }
 
   /** Limits the requests of the app's own server, if the option `limit` is set. */
   async limitRequests(server: Server): Promise<void> {
     const { requestLimit: readings } = this;
     if (this.#limitOptions === false || readings === undefined) return;
-    const { RequestLimit } = await import('../limit/request-limit.js');
-    const limit = new RequestLimit(this.#limitOptions, readings, this);
-    this.#limit = limit;
+    const [{ RequestLimit }, { RequestGate }] = await Promise.all([
+      import('../limit/request-limit.js'),
+      import('../quarantine/request-gate.js'),
+    ]);
+    this.gate ??= new RequestGate();
+    this.gate.follow(server);
+    const limit = new RequestLimit(this.#limitOptions, readings, this.gate, () => this.endpoints);
     this.tracker.scopes.limit = limit;
     this.gate.limit(server, limit.admit);
-  }
-
-  /** Ends the measurements. */
-  protected stopMeasuring(): void {
-    this.meter.stop();
-    this.#limit?.stop();
+    server.once('close', () => limit.stop());
   }
 
   /** Ends an interval of the measurements. Called at each heartbeat. */

@@ -87,7 +87,7 @@ export class SoloLink extends LocalLink implements ClusterLink {
   end(): void {
     this.state = 'draining';
     clearInterval(this.#timer);
-    this.stopMeasuring();
+    this.meter.stop();
     this.tracker.unfollow();
   }
 }

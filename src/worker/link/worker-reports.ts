@@ -1,6 +1,7 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import { RequestGate } from '../quarantine/request-gate.js';
 import { RequestWatch } from '../quarantine/request-watch.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
@@ -16,7 +17,7 @@ export class WorkerReports {
     private readonly channel: PrimaryChannel,
     private readonly link: WorkerLink,
   ) {
-    this.watch = new RequestWatch(link, channel);
+    this.watch = new RequestWatch(link, (link.gate = new RequestGate()), channel);
   }
 
   /** Reports an uncaught error, which ends the process. */

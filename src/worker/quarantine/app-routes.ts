@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Fingerprint } from '../../contract/ipc/index.js';
-import { PRIORITY, type RequestPriority } from '../../contract/snapshot/index.js';
+import { PRIORITY, type RequestPriority } from '../../contract/snapshot/request-limit.js';
 import { describeRequest, type RequestLine } from './describe-request.js';
 
 /** The methods of an HTTP adapter by which Nest registers routes. */
@@ -95,7 +95,8 @@ export class AppRoutes {
 /** The priority that `@Priority()` has set. Nest copies the metadata of a method to the handler that it registers. */
 function priorityOf(handler: unknown): RequestPriority | undefined {
   if (typeof handler !== 'function') return undefined;
-  const { getMetadata } = Reflect as { getMetadata?(key: unknown, target: object): unknown };
+  // Missing if nothing has loaded reflect-metadata.
+  const { getMetadata } = Reflect as { getMetadata?: (key: unknown, target: object) => unknown };
   return getMetadata?.(PRIORITY, handler) as RequestPriority | undefined;
 }
 

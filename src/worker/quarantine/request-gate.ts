@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { AppRoutes } from './app-routes.js';
 import type { RequestLine } from './describe-request.js';
 
 type Emit = (name: string, ...args: unknown[]) => boolean;
@@ -20,6 +21,7 @@ const pass: GateStep = (_request, _response, handOver) => handOver();
  * servers are not changed or slowed down.
  */
 export class RequestGate {
+  readonly routes = new AppRoutes();
   readonly #servers = new Set<Server>();
   /** Requests that have arrived and were not handed to the app. */
   readonly held = new Set<RequestLine>();

@@ -11,6 +11,7 @@ import type { LocalLink } from '../link/local-link.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
 import { describeRequests, isUnder, type RequestLine } from './describe-request.js';
 import { type Flight, Flights } from './flights.js';
+import type { RequestGate } from './request-gate.js';
 import { RequestGuard } from './request-guard.js';
 
 /** The requests that may have ended this process. */
@@ -26,11 +27,12 @@ export class RequestWatch {
   #flights: Flights | undefined;
 
   constructor(
-    private readonly local: Pick<LocalLink, 'tracker' | 'endpoints' | 'gate' | 'routes'>,
+    private readonly local: Pick<LocalLink, 'tracker' | 'endpoints'>,
+    private readonly gate: RequestGate,
     private readonly channel: Pick<PrimaryChannel, 'send'>,
   ) {
     this.#guard = new RequestGuard(
-      local.gate,
+      gate,
       (request) => this.#fingerprint(request),
       (id, lived) => void channel.send({ type: 'trial', id, lived }),
       () => this.#flights?.give(),
@@ -87,7 +89,7 @@ export class RequestWatch {
     if (current !== undefined) return { certain: true, suspects: [current] };
     const suspects = this.local.tracker.inFlight
       .filter(({ request, response }) => {
-        return !this.local.gate.held.has(request) && !isOpenEventStream(response);
+        return !this.gate.held.has(request) && !isOpenEventStream(response);
       })
       .map(({ request }) => this.#fingerprint(request))
       .filter((each) => each !== undefined && this.#flights?.isCleared(each) !== true)
@@ -108,7 +110,7 @@ export class RequestWatch {
   }
 
   #fingerprint(request: RequestLine): Fingerprint | undefined {
-    const found = this.local.routes.fingerprint(request);
+    const found = this.gate.routes.fingerprint(request);
     // The package's own endpoints are never suspects, so that they are always answered.
     return isUnder(this.local.endpoints, found.path) ? undefined : found;
   }

@@ -13,7 +13,7 @@ export interface SimulatedRoute {
   readonly slices?: number;
 }
 
-/** What arrives in a phase, at random times. */
+/** Requests that arrive at random times. */
 export interface Phase {
   readonly seconds: number;
   readonly load: readonly (SimulatedRoute & { readonly perSecond: number })[];
@@ -25,7 +25,7 @@ interface SimulatedRequest extends Waiter {
   handedOverAt: number;
 }
 
-/** What happened in one second. */
+/** The events of one second. */
 export interface Second {
   answered: number;
   shed: number;

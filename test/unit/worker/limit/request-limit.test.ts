@@ -10,10 +10,6 @@ import { LocalLink } from '../../../../src/worker/link/local-link.js';
 
 class TestLink extends LocalLink {
   protected say(): void {}
-  /** Ends the windows, so that only requests make the limit act. */
-  stop(): void {
-    this.stopMeasuring();
-  }
 }
 
 type App = (request: http.IncomingMessage, response: http.ServerResponse) => void;
@@ -27,28 +23,31 @@ async function start(
 ) {
   const local = new TestLink({ slot: 0, pid: 1, generation: 0 }, 'shared');
   local.configure(resolveOptions({ limit }, {}));
-  local.routes.add('get', '/vital/:id', 'critical');
-  local.routes.add('get', '/batch/:id', 'sheddable');
   local.endpoints = ['/health'];
   const open = new Map<string, http.ServerResponse>();
   const own: App = (request, response) => {
     open.set(request.url!, response);
     app?.(request, response);
   };
-  const create = protocol === 'HTTP/2' ? http2.createServer : http.createServer;
-  const servers = [0, 1].map(() => create(own as never) as http.Server);
+  const create = () =>
+    protocol === 'HTTP/2' ? http2.createServer(own as never) : http.createServer(own);
+  const servers = [0, 1].map(() => create() as http.Server);
   for (const server of servers) {
     local.followServer(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   }
   await local.limitRequests(servers[0]!);
-  if (!windows) local.stop();
+  // Then only requests make the limit act. The servers go on listening.
+  if (!windows) servers[0]!.emit('close');
+  const gate = local.gate!;
+  gate.routes.add('get', '/vital/:id', 'critical');
+  gate.routes.add('get', '/batch/:id', 'sheddable');
   const urls = servers.map(
     (server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
   );
   const sessions = protocol === 'HTTP/2' ? urls.map((url) => http2.connect(url)) : undefined;
   onTestFinished(() => {
-    local.stop();
+    local.meter.stop();
     local.tracker.unfollow();
     for (const session of sessions ?? []) session.destroy();
     for (const server of servers) {
@@ -70,8 +69,8 @@ async function start(
   };
   const opened = (...paths: string[]) =>
     vi.waitFor(() => expect([...open.keys()].sort()).toEqual(paths.sort()));
-  const held = (count: number) => vi.waitFor(() => expect(local.gate.held.size).toBe(count));
-  return { local, open, ask, opened, held, urls, servers };
+  const held = (count: number) => vi.waitFor(() => expect(gate.held.size).toBe(count));
+  return { local, gate, open, ask, opened, held, urls, servers };
 }
 
 interface Setup {
@@ -228,14 +227,14 @@ it('reads requests while a handler computes, so that it sees all that wait', asy
     while (performance.now() < end);
     response.end();
   };
-  const { local, opened, urls } = await start({ ...FOR_EVER }, { app });
+  const { local, gate, opened, urls } = await start({ ...FOR_EVER }, { app });
   const port = Number(new URL(urls[0]!).port);
   const sockets = Array.from({ length: 9 }, () => net.connect(port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   await vi.waitFor(() => expect(local.tracker.openConnections).toBe(9));
   const most = { held: 0 };
-  const add = local.gate.held.add.bind(local.gate.held);
-  local.gate.held.add = (request) => {
+  const add = gate.held.add.bind(gate.held);
+  gate.held.add = (request) => {
     const held = add(request);
     most.held = Math.max(most.held, held.size);
     return held;

@@ -172,14 +172,14 @@ describe.each([
       expect(app).not.toHaveBeenCalled();
       return Promise.resolve();
     });
-    const [gate, routes] = [new RequestGate(), new AppRoutes()];
-    const watch = new RequestWatch({ tracker, endpoints: [], gate, routes }, { send });
+    const gate = new RequestGate();
+    const watch = new RequestWatch({ tracker, endpoints: [] }, gate, { send });
     for (const each of [tracker, gate]) each.follow(server);
     watch.hear({ type: 'quarantine', watch: true, entries: [] });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
 
-    const began = routes.fingerprint({ method: 'GET', url: '/7' });
+    const began = gate.routes.fingerprint({ method: 'GET', url: '/7' });
     expect(await get(`http://127.0.0.1:${port}`, '/7')).toBe(200);
     expect(send.mock.calls).toEqual([[{ type: 'flight', n: 1, began, ended: [] }]]);
 
@@ -198,8 +198,8 @@ describe.each([
 async function serve() {
   const tracker = new RequestTracker();
   const send = vi.fn((_message: object) => Promise.resolve());
-  const [gate, routes] = [new RequestGate(), new AppRoutes()];
-  const watch = new RequestWatch({ tracker, endpoints: ['/health'], gate, routes }, { send });
+  const gate = new RequestGate();
+  const watch = new RequestWatch({ tracker, endpoints: ['/health'] }, gate, { send });
   const begun: string[] = [];
   const server = http.createServer((request, response) => {
     begun.push(request.url!);
