@@ -18,9 +18,9 @@ interface Timed extends Answer {
 }
 
 /** A cluster of one worker with the routes of the fixture, and a client with open connections. */
-async function start(limit: Limit, adapter = 'express') {
+async function start(limit: Limit, adapter = 'express', workers = 1) {
   const cluster = await ClusterProcess.start({
-    options: { workers: 1, limit },
+    options: { workers, limit },
     env: { ...behaviour('limited'), TEST_ADAPTER: adapter },
   });
   const agent = new http.Agent({ keepAlive: true });
@@ -106,9 +106,13 @@ describeOnce('a worker at three times its capacity', () => {
   });
 });
 
-describe.each(['express', 'fastify'])('a worker at its limit, with %s', (adapter) => {
+describe.each([
+  ['express', 1],
+  ['fastify', 1],
+  ['express', 0],
+])('a process at its limit, with %s and %d workers', (adapter, workers) => {
   it('answers critical routes, health and metrics, and refuses sheddable requests first', async () => {
-    const { cluster, ask } = await start({ maxRequests: 1, queueMs: 60_000 }, adapter);
+    const { cluster, ask } = await start({ maxRequests: 1, queueMs: 60_000 }, adapter, workers);
     const running = ask('/wait/4000');
     await delay(200);
     const batch = ask('/batch');

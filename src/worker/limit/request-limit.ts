@@ -91,7 +91,7 @@ export class RequestLimit {
     return this.readings.limit < Infinity;
   }
 
-  /** Whether the app may get another request in this turn. Then or when the turn is used up, plans the next turn. */
+  /** Whether the app may get another request in this turn. Plans the next turn, unless the limit is reached. */
   #hasRoom(): boolean {
     if (this.#running.size >= this.readings.limit) return false; // plans no turn: the loop may idle
     return performance.now() - this.#nextTurn() <= TURN_MS;
