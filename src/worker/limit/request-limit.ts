@@ -72,7 +72,8 @@ export class RequestLimit {
     if (refused !== undefined) this.#shed(refused);
     // The app gets the request in the request's asynchronous context.
     if (refused !== held) held.handOver = AsyncResource.bind(handOver);
-    this.#overdue ??= setTimeout(this.#refuseOverdue, this.options.queueMs);
+    if (this.#overdue !== undefined) return;
+    this.#overdue = setTimeout(this.#refuseOverdue, this.options.queueMs);
   };
 
   /** Called when a response was sent, or its client has disconnected. */
