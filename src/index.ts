@@ -76,7 +76,6 @@ export type {
   ReloadOutcome,
   ReloadResult,
   ReplaceCause,
-  RequestPriority,
   RestartResult,
   RetireCause,
   SlotCounts,
@@ -95,3 +94,4 @@ export {
   ClusterUncloneableError,
   ClusterWorkersFailedError,
 } from './contract/errors/index.js';
+export type { RequestPriority } from './contract/options/choices.js';

@@ -28,6 +28,7 @@ export function publishedOptions(options: ResolvedClusterOptions) {
       maxRequests: recycle.maxRequests,
       maxAgeMs: recycle.maxAgeMs,
     },
+    limit: options.limit,
     reload: { canaryMs: reload.canaryMs, observeMs: reload.observeMs },
     shutdown: {
       lameDuckMs: shutdown.lameDuckMs,

@@ -1,7 +1,7 @@
 import { SetMetadata } from '@nestjs/common';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { show } from '../contract/options/check/validate.js';
-import { PRIORITIES, PRIORITY, type RequestPriority } from '../contract/snapshot/request-limit.js';
+import { PRIORITIES, PRIORITY, type RequestPriority } from '../contract/options/choices.js';
 
 /**
  * Decorator for handlers and controllers: how willingly a worker at its limit refuses their

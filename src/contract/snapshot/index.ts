@@ -7,6 +7,5 @@ export * from './cluster-link.js';
 export type * from './cluster.port.js';
 export type * from './lifecycle.port.js';
 export type * from './requests.port.js';
-export type * from './request-limit.js';
 export type * from './shared-state.port.js';
 export type * from './inspection.js';

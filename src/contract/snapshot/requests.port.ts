@@ -1,5 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { LimitReadings } from './request-limit.js';
+import type { RequestPriority } from '../options/choices.js';
+
+/** The limit of a worker and what it has refused. */
+export interface LimitReadings {
+  /** How many requests the worker handles at once, at most. `Infinity` while it refuses none. */
+  limit: number;
+  /** The number of refused requests, by priority. */
+  readonly shed: Record<Exclude<RequestPriority, 'critical'>, number>;
+}
 
 /** What is known of the cause of a block of the event loop. */
 export interface BlockCause {

@@ -1,4 +1,4 @@
-import type { RequestPriority } from '../../contract/snapshot/index.js';
+import type { RequestPriority } from '../../contract/options/choices.js';
 
 /** A request that waits. */
 export interface Waiter {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Fingerprint } from '../../contract/ipc/index.js';
-import { PRIORITY, type RequestPriority } from '../../contract/snapshot/request-limit.js';
+import { PRIORITY, type RequestPriority } from '../../contract/options/choices.js';
 import { describeRequest, type RequestLine } from './describe-request.js';
 
 /** The methods of an HTTP adapter by which Nest registers routes. */

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { type Answer, request } from '../support/http-client.js';
-import { describeOnce } from '../support/once.js';
 import { scrape } from '../support/scrape.js';
 
 afterEach(stopAll);
@@ -75,7 +74,7 @@ function sharesBySecond(answers: readonly Timed[], others: readonly Timed[]): nu
   }).sort((a, b) => b - a);
 }
 
-describeOnce('a worker at three times its capacity', () => {
+describe('a worker at three times its capacity', () => {
   it('answers 0.8 of the capacity in time, and all of a critical route', async () => {
     const unlimited = await start(false);
     for (let i = 0; i < 50; i += 1) await unlimited.ask('/busy'); // V8 has compiled it
