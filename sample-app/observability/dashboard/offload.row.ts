@@ -33,6 +33,13 @@ export const offload: Row = {
       },
     }),
     timeSeries({
+      title: 'On the event loop',
+      description: "Calls of methods with mode: 'auto' that were too short for a thread.",
+      unit: OpsPerSecond,
+      stacked: true,
+      queries: { '{{task}}': `sum by (task) (${rate('nestjs_cluster_offload_inline_total')})` },
+    }),
+    timeSeries({
       title: 'Wait for a thread',
       description:
         'Calls wait when all threads compute. More threads help only while cores are free.',

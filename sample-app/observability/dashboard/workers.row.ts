@@ -34,6 +34,25 @@ export const workers: Row = {
       },
     }),
     timeSeries({
+      title: 'Connections that wait',
+      description:
+        'Connections in the kernel that no worker has accepted. Turned away: the queue of a service of this machine was full.',
+      unit: Short,
+      queries: {
+        '{{instance}} {{socket}}': select('nestjs_cluster_accept_backlog'),
+        '{{instance}} turned away': `increase(${select('nestjs_cluster_listen_overflows_total')}[$__rate_interval])`,
+      },
+    }),
+    timeSeries({
+      title: 'Changes of the number of workers',
+      description: 'By the load, or by hand.',
+      unit: Short,
+      stacked: true,
+      queries: {
+        '{{direction}} {{reason}}': `sum by (direction, reason) (increase(${select('nestjs_cluster_scale_total')}[$__rate_interval]))`,
+      },
+    }),
+    timeSeries({
       title: 'Failures by cause',
       description:
         'Workers that were replaced because they failed, or grew too large (memory). Reloads do not count. Quarantined: requests that ended workers and are answered 503 now.',
