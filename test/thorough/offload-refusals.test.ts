@@ -538,7 +538,7 @@ describe('a decorator that is used wrongly', () => {
     expect(await refusal(app)).toBe(
       'giving up (exit code 78): invalid options of @CpuBound() on Wrong.run(): timeoutMs: 0 is not allowed; expected a number of milliseconds from 1 to 2147483647 | ' +
         'coalesce: 1 is not allowed; expected true or false | ' +
-        'nam: "x" is not allowed; no such option here; known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect, queue',
+        'nam: "x" is not allowed; no such option here; known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect, mode, queue',
     );
   });
 });
