@@ -41,6 +41,7 @@ const SECTIONS = {
     ['Security', 'security'],
   ],
   Watch: [
+    ['Incidents', 'incidents'],
     ['Logging', 'logging'],
     ['Health', 'health'],
     ['Metrics', 'metrics'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rowsOf } from '../support/documents.js';
+import { readDocument, rowsOf } from '../support/documents.js';
 import {
   alertRules,
   observabilityFile,
@@ -12,21 +12,39 @@ describe('the alert rules', () => {
     for (const { alert, labels, annotations } of alertRules()) {
       expect(alert).toMatch(/^NestjsCluster[A-Z]/);
       expect(labels, alert).toEqual({ severity: expect.stringMatching(/^(critical|warning)$/) });
-      expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'remedy']);
+      expect(Object.keys(annotations), alert).toEqual([
+        'summary',
+        'description',
+        'remedy',
+        'runbook_url',
+      ]);
       expect(annotations['description'], alert).toMatch(/\.$/);
     }
   });
 
-  it('say what to do, as the table of their README does', () => {
-    const rows = rowsOf(observabilityFile('README.md')).filter(([name]) =>
-      name!.startsWith('`Nestjs'),
-    );
-    const told = rows.map(([name = '', , , remedy = '']) => [
-      name.slice(1, -1),
-      `${remedy.replaceAll('`', '').replaceAll(/\[(.*?)\]\(.*?\)/g, 'the page $1')}.`,
+  it('say what to do, and lead to the row of the page of incidents that says it too', () => {
+    const told = rowsOf(readDocument('docs/incidents.md')).flatMap(([name = '', , remedy = '']) => {
+      const [, anchor, alert] = /^<a id="(.+)"><\/a>`(\w+)`$/.exec(name) ?? [];
+      const text = remedy.replaceAll('`', '').replaceAll(/\[(.*?)\]\(.*?\)/g, 'the page $1');
+      return anchor === undefined ? [] : [[alert, `${text}.`, `docs/incidents.md#${anchor}`]];
+    });
+    const rules = alertRules().map(({ alert, annotations }) => [
+      alert,
+      annotations['remedy'],
+      annotations['runbook_url'],
     ]);
-    const rules = alertRules().map(({ alert, annotations }) => [alert, annotations['remedy']]);
     expect(rules).toEqual(told);
+  });
+
+  it('are each in the table of their README, with their severity and a link to that row', () => {
+    const listed = rowsOf(observabilityFile('README.md')).filter(([name]) =>
+      name!.startsWith('[`Nestjs'),
+    );
+    const rules = alertRules().map(({ alert, labels, annotations }) => [
+      `[\`${alert}\`](../../${annotations['runbook_url']})`,
+      labels['severity'],
+    ]);
+    expect(rules).toEqual(listed.map(([name, severity]) => [name, severity]));
   });
 
   it('are each tested firing and not firing', () => {
