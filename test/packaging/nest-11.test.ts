@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { describeNestProject } from './support/describe-nest-project.js';
 import { makeMonorepo } from './support/monorepo.js';
 import { NO_TYPESCRIPT } from './support/starts.js';
@@ -9,8 +9,10 @@ const SWC_NODE = { execArgv: ['-r', '@swc-node/register'], program: 'src/main.ts
 describeNestProject(11, {
   packages: ['@swc/cli', '@swc/core', '@swc-node/register'],
   watch: (project) => {
+    // Not in the test, which may run again.
+    beforeAll(() => project().edit('src/app.controller.ts', [[/\}\s*$/, BLOCK]]));
+
     it('has one cluster after each edit, and none after Ctrl-C', async () => {
-      await project().edit('src/app.controller.ts', [[/\}\s*$/, BLOCK]]);
       const watched = await WatchedProject.start(project());
       await watched.settles('Hello World!');
 

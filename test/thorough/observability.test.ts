@@ -38,7 +38,7 @@ describe('what the sample app shows of itself', () => {
   beforeAll(async () => {
     const cluster = await ClusterProcess.start({
       program: 'sample',
-      options: { workers: 2, admin: { port: 0 } },
+      options: { workers: 2, admin: { port: 0 }, limit: { maxRequests: 1_000 } },
     });
     const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
     await useEverything(cluster.url);
