@@ -34,7 +34,7 @@ export function readmeParts(results) {
   if (results.length === 0) return [NOTHING_YET];
   const [table] = figureTables(results, PEERS);
   return [
-    `The sample app on ${table.caption}, with everything on where it is nestjs-cluster. CPU is the CPU time of all server processes for each request. ${conditions(results)}`,
+    `The sample app on ${table.caption}. nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request. ${conditions(results)}`,
     table,
     'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Medians; differences of a few percent are noise. [All systems and scopes](docs/benchmarks.md), and where others are ahead.',
   ];
@@ -49,7 +49,7 @@ export function readmeParts(results) {
 export function pageParts(results) {
   if (results.length === 0) return [NOTHING_YET];
   return [
-    `${conditions(results)} A row is a system, with everything on where it is nestjs-cluster; medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
+    `${conditions(results)} A row is a system; nestjs-cluster has all its features on. Figures are medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
     ...figureTables(results).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
     ...charts(results),
     '## To reproduce it',
