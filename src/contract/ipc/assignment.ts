@@ -7,7 +7,7 @@ export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';
 export interface WorkerAssignment {
   readonly slot: number;
   readonly generation: number;
-  /** The desired number of workers. */
+  /** The number of workers that share the machine. */
   readonly workers: number;
   readonly primaryPid: number;
   /** The file descriptor on which the worker's watchdog reports. */

@@ -14,7 +14,7 @@ export type Effect =
       readonly release: Release;
       /** Whether to keep the release's working directory even if it is missing, because it may come back. */
       readonly patient: boolean;
-      /** The number of workers that the cluster should have. */
+      /** The number of workers that share the machine: as many as the cluster may have by its load. */
       readonly workers: number;
       readonly printsBootError: boolean;
     }

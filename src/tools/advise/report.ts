@@ -150,7 +150,8 @@ function verdictOf(
     return { kind, cpuBound: null, remedy };
   }
   if (method.cpuBound) {
-    const remedy = 'it has @CpuBound(), and runs on the event loop: see CLUSTER_OFFLOAD';
+    const remedy =
+      "it has @CpuBound(), and runs on the event loop: by mode: 'auto', or by CLUSTER_OFFLOAD=inline";
     return { kind, cpuBound: 'in use', remedy: other ?? remedy };
   }
   if (method.refusal !== null) {

@@ -37,7 +37,7 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     slot,
     release,
     patient: failures.inARow < restart.maxFailures,
-    workers: step.state.desired,
+    workers: Math.max(step.state.desired, step.state.elastic?.max ?? 0),
     printsBootError,
   });
   if (!mayBeDebugged) step.arm({ type: 'ready-overdue', worker: id }, readyTimeoutMs);

@@ -54,6 +54,13 @@ describe('a number of workers that follows the load', () => {
     expect(scalings).toMatchObject({ 'up utilization': 2, 'up manual': 0, 'down idle': 0 });
   });
 
+  it('tells each worker how many there may be, because they share memory and cores', async () => {
+    const cluster = start({ min: 1, max: 3 });
+    await live(cluster, 12, BUSY);
+    void cluster.supervisor.scale(5, 'test');
+    expect(cluster.assigned).toEqual([3, 3, 5, 5, 5]);
+  });
+
   it('shrinks down to the minimum, one at a time', async () => {
     const cluster = start({ min: 1, max: 3 });
     void cluster.supervisor.scale(3, 'test');
