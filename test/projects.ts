@@ -54,7 +54,6 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
       'integration/hang',
       'integration/offload',
       'thorough/accept-queue',
-      'thorough/advise',
       'thorough/async-contexts',
       'thorough/boot-report',
       'thorough/descriptors',

@@ -150,15 +150,14 @@ export class ClusterModule
     await this.#startOffload();
   }
 
-  onApplicationBootstrap(): void {
+  async onApplicationBootstrap(): Promise<void> {
     this.link.attach(this.host.httpAdapter?.getHttpServer());
     if (!this.link.bootstrapped) return;
     const hasModule = this.options.offload.module !== undefined;
-    this.link.afterStart(async () => {
-      const { listMethods } = await import('../observe/endpoints/method-list.js');
-      const list = () => listMethods(this.explorer.members(), hasModule);
-      Reflect.set(globalThis, LIST_METHODS, list);
-    });
+    // Not in idle time: under full load from the start, `advise` would find no list for seconds.
+    const { listMethods } = await import('../observe/endpoints/method-list.js');
+    const list = () => listMethods(this.explorer.members(), hasModule);
+    Reflect.set(globalThis, LIST_METHODS, list);
   }
 
   onModuleDestroy(): void {
