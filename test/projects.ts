@@ -55,7 +55,6 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
       'integration/offload',
       'thorough/accept-queue',
       'thorough/async-contexts',
-      'thorough/boot-report',
       'thorough/descriptors',
       'thorough/ipc',
       'thorough/metrics-requests',

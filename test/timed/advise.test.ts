@@ -46,7 +46,7 @@ it('names the five routes that block among 20, in each of three runs under mixed
   const { cluster, advise } = await start();
 
   for (const run of [1, 2, 3]) {
-    const { code, stdout, stderr } = await underLoad(cluster, MIXED, () => advise(6, '--json'));
+    const { code, stdout, stderr } = await underLoad(cluster, MIXED, () => advise(8, '--json'));
     expect({ run, code, stderr }).toEqual({ run, code: 0, stderr: '' });
     const advice = JSON.parse(stdout) as Advice;
     const found = advice.methods.map(({ name, route, kind, cpuBound }) =>
@@ -74,7 +74,7 @@ it('names them in a bundle in one line without a source map', async () => {
   await build.close();
   const { cluster, advise } = await start({ env: { TEST_APP: file } });
 
-  const { stdout } = await underLoad(cluster, MIXED, () => advise(6));
+  const { stdout } = await underLoad(cluster, MIXED, () => advise(8));
 
   const rows = stdout.split('\n').filter((line) => line.includes('/app.mjs:1:'));
   const found = rows.map((row) => /[A-Z]\w+\.[a-z]+/.exec(row)![0]);
