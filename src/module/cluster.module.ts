@@ -46,7 +46,7 @@ import {
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
 import type { ClusterOptions } from '../contract/options/index.js';
-import { LIST_METHODS } from '../contract/snapshot/list-methods.js';
+import { LIST_METHODS } from '../contract/snapshot/inspection.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 
 const PUBLIC_PROVIDERS = [

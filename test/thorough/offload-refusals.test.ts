@@ -300,7 +300,7 @@ describe('what only a thread can tell', () => {
     'refuses a bundle whose classes are declared only where the app is created (%s)',
     async (format) => {
       const app = compiled(appOf(REPORTS, { controllers: ['Reports'], providers: ['Sums'] }));
-      // What is CommonJS has no `await` at the top level.
+      // CommonJS has no `await` at the top level.
       if (format === 'commonjs')
         app.add({ main: MAIN.replace('await bootstrap', 'void bootstrap') });
       await bundle(app, format, /^[^./]/);

@@ -201,6 +201,7 @@ describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
     const url = `http://127.0.0.1:${port}`;
     await cluster.until('the socket', () => cluster.output.includes('Listening'));
     expect((await request(url, '/hello')).body).toBe('Hello World!');
+    await cluster.event('listening');
     expect(cluster.url).toBe(url);
   });
 
@@ -209,6 +210,7 @@ describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
     const cluster = start(path);
     await cluster.until('the socket', () => cluster.output.includes('Listening'));
     expect((await request(`unix:${path}`, '/hello')).body).toBe('Hello World!');
+    await cluster.event('listening'); // the answer may come before the line in the log
     expect(cluster.url).toBe(`unix:${path}`);
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });

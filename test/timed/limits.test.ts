@@ -112,10 +112,10 @@ describe.each([
 ])('a process at its limit, with %s and %d workers', (adapter, workers) => {
   it('answers critical routes, health and metrics, and refuses sheddable requests first', async () => {
     const { cluster, ask } = await start({ maxRequests: 1, queueMs: 60_000 }, adapter, workers);
-    const running = ask('/wait/4000');
-    await delay(200);
+    const running = ask('/hold');
+    await cluster.until('a request that runs', () => cluster.output.includes('waits\n'));
+    // Whichever comes first, the sheddable one has no place.
     const batch = ask('/batch');
-    await delay(200);
     const waiting = ask('/hello');
     expect((await batch).status).toBe(503);
     expect(JSON.parse((await batch).body)).toMatchObject({ statusCode: 503 });

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AddressedHandle, QueuePlug } from './queue-plug.js';
 
@@ -109,17 +109,6 @@ export function inodeOf(fd: number | undefined): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The path of a unix socket; `undefined` without /proc, or if the descriptor is not a unix socket. */
-export function pathOf(fd: number): string | undefined {
-  const inode = inodeOf(fd);
-  if (inode === undefined) return undefined;
-  // Num, RefCount, Protocol, Flags, Type, St, Inode, Path
-  const rows = readFileSync('/proc/net/unix', 'utf8').split('\n');
-  return rows
-    .map((row) => /^(?:\S+\s+){6}(\d+) (.+)$/.exec(row))
-    .find((row) => row?.[1] === inode)?.[2];
 }
 
 function lengthOf(inode: string | undefined): number | undefined {

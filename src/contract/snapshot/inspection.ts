@@ -32,6 +32,12 @@ export interface MethodList {
   readonly extents: readonly (readonly [lineBreaks: number, lastLine: number])[];
 }
 
+/**
+ * The key of a global function of a worker. It returns a {@link MethodList} as JSON, and then the
+ * functions that the list numbers.
+ */
+export const LIST_METHODS = Symbol.for('nestjs-cluster.list-methods');
+
 /** A method of a controller or provider. */
 export interface AppMethod {
   /** `Class.method`. */

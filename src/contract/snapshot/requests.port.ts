@@ -9,7 +9,7 @@ export interface LimitReadings {
   readonly shed: Record<Exclude<RequestPriority, 'critical'>, number>;
 }
 
-/** What is known of the cause of a block of the event loop. */
+/** The likely cause of a block of the event loop. */
 export interface BlockCause {
   /** `Class.method` of the functions that ran, innermost first. */
   readonly methods: readonly string[];

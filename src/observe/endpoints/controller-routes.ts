@@ -25,17 +25,20 @@ export function* prototypesOf({ prototype }: Class): Generator<object> {
   }
 }
 
-/** Methods of a class and of the classes that it extends, with their names. Getters are not run. */
-export function methodsOf(type: Class): [string, object][] {
-  const methods = new Map<string, object>();
+/**
+ * Methods of a class and of the classes that it extends, each with its name and the prototype that
+ * declares it. Getters are not run.
+ */
+export function methodsOf(type: Class): [name: string, method: object, owner: object][] {
+  const methods = new Map<string, [string, object, object]>();
   for (const owner of prototypesOf(type)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
       if (typeof value === 'function' && name !== 'constructor' && !methods.has(name)) {
-        methods.set(name, value as object);
+        methods.set(name, [name, value as object, owner]);
       }
     }
   }
-  return [...methods];
+  return [...methods.values()];
 }
 
 /** The paths of a controller's method without prefixes and versions, which belong to the app. */

@@ -7,7 +7,7 @@ import {
   refusalOf,
   warningsOfParameters,
 } from '../../offload/index.js';
-import { metadataOf, prototypesOf, routesOf } from './controller-routes.js';
+import { metadataOf, methodsOf, routesOf } from './controller-routes.js';
 
 /** The names of Nest's `RequestMethod`, by number, the same in 11 and 12. */
 const VERBS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'ALL', 'OPTIONS', 'HEAD', 'SEARCH'];
@@ -56,16 +56,11 @@ const UNKNOWN = { file: '', place: '' };
 /** The methods of a class, also inherited ones, each with the function that callers get. */
 function definitionsIn({ type }: Member): [CpuBoundDefinition, Method][] {
   const decorated = definitionsOf(type.prototype as object);
-  const found = new Map<string, [CpuBoundDefinition, Method]>();
-  for (const owner of prototypesOf(type)) {
-    for (const [method, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
-      if (typeof value !== 'function' || method === 'constructor' || found.has(method)) continue;
-      const body = value as Method;
-      const bare = { owner, method, options: {}, body, site: UNKNOWN };
-      found.set(method, [decorated.find((each) => each.method === method) ?? bare, body]);
-    }
-  }
-  return [...found.values()];
+  return methodsOf(type).map(([method, value, owner]) => {
+    const body = value as Method;
+    const bare = { owner, method, options: {}, body, site: UNKNOWN };
+    return [decorated.find((each) => each.method === method) ?? bare, body];
+  });
 }
 
 function extentOf(code: unknown): MethodList['extents'][number] {

@@ -5,7 +5,7 @@ import { OTHER_ROUTE, type RouteTemplateReader } from './route-template.js';
 /** The paths of the app's handlers by `Class.method`, without the prefixes and versions of the app. */
 export type Handlers = ReadonlyMap<string, readonly string[]>;
 
-/** What is known of the app's routes. All of it is text of the app, never of a client. */
+/** The known routes of the app. All of it is text of the app, never of a client. */
 interface Routes {
   readonly readTemplate: RouteTemplateReader;
   /** The templates of the requests so far. */

@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { ClusterAddressError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
-import { closeCounting, inodeOf, pathOf } from '../../contract/process/accept-queue.js';
+import { closeCounting, inodeOf } from '../../contract/process/accept-queue.js';
 
 /** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
 export interface ServerHandle {
@@ -105,7 +106,7 @@ export class BoundSocket {
       const { address: host, port } = bound as Required<typeof bound>;
       return new BoundSocket({ kind: 'tcp', port, host, activated: true }, handle);
     }
-    const path = pathOf(fd);
+    const path = unixPathOf(fd);
     if (path === undefined) throw systemError('getsockname', -constants.errno.ENOTSOCK);
     return new BoundSocket({ kind: 'unix', path, activated: true }, handle);
   }
@@ -170,6 +171,17 @@ async function resolveHost(host: string): Promise<string> {
   if (net.isIP(host) !== 0) return host;
   const { lookup } = await import('node:dns/promises');
   return (await lookup(host)).address;
+}
+
+/** The path of a unix socket; `undefined` without /proc, or if the descriptor is not a unix socket. */
+function unixPathOf(fd: number): string | undefined {
+  const inode = inodeOf(fd);
+  if (inode === undefined) return undefined;
+  // Num, RefCount, Protocol, Flags, Type, St, Inode, Path
+  const rows = readFileSync('/proc/net/unix', 'utf8').split('\n');
+  return rows
+    .map((row) => /^(?:\S+\s+){6}(\d+) (.+)$/.exec(row))
+    .find((row) => row?.[1] === inode)?.[2];
 }
 
 /** Removes a killed process's socket file. @throws Error if the file is in use or another user's. */

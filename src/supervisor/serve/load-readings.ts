@@ -12,14 +12,16 @@ export const LOAD_INTERVAL_MS = 1_000;
 /** A worker that is added needs memory, and so does the one more of a reload. */
 const ROOM_FOR = 2;
 
-/** Reads how busy the workers are, and whether the memory of `limitBytes` has room for more of them. */
+/** Reads how busy the workers are, and whether `limit` bytes have room for more. Asks for the limit once. */
 export function loadReader(
   table: Pick<WorkerTable, 'workers'>,
   listening: Pick<Listening, 'sockets'>,
-  limitBytes: number = memoryBytes(),
+  limit: () => number = memoryBytes,
   measure: (pid: number) => number | undefined = residentMemoryBytes,
 ): () => Load {
+  let limitBytes: number | undefined;
   return () => {
+    limitBytes ??= limit();
     const { workers } = table;
     const sizes = workers.map(({ identity }) => measure(identity.pid) ?? 0);
     const held = sizes.reduce((sum, bytes) => sum + bytes, measure(process.pid) ?? 0);

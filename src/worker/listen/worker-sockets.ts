@@ -97,7 +97,8 @@ export class WorkerSockets {
 
   /**
    * Closes all sockets. Connections in their backlogs are left to other processes that keep the
-   * sockets open, or to the next start of the cluster if systemd holds the socket. Without other processes, this process accepts and serves the connections first.
+   * sockets open, or to the next start of the cluster if systemd holds the socket. Without other
+   * processes, this process accepts and serves the connections first.
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
    * @param others other listening servers to close, such as the servers of TCP microservices.

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { LIST_METHODS } from '../../contract/snapshot/list-methods.js';
+import { LIST_METHODS } from '../../contract/snapshot/inspection.js';
 import type {
   CodePlace,
   MethodList,

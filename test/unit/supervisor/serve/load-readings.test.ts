@@ -22,7 +22,12 @@ it('is the mean of the workers that are ready; one that does not answer is busy'
   const starting = new FakeWorker({ pid: 9, state: 'starting' });
   const workers = handlesOf(ready(1, 0.2), ready(2, 0.4), ready(3, 0, 2_000), starting);
 
-  const load = loadReader({ workers }, NO_SOCKETS, Infinity, () => 0)();
+  const load = loadReader(
+    { workers },
+    NO_SOCKETS,
+    () => Infinity,
+    () => 0,
+  )();
 
   expect(load.utilization).toBeCloseTo((0.2 + 0.4 + 1) / 3);
   expect(load.waiting).toBe(0);
@@ -36,7 +41,12 @@ it('has room if the memory holds two more of the largest worker', () => {
     [process.pid, 60 * MB],
   ]);
   const hasRoom = (limitBytes: number) =>
-    loadReader({ workers }, NO_SOCKETS, limitBytes, (pid) => sizes.get(pid))().hasRoom;
+    loadReader(
+      { workers },
+      NO_SOCKETS,
+      () => limitBytes,
+      (pid) => sizes.get(pid),
+    )().hasRoom;
 
   expect(hasRoom(810 * MB)).toBe(true);
   expect(hasRoom(809 * MB)).toBe(false);

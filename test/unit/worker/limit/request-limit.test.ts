@@ -197,13 +197,13 @@ it('gives the app a request that waited in the asynchronous context of that requ
 });
 
 it('does not give the app a request whose client has left while it waited', async () => {
-  const { open, ask, opened, held, urls } = await start({ maxRequests: 1, ...FOR_EVER });
+  const { local, open, ask, opened, held, urls } = await start({ maxRequests: 1, ...FOR_EVER });
   void ask('/1').catch(() => {});
   await opened('/1');
   const left = http.get(`${urls[0]}/left`, { agent: false }).on('error', () => {});
   await held(1);
   left.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await vi.waitFor(() => expect([...local.tracker.connections]).toHaveLength(1));
   open.get('/1')!.end();
   await held(0);
   const last = ask('/2');
