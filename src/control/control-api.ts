@@ -7,7 +7,9 @@ import type { Controlled } from './controlled-cluster.js';
 import { EventStream } from './event-stream.js';
 import { busy, Mutations } from './mutations.js';
 import { profileRoutes } from './profile-routes.js';
+import { expectNothing, mustExist, parse } from './request-body.js';
 import { ok, Refusal, type Routes } from './route.js';
+import { trialRoutes } from './trial-routes.js';
 
 const REASON = 'control socket';
 
@@ -47,13 +49,13 @@ export class ControlApi {
         stream: this.#events.open(),
       }),
       'POST /v1/reload': ({ body }) => {
-        parse(nothing, body);
+        expectNothing(body);
         // A reload that is already under way may use an older program, so its result is not an answer.
         if (cluster.reloading) throw busy('a reload');
         return this.#mutations.run('a reload', async () => ok(await cluster.reload(REASON)));
       },
       'POST /v1/scale': ({ body }) => {
-        const { workers } = parse(scaleTo, body);
+        const { workers } = parse(scaleTo, EXPECTED_WORKERS, body);
         if (workers === 'auto' && !cluster.snapshot().autoscaling) {
           throw new Refusal(409, 'NOT_ELASTIC', NOT_ELASTIC);
         }
@@ -64,16 +66,17 @@ export class ControlApi {
         });
       },
       'POST /v1/workers/:slot/restart': ({ slot, body }) => {
-        parse(nothing, body);
+        expectNothing(body);
         mustExist(slot, cluster.snapshot().desired);
         return this.#mutations.run(`a restart of worker ${slot}`, async () =>
           ok(await cluster.restart(slot, REASON)),
         );
       },
+      ...trialRoutes(cluster, this.#mutations),
       ...profileRoutes(cluster, this.#mutations),
       // A stop is accepted while another change is under way, and ends that change.
       'POST /v1/stop': async ({ body }) => {
-        parse(nothing, body);
+        expectNothing(body);
         this.stopAsked = true;
         cluster.stop(REASON);
         return ok({ exitCode: await this.#ended } satisfies StopAnswer);
@@ -88,32 +91,14 @@ export class ControlApi {
   }
 }
 
-/** @throws Refusal if the cluster has no such slot. */
-function mustExist(slot: number, desired: number): void {
-  if (slot < desired) return;
-  throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are 0 to ${desired - 1}`);
-}
-
-const nothing = v.optional(v.strictObject({}, 'nothing, or {}'));
-
 const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}, or "auto"> }`;
 
-const scaleTo = v.strictObject(
-  {
-    workers: v.union([
-      v.literal('auto'),
-      v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
-    ]),
-  },
-  EXPECTED_WORKERS,
-);
-
-function parse<T extends v.GenericSchema>(schema: T, body: unknown): v.InferOutput<T> {
-  const result = v.safeParse(schema, body);
-  if (result.success) return result.output;
-  const expected = schema === (scaleTo as v.GenericSchema) ? EXPECTED_WORKERS : 'nothing, or {}';
-  throw new Refusal(400, 'BAD_REQUEST', `the body is not as expected: ${expected}`);
-}
+const scaleTo = v.strictObject({
+  workers: v.union([
+    v.literal('auto'),
+    v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
+  ]),
+});
 
 function refuseAddress(error: unknown): never {
   if (!(error instanceof ClusterAddressError)) throw error;

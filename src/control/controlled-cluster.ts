@@ -2,9 +2,11 @@ import type { EventListeners } from '../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
+  CollectedMetrics,
   Recording,
   ReloadResult,
   RestartResult,
+  Trial,
   WorkerStack,
 } from '../contract/snapshot/index.js';
 
@@ -15,7 +17,9 @@ export interface ControlledCluster {
   snapshot(): ClusterSnapshot;
   reload(reason: string): Promise<ReloadResult>;
   scale(workers: number | 'auto', reason: string): Promise<ClusterSnapshot>;
-  restart(slot: number, reason: string): Promise<RestartResult>;
+  /** @param extra the trial of the new worker. */
+  restart(slot: number, reason: string, extra?: { trial: Trial }): Promise<RestartResult>;
+  collectMetrics(): Promise<CollectedMetrics>;
   stop(reason: string): void;
   /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */
   readonly inspections: {

@@ -1,6 +1,6 @@
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/module.js';
-import { callSite } from './task/call-site.js';
+import { type CallSite, callSite } from './task/call-site.js';
 import {
   type CpuBoundDefinition,
   defineCpuBound,
@@ -28,6 +28,14 @@ import {
  * @throws ClusterConfigurationError if an option is wrong or the decorated member is not a method.
  */
 export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
+  return cpuBoundAt(callSite, options);
+}
+
+/** @param siteOf returns the place of the class when the decorator is applied. */
+export function cpuBoundAt(
+  siteOf: () => CallSite | undefined,
+  options: CpuBoundOptions = {},
+): MethodDecorator {
   const decorate: MethodDecorator = (target, key, descriptor) => {
     const subject = nameOf(target, key);
     const body = checkedBody(
@@ -41,7 +49,7 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       method: key as string,
       options: resolveCpuBoundOptions(options, subject),
       body,
-      site: callSite(),
+      site: siteOf(),
     };
     if (ownDefinitions(target).some(({ method }) => method === key)) {
       throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);

@@ -30,6 +30,7 @@ import {
 } from './admission/remote-runner.js';
 import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
+import { beginTrial } from './trial.js';
 import { planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
 import { threadsFor } from './pool/threads-for.js';
@@ -78,8 +79,11 @@ export class Offload {
       threads: !COMMON_JS && mode === 'threads',
       mainFile: this.link.bootstrapped ? undefined : mainFile(),
     };
+    const { trial } = this.link;
+    const untried =
+      trial === undefined ? [] : beginTrial(trial, this.explorer.members(), situation);
     const { found, warnings, ...explored } = this.explorer.explore(situation);
-    const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
+    const refusals = [...untried, ...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     if (situation.threads && found.length + refusals.length > 0) {
       const { missingThreadProgram } = await import('./thread/thread-program.js');
       refuse(missingThreadProgram());
@@ -196,8 +200,10 @@ export class Offload {
     );
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
-    // If something is wrong already, the problems that only a thread finds are reported with it.
-    if (refusals.length > 0 || !this.link.provideThreads({ verify, keep })) {
+    // If something is wrong already, the problems that only a thread finds are reported with it. The
+    // primary has no worker of a trial verify its threads, so it does that before it is ready.
+    const atOnce = refusals.length > 0 || this.link.trial !== undefined;
+    if (atOnce || !this.link.provideThreads({ verify, keep })) {
       await verify();
       keep();
     }

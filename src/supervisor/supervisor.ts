@@ -92,9 +92,7 @@ export class Supervisor {
     const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
-    const inspections = (this.inspections = new Inspections(table, options.memory, (slot, path) =>
-      this.restart(slot, 'heap snapshot', path),
-    ));
+    const inspections = (this.inspections = new Inspections(table, options.memory, this.restart));
     const quarantine = (this.#quarantine = new Quarantine(table, emit));
     const parts = { listening, table, relay, balance, readings, inspections, quarantine, emit };
     this.#switchboard = new Switchboard(parts);

@@ -2,6 +2,7 @@ import type { Class, ResolvedModuleOptions } from '../../contract/options/module
 import { parameterNames } from './arguments.js';
 import { type CpuBoundDefinition, functionNameOf } from '../cpu-bound.metadata.js';
 import type { Found } from '../offload.explorer.js';
+import { TRIAL } from '../trial.js';
 import type { Task } from './task.js';
 import type { MainFile, PlannedTask, ThreadPlan } from '../thread/plan.js';
 
@@ -39,7 +40,9 @@ export function planOf(
   return {
     tasks: definitions.map((definition): PlannedTask => {
       const { name, className, injected } = firstOf(definition, found);
-      return { name, site: definition.site!, className, injected };
+      const site = definition.site!;
+      const trial = site.place === TRIAL && { trial: definition.method };
+      return { name, site, className, injected, ...trial };
     }),
     module: module && { name: module.name, file: moduleOrigin },
     main,

@@ -6,6 +6,7 @@ import type {
   ReplaceCause,
   RetireCause,
   Scaling,
+  Trial,
   WorkerExit,
 } from '../../contract/snapshot/index.js';
 import type { LoadHistory, WorkerLimits } from './policies/elastic.policy.js';
@@ -50,6 +51,8 @@ interface AnyWorker {
   readonly lapsed: boolean;
   /** Names of the jobs that the worker runs now. Each job may run in only one worker at a time. */
   readonly jobs: readonly string[];
+  /** The method that this worker alone runs in a thread. */
+  readonly trial: Trial | undefined;
 }
 
 export interface StartingWorker extends AnyWorker {
@@ -114,6 +117,8 @@ export interface ReplacementRequest {
   readonly release: Release;
   /** The unix socket to which the old worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
+  /** The trial of the new worker. */
+  readonly trial?: Trial | undefined;
 }
 
 /** The replacement under way. Replacements run one at a time. */

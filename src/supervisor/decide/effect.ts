@@ -17,6 +17,8 @@ export type Effect =
       /** The number of workers that share the machine: as many as the cluster may have by its load. */
       readonly workers: number;
       readonly printsBootError: boolean;
+      /** `Class.method`, which the worker runs in a thread although it has no `@CpuBound()`. */
+      readonly trial: string | undefined;
     }
   | { readonly type: 'send'; readonly worker: WorkerId; readonly message: PrimaryMessage }
   | { readonly type: 'kill'; readonly worker: WorkerId; readonly signal: NodeJS.Signals }

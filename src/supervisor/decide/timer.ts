@@ -17,4 +17,5 @@ export type WorkerTimer =
   | 'block-overdue'
   | 'canary-over'
   | 'check-overdue'
-  | 'verify-overdue';
+  | 'verify-overdue'
+  | 'trial-over';

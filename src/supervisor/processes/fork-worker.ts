@@ -69,7 +69,7 @@ export function forkWorker(
 }
 
 function fork(
-  { worker, slot, workers, printsBootError }: Fork,
+  { worker, slot, workers, printsBootError, trial }: Fork,
   release: Release,
   { watchdog, bootLogs, compileCache }: LaunchOptions,
 ): Worker {
@@ -103,6 +103,7 @@ function fork(
     printsBootError,
     compileCache,
     quiet: !isShown,
+    trial,
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),

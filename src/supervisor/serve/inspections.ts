@@ -1,8 +1,9 @@
 import { InspectionError } from '../../contract/errors/index.js';
 import type { WorkerMessage } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import type { Recording, RestartResult, WorkerStack } from '../../contract/snapshot/index.js';
+import type { Recording, WorkerStack } from '../../contract/snapshot/index.js';
 import type { WorkerId } from '../decide/cluster-state.js';
+import type { Requests } from './requests.js';
 import { roomForSnapshot } from './snapshot-room.js';
 import { Transfer } from '../processes/transfer.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
@@ -42,7 +43,7 @@ export class Inspections {
   constructor(
     private readonly table: Pick<WorkerTable, 'state' | 'find'>,
     private readonly memory: ResolvedClusterOptions['memory'],
-    private readonly replace: (slot: number, snapshotTo: string) => Promise<RestartResult>,
+    private readonly replace: Requests['restart'],
   ) {}
 
   /** @throws InspectionError */
@@ -91,7 +92,7 @@ export class Inspections {
     }
     yield* this.#exclusively(slot, gone, (worker, transfer) => {
       roomForSnapshot(worker, this.memory);
-      const left = this.replace(slot, transfer.path).then(
+      const left = this.replace(slot, 'heap snapshot', { snapshotTo: transfer.path }).then(
         ({ reason }) =>
           new InspectionError(
             'failed',

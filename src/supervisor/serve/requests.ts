@@ -9,6 +9,9 @@ import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { Requester, WorkerId } from '../decide/cluster-state.js';
 import type { Answer, Effect } from '../decide/effect.js';
 
+/** A caller may ask for more than the replacement: a heap snapshot of the old worker, or a trial in the new one. */
+type Extra = Pick<ClusterEvent & { readonly type: 'restart' }, 'snapshotTo' | 'trial'>;
+
 interface Caller {
   resolve(result: unknown): void;
   reject(error: Error): void;
@@ -40,10 +43,9 @@ export class Requests {
   /**
    * Replaces the worker of one slot by a new one of the same release, without a gap.
    *
-   * @param snapshotTo the unix socket to which the old worker sends a heap snapshot.
    */
-  readonly restart = (slot: number, reason: string, snapshotTo?: string): Promise<RestartResult> =>
-    this.#ask((requester) => ({ type: 'restart', slot, reason, requester, snapshotTo }));
+  readonly restart = (slot: number, reason: string, extra: Extra = {}): Promise<RestartResult> =>
+    this.#ask((requester) => ({ type: 'restart', slot, reason, requester, ...extra }));
 
   answer({ requester, answer }: Effect & { readonly type: 'answer' }): void {
     if (requester.by === 'worker') {

@@ -26,7 +26,7 @@ const AGAIN_MS = 500;
 /** A slot that has no worker to profile for this number of times is left out. */
 const MAX_FAILURES = 30;
 
-const NO_MODULE =
+export const NO_MODULE =
   'the app does not import ClusterModule, so its methods are not known; import ClusterModule.forRoot() and reload';
 
 /**

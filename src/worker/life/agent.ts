@@ -49,7 +49,7 @@ export class WorkerAgent {
   readonly #boot: BootWatch;
 
   constructor(
-    { identity, workers, primaryPid, reportTo, printsBootError }: OwnAssignment,
+    { identity, workers, primaryPid, reportTo, printsBootError, trial }: OwnAssignment,
     private readonly options: ResolvedClusterOptions,
     droppedLogLines: () => number,
   ) {
@@ -62,6 +62,7 @@ export class WorkerAgent {
     const { balancing } = options;
     const link = new WorkerLink(identity, this.#channel, workers, balancing, droppedLogLines);
     this.link = link;
+    link.trial = trial;
     link.configure(options);
     this.#rebalance = new Rebalance(link.tracker);
     this.#served = new ServedApp(link, link.limit, (message) => link.warn(message));

@@ -46,6 +46,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly leaderRole: WorkerLeaderRole;
   readonly passage: WorkerPassage;
   readonly limit = new ConnectionLimit(this.tracker, (message) => this.say(message));
+  trial: string | undefined;
   readonly #pending = new PendingRequests();
   #subscribing = false;
   #asking: NodeJS.Timeout | undefined;

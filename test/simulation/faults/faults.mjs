@@ -7,6 +7,20 @@ const SHELL = 'src/supervisor/';
  * its file. If only rare lives show a fault, it has a `seed`, at which the tests begin.
  */
 export const FAULTS = [
+  ...inFile(`${CORE}replace/restart-request.ts`, [
+    {
+      what: 'a trial whose end failed once goes on for ever',
+      find: `step.armFor(worker, 'trial-over', trial!.forMs);`,
+      replace: '',
+    },
+  ]),
+  ...inFile(`${CORE}replace/replacement.ts`, [
+    {
+      what: 'a trial has no end',
+      find: `if (trial !== undefined) step.armFor(`,
+      replace: `if (trial === 0) step.armFor(`,
+    },
+  ]),
   ...inFile(`${CORE}elastic.ts`, [
     {
       what: 'the load adds workers while slots do not serve',

@@ -49,6 +49,7 @@ export class FakeCluster {
   /** Every worker there ever was. */
   readonly forked: FakeWorker[] = [];
   /** The arguments of each fork. */
+  readonly trials: (string | undefined)[] = [];
   readonly forks: { slot: number; generation: number; script: string; printsBootError: boolean }[] =
     [];
   /** The program that the next reload finds, or the reason why it finds none. */
@@ -101,8 +102,9 @@ export class FakeCluster {
       decide: (core, ...rest) =>
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
-      startProcess: ({ slot, release, workers, printsBootError }, _program, _options, tell) => {
+      startProcess: ({ slot, release, workers, printsBootError, trial }, _program, _options, tell) => {
         this.assigned.push(workers);
+        this.trials.push(trial);
         const { generation, script } = release;
         const worker = new FakeWorker(
           { slot, pid: ++this.#pid, generation, state: 'starting' },

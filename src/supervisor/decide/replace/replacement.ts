@@ -47,7 +47,7 @@ export function beginNextReplacement(step: Step): void {
     step.emit('worker-replacing', { worker, cause, detail });
   }
   step.disarm({ type: 'start-due', slot });
-  const candidate = fork(step, slot, release);
+  const candidate = fork(step, slot, release, request.trial);
   step.set({ replacement: { ...request, release, phase: 'booting', candidate } });
 }
 
@@ -113,6 +113,8 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     // The failures of the old release say nothing about the new release.
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
+  const { trial } = candidacy;
+  if (trial !== undefined) step.armFor({ id: candidate }, 'trial-over', trial.forMs);
   // The replacement of a worker that was too large counts as a restart of the slot.
   if (cause === 'memory') countRestart(step, slot, cause);
   answerBeforeDrain(step, cause, slot);

@@ -1,5 +1,5 @@
 import type { ClusterEvent } from '../cluster-event.js';
-import type { ClusterState, PendingRequest } from '../cluster-state.js';
+import type { ClusterState, PendingRequest, ReadyWorker } from '../cluster-state.js';
 import { answerRequests, restarted } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
@@ -15,7 +15,7 @@ const SHUTTING_DOWN = 'the cluster is shutting down';
  */
 export function restart(
   step: Step,
-  { slot, reason, requester, snapshotTo }: Extract<ClusterEvent, { type: 'restart' }>,
+  { slot, reason, requester, snapshotTo, trial }: Extract<ClusterEvent, { type: 'restart' }>,
 ): void {
   const { state } = step;
   const refusal =
@@ -31,7 +31,14 @@ export function restart(
   step.set({ pendingRequests: [...state.pendingRequests, request] });
   if (!isRestarting(state, slot)) {
     const { release } = state.slots[slot]!;
-    requestReplacement(step, { slot, cause: 'restart', detail: reason, release, snapshotTo });
+    requestReplacement(step, {
+      slot,
+      cause: 'restart',
+      detail: reason,
+      release,
+      snapshotTo,
+      trial,
+    });
   }
   // If the requester already drains for this restart, the restart must not wait for the requester's exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
@@ -45,6 +52,16 @@ export function settleRestarts(step: Step): void {
 /** Answers all restart requests, because the cluster shuts down. */
 export function cancelRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) answer(step, slot, SHUTTING_DOWN);
+}
+
+/** Replaces the worker of a trial by one without it. Asks again later, because the new worker may fail. */
+export function endTrial(step: Step, worker: ReadyWorker): void {
+  const { slot, trial } = worker;
+  step.armFor(worker, 'trial-over', trial!.forMs);
+  if (isRestarting(step.state, slot)) return;
+  const { release } = step.state.slots[slot]!;
+  const detail = `the trial of ${trial!.method} is over`;
+  requestReplacement(step, { slot, cause: 'restart', detail, release });
 }
 
 function conclude(step: Step, slot: number): void {

@@ -1,11 +1,11 @@
-import type { FailureCause } from '../../../contract/snapshot/index.js';
+import type { FailureCause, Trial } from '../../../contract/snapshot/index.js';
 import { mayPrintBootError } from './boot-errors.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../cluster-state.js';
 import type { Release } from '../../processes/release.js';
 import type { Step } from '../step.js';
 
 /** Starts a process for a slot. The caller makes the new worker the slot's worker or its candidate. */
-export function fork(step: Step, slot: number, release: Release): WorkerId {
+export function fork(step: Step, slot: number, release: Release, trial?: Trial): WorkerId {
   const { readyTimeoutMs, restart } = step.options;
   const { mayBeDebugged } = step.settings;
   const id = step.state.forks + 1;
@@ -29,6 +29,7 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     follows: false,
     lapsed: false,
     jobs: [],
+    trial,
   });
   const { failures } = step.state.slots[slot]!;
   step.do({
@@ -39,6 +40,7 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     patient: failures.inARow < restart.maxFailures,
     workers: Math.max(step.state.desired, step.state.elastic?.max ?? 0),
     printsBootError,
+    trial: trial?.method,
   });
   if (!mayBeDebugged) step.arm({ type: 'ready-overdue', worker: id }, readyTimeoutMs);
   return id;

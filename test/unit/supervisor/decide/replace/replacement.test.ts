@@ -489,7 +489,7 @@ describe('a worker that is to leave a snapshot of its heap', () => {
   it('is told with its drain, once the new one is ready, and has more time', () => {
     const cluster = start(1);
     const old = cluster.current(0);
-    void cluster.supervisor.restart(0, 'test', '/tmp/snapshot.sock');
+    void cluster.supervisor.restart(0, 'test', { snapshotTo: '/tmp/snapshot.sock' });
     expect(old.sent('drain')).toEqual([]);
     cluster.newest(0).becomeReady();
     expect(old.sent('drain')).toMatchObject([
@@ -504,7 +504,7 @@ describe('a worker that is to leave a snapshot of its heap', () => {
   it('has no more time than others once the cluster stops', () => {
     const cluster = start(1);
     const old = cluster.current(0);
-    void cluster.supervisor.restart(0, 'test', '/tmp/snapshot.sock');
+    void cluster.supervisor.restart(0, 'test', { snapshotTo: '/tmp/snapshot.sock' });
     cluster.newest(0).becomeReady();
     vi.advanceTimersByTime(PATIENCE_MS);
     cluster.supervisor.stop('SIGTERM', 'SIGTERM');
@@ -521,5 +521,50 @@ describe('a worker that is to leave a snapshot of its heap', () => {
     cluster.newest(0).becomeReady();
     vi.advanceTimersByTime(PATIENCE_MS);
     expect(old.signals).toEqual(['SIGKILL']);
+  });
+});
+
+describe('a worker that tries a method in a thread', () => {
+  const trial = { method: 'Reports.build', forMs: 60_000 };
+  const trying = (workers = 2) => {
+    const cluster = start(workers);
+    const old = cluster.current(0);
+    void cluster.supervisor.restart(0, 'test', { trial });
+    cluster.newest(0).becomeReady();
+    old.exit(WELL);
+    return cluster;
+  };
+
+  it('alone knows the method, and is shown with it', () => {
+    const cluster = trying();
+    expect(cluster.trials).toEqual([undefined, undefined, 'Reports.build']);
+    const shown = cluster.supervisor.snapshot().workers.map((each) => each.trial);
+    expect(shown).toEqual(['Reports.build', undefined]);
+  });
+
+  it('is replaced by one without it when the time is over, and again if that one fails', () => {
+    const cluster = trying();
+    vi.advanceTimersByTime(trial.forMs - 1);
+    expect(cluster.forks).toHaveLength(3);
+    vi.advanceTimersByTime(1);
+    expect(cluster.trials[3]).toBeUndefined();
+    cluster.newest(0).exit(CRASH);
+    vi.advanceTimersByTime(trial.forMs);
+    cluster.newest(0).becomeReady();
+    expect(cluster.forks).toHaveLength(5);
+    vi.advanceTimersByTime(3 * trial.forMs);
+    expect(cluster.trials.slice(3)).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    ['dies', (cluster: FakeCluster) => cluster.current(0).exit(CRASH)],
+    ['is restarted', (cluster: FakeCluster) => void cluster.supervisor.restart(0, 'test')],
+    ['is reloaded', (cluster: FakeCluster) => void cluster.reload()],
+  ])('ends the trial when it %s', (_, happen) => {
+    const cluster = trying();
+    happen(cluster);
+    vi.advanceTimersByTime(1_000);
+    cluster.newest(0).becomeReady();
+    expect(cluster.trials.slice(3)).toEqual([undefined]);
   });
 });
