@@ -20,6 +20,8 @@ const state = {
   /** The change that is asked for, and how the last one ended. */
   pending: undefined,
   outcome: undefined,
+  /** What `advise` found last. */
+  advice: undefined,
   /** The dialog that is open. */
   dialog: undefined,
 };
@@ -43,6 +45,7 @@ const actions = {
     state.pending = words;
     show();
     state.outcome = await change(name, body);
+    if (name === 'advise' && state.outcome.done) state.advice = state.outcome.answer;
     state.pending = undefined;
     show();
   },

@@ -29,7 +29,7 @@ export function mayChange() {
   return localStorage.getItem(KEY) !== null;
 }
 
-/** Asks for a change. Resolves with `{ done, text }`, and never rejects. */
+/** Asks for a change. Resolves with `{ done, text, answer }`, and never rejects. */
 export async function change(action, body = {}) {
   try {
     const answer = await ask(`/api/${action}`, body);

@@ -1,5 +1,6 @@
 // The whole page, from its state.
 import { html } from 'htm/preact/standalone';
+import { Advice } from './advice.js';
 import { Charts } from './chart.js';
 import { Confirmation } from './dialogs.js';
 import { age, bytes, count, ms, NONE, percent, time } from './format.js';
@@ -23,6 +24,7 @@ export function App({ state, actions, canChange }) {
       <${Tiles} cluster=${cluster} series=${series} />
       <${Charts} series=${series} metrics=${state.metrics}><${Restarts} cluster=${cluster} /><//>
       <${WorkerTable} ...${{ cluster, options: hello.options, actions, canChange }} />
+      <${Advice} ...${{ advice: state.advice, actions, canChange }} />
       <${Log} entries=${state.log} />
     </main>
     <footer>

@@ -35,7 +35,7 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 28_920, all: 45_900 };
+const MOST_LINES = { core: 28_920, all: 45_920 };
 
 /** Lines that each entry loads at once, at most. */
 const MOST_LOADED: Readonly<Record<string, number>> = {

@@ -129,6 +129,14 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await status().getByText('worker 2 restarted').waitFor();
   });
 
+  it('names the method that blocks', async () => {
+    const blocking = new SteadyLoad(cluster.url, ['/faults/busy'], 8);
+    await page.getByRole('button', { name: 'Profile for 20 s' }).click();
+    await status().getByText('Profiling all workers for 20 s').waitFor();
+    await page.getByRole('row', { name: /faults\.mjs \d+.?% \d+/ }).waitFor();
+    await blocking.stop();
+  });
+
   it.each(WIDTHS.flatMap((width) => SCHEMES.map((scheme) => ({ width, scheme }))))(
     'fits a page of $width px, $scheme',
     async ({ width, scheme }) => {

@@ -35,7 +35,10 @@ export const NO_MODULE =
  *
  * @throws ClusterUnreachableError, ClusterRefusedError if no window is complete.
  */
-export async function collect(client: ControlClient, seconds: number): Promise<Collected> {
+export async function collect(
+  client: Pick<ControlClient, 'get' | 'post'>,
+  seconds: number,
+): Promise<Collected> {
   const { cluster } = await client.get<ClusterStatus>('/v1/status');
   const until = performance.now() + seconds * 1_000;
   const work = noWork();

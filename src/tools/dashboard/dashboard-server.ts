@@ -117,8 +117,7 @@ export class DashboardServer {
     const body = ((await readBody(request)) ?? {}) as Record<string, unknown>;
     const { client } = this.feed;
     if (client === undefined) throw new Refusal(503, 'NO_CLUSTER', 'there is no cluster yet');
-    const { done, text } = await act(client, Object(body) as typeof body);
-    return ok({ done, text });
+    return ok(await act(client, Object(body) as typeof body));
   }
 }
 

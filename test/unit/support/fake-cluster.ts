@@ -102,7 +102,12 @@ export class FakeCluster {
       decide: (core, ...rest) =>
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
-      startProcess: ({ slot, release, workers, printsBootError, trial }, _program, _options, tell) => {
+      startProcess: (
+        { slot, release, workers, printsBootError, trial },
+        _program,
+        _options,
+        tell,
+      ) => {
         this.assigned.push(workers);
         this.trials.push(trial);
         const { generation, script } = release;

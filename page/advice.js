@@ -1,0 +1,58 @@
+// The methods that block the event loops, when somebody has asked for them.
+import { html } from 'htm/preact/standalone';
+import { ms, NONE, percent } from './format.js';
+
+export function Advice({ advice, actions, canChange }) {
+  return html`
+    <section>
+      <h2 id="advice">What blocks</h2>
+      ${
+        canChange !== 'never' &&
+        html`<button
+          type="button"
+          disabled=${canChange !== 'now'}
+          onClick=${() => actions.run('advise', {}, 'Profiling all workers for 20 s')}
+        >
+          Profile for 20 s
+        </button>`
+      }
+      ${advice && (advice.nothing === null ? html`<${Methods} ...${advice} />` : html`<p class="meta">Nothing to gain: ${advice.nothing}.</p>`)}
+    </section>
+  `;
+}
+
+function Methods({ methods, waitP99Ms }) {
+  return html`
+    <p class="meta">A request waits for the event loop at least ${ms(waitP99Ms)} (p99).</p>
+    <div class="scroll" role="region" aria-labelledby="advice" tabindex="0">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Method</th>
+            <th scope="col" class="number">Share</th>
+            <th scope="col" class="number">Longest</th>
+            <th scope="col" class="number">p99 without it</th>
+            <th scope="col">@CpuBound()</th>
+            <th scope="col">Route</th>
+            <th scope="col" class="exit">What helps</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${methods.map(
+            (each) => html`
+              <tr key=${each.name}>
+                <th scope="row">${each.name}</th>
+                <td class="number">${percent(each.share)}</td>
+                <td class="number">${ms(each.longestMs)}</td>
+                <td class="number">${ms(each.waitP99WithoutMs)}</td>
+                <td>${each.cpuBound ?? NONE}</td>
+                <td>${each.route ?? NONE}</td>
+                <td class="exit">${each.remedy}</td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `;
+}
