@@ -145,7 +145,7 @@ export class Offload {
     if (dispatcher === undefined || runner === undefined) return IDLE;
     return {
       threads: runner.threads,
-      running: dispatcher.running,
+      running: dispatcher.running.size,
       queueSize: dispatcher.queueSize,
       fullForMs: dispatcher.fullForMs,
       unavailable: runner.size === 0,
@@ -200,10 +200,11 @@ export class Offload {
     );
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
+    const utilization = (): number => this.#dispatcher?.running.utilization(threads) ?? 0;
     // If something is wrong already, the problems that only a thread finds are reported with it. The
     // primary has no worker of a trial verify its threads, so it does that before it is ready.
     const atOnce = refusals.length > 0 || this.link.trial !== undefined;
-    if (atOnce || !this.link.provideThreads({ verify, keep })) {
+    if (atOnce || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
       keep();
     }

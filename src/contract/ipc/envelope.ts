@@ -60,6 +60,7 @@ const STATS = {
   eventLoopDelayP99Ms: amount,
   cpuSecondsTotal: amount,
   gcSecondsTotal: amount,
+  threadUtilization: amount,
   openConnections: amount,
   requestsInFlight: amount,
   requestsTotal: amount,

@@ -63,6 +63,8 @@ export interface ProcessStats {
 
 /** The measurements that a worker takes of itself. */
 export interface WorkerStats extends ProcessStats {
+  /** Share of the last interval in which the threads ran `@CpuBound()` calls, 0..1; 0 without threads. */
+  readonly threadUtilization: number;
   readonly openConnections: number;
   readonly requestsInFlight: number;
   /** Number of finished responses. */

@@ -17,6 +17,8 @@ export interface ThreadsOfProcess {
   verify(): Promise<void>;
   /** Starts the threads that keep running (`minThreads`). */
   keep(): void;
+  /** The share of the time since the last call of this method in which the threads were busy, 0..1. */
+  utilization(): number;
 }
 
 /** The life of this process, from the boot of its app to the drain. */

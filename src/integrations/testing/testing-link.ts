@@ -29,6 +29,7 @@ const STATS: WorkerStats = {
   eventLoopDelayP99Ms: 0,
   cpuSecondsTotal: 0,
   gcSecondsTotal: 0,
+  threadUtilization: 0,
   openConnections: 0,
   requestsInFlight: 0,
   requestsTotal: 0,

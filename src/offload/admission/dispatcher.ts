@@ -18,7 +18,7 @@ import { WaitingCalls } from './waiting-calls.js';
  */
 export class Dispatcher {
   readonly #waiting: WaitingCalls;
-  readonly #running: RunningCalls;
+  readonly running: RunningCalls;
   /** Calls that later equal calls may join, by the key of task and arguments. */
   readonly #shared = new Map<string, Call>();
   /** Sends the results of calls with several waiters, paced because results may be large. */
@@ -32,7 +32,7 @@ export class Dispatcher {
     private readonly observer: TaskObserver,
     private readonly reportLostThread: (task: Task, error: unknown) => void,
   ) {
-    this.#running = new RunningCalls(runner, observer, this.#advice, (call, failure) =>
+    this.running = new RunningCalls(runner, observer, this.#advice, (call, failure) =>
       this.#abort(call, failure),
     );
     this.#waiting = new WaitingCalls(
@@ -46,10 +46,6 @@ export class Dispatcher {
     return this.#waiting.size;
   }
 
-  get running(): number {
-    return this.#running.size;
-  }
-
   /** How long the queue has been full, in ms. */
   get fullForMs(): number {
     return this.#waiting.fullForMs;
@@ -57,7 +53,7 @@ export class Dispatcher {
 
   /** Whether a waiting or running call was made before this time (monotonic ms). */
   hasCallFrom(before: number): boolean {
-    return [...this.#running, this.#waiting.first].some((call) => call && call.calledAt < before);
+    return [...this.running, this.#waiting.first].some((call) => call && call.calledAt < before);
   }
 
   /** Resolves with the result. Rejects with the error of the task, or an exception of this package. */
@@ -93,7 +89,7 @@ export class Dispatcher {
   close(): void {
     this.#closed = true;
     this.#refuseQueued('closing');
-    for (const call of this.#running) this.#abort(call, aborted(call.task));
+    for (const call of this.running) this.#abort(call, aborted(call.task));
   }
 
   #canStart(task: Task): boolean {
@@ -144,14 +140,14 @@ export class Dispatcher {
 
   /** A thread has begun a call that was sent ahead to it. */
   #onBegun(call: Call): void {
-    this.#running.begin(call);
+    this.running.begin(call);
     this.#follow(call, call.offer!);
     if (this.#closed) this.#abort(call, aborted(call.task));
-    else if (call.waiters.size === 0) this.#running.abandon(call);
+    else if (call.waiters.size === 0) this.running.abandon(call);
   }
 
   #start(call: Call, runner: Pick<Runner, 'run'> = this.runner): void {
-    this.#running.begin(call);
+    this.running.begin(call);
     try {
       this.#follow(call, runner.run(call.request));
     } catch (error) {
@@ -192,7 +188,7 @@ export class Dispatcher {
 
   #complete(call: Call, result: Completed): void {
     this.#unshare(call);
-    this.#running.end(call);
+    this.running.end(call);
     call.end((waiter, first) => {
       this.observer.ended(call.task, first ? 'completed' : 'coalesced');
       // The result needs no copy: it was copied when it left the thread.
@@ -216,7 +212,7 @@ export class Dispatcher {
 
   #end(call: Call, { outcome, error }: Failure): void {
     this.#unshare(call);
-    this.#running.end(call);
+    this.running.end(call);
     call.end((waiter) => {
       this.observer.ended(call.task, outcome);
       waiter.reject(error());
@@ -235,7 +231,7 @@ export class Dispatcher {
       this.#waiting.leave(call);
       return this.#end(call, aborted(call.task));
     }
-    this.#running.abandon(call);
+    this.running.abandon(call);
   }
 
   /** Later calls no longer join this call. Another call may already have the key. */

@@ -16,6 +16,9 @@ const STARTS_BETWEEN = 5;
 /** The running calls. Each call may run for a limited time. */
 export class RunningCalls {
   readonly #calls = new Set<Call>();
+  /** The time for which ended calls have run, in ms. */
+  #endedMs = 0;
+  #measured = { at: performance.now(), busyMs: 0 };
   /** When a call was last ended because nobody waited for it, in monotonic ms. */
   #abandonedAt = -Infinity;
 
@@ -29,6 +32,17 @@ export class RunningCalls {
 
   get size(): number {
     return this.#calls.size;
+  }
+
+  /** The share of the time since the last call of this method in which `threads` threads were busy, 0..1. */
+  utilization(threads: number): number {
+    const at = performance.now();
+    const running = [...this.#calls].reduce((sum, { startedAt }) => sum + at - startedAt, 0);
+    const before = this.#measured;
+    this.#measured = { at, busyMs: this.#endedMs + running };
+    const share = (this.#measured.busyMs - before.busyMs) / ((at - before.at) * threads);
+    // A thread may have got its next call already, so calls may overlap.
+    return Math.min(1, share || 0);
   }
 
   [Symbol.iterator](): Iterator<Call> {
@@ -54,6 +68,7 @@ export class RunningCalls {
   end(call: Call): void {
     if (!this.#calls.delete(call)) return;
     const ms = performance.now() - call.startedAt;
+    this.#endedMs += ms;
     this.advice.ran(ms);
     this.observer.ran(call.task, ms);
   }

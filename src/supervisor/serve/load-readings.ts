@@ -34,11 +34,14 @@ export function loadReader(
   };
 }
 
+/** A worker is as busy as the busier of its event loop and its threads. */
+function busyShare({ stats }: WorkerHandle): number {
+  return Math.max(stats?.eventLoopUtilization ?? 0, stats?.threadUtilization ?? 0);
+}
+
 function meanUtilization(workers: readonly WorkerHandle[]): number {
   const now = performance.now();
   // A worker that does not answer reports nothing: it is as busy as can be.
-  const each = workers.map((worker) =>
-    isResponsive(worker, now) ? (worker.stats?.eventLoopUtilization ?? 0) : 1,
-  );
+  const each = workers.map((worker) => (isResponsive(worker, now) ? busyShare(worker) : 1));
   return each.reduce((sum, one) => sum + one, 0) / Math.max(1, each.length);
 }

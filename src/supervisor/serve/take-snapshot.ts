@@ -104,6 +104,7 @@ function processSnapshot(
     heapUsedBytes: stats?.heapUsedBytes ?? null,
     eventLoopUtilization: stats?.eventLoopUtilization ?? null,
     eventLoopDelayP99Ms: stats?.eventLoopDelayP99Ms ?? null,
+    threadUtilization: stats?.threadUtilization ?? null,
     openConnections: stats?.openConnections ?? null,
     requestsInFlight: stats?.requestsInFlight ?? null,
   };

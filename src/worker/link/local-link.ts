@@ -46,6 +46,9 @@ export abstract class LocalLink {
   readonly idleWork = new IdleWork((error) =>
     this.warn(`work after the start failed: ${reportError(error).message}`),
   );
+  /** The threads for `@CpuBound()` methods. Verified and started when the worker is ready. */
+  threads: ThreadsOfProcess | undefined;
+  #threadUtilization = 0;
   readonly #tasks: ((before: number) => boolean)[] = [];
   readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
 
@@ -105,6 +108,7 @@ export abstract class LocalLink {
   /** Ends an interval of the measurements. Called at each heartbeat. */
   measure(): WorkerStats {
     this.meter.measure();
+    this.#threadUtilization = this.threads?.utilization() ?? 0;
     return this.stats();
   }
 
@@ -113,6 +117,7 @@ export abstract class LocalLink {
     const { tracker } = this;
     return {
       ...this.meter.peek(),
+      threadUtilization: this.#threadUtilization,
       openConnections: tracker.openConnections,
       requestsInFlight: tracker.requestsInFlight,
       requestsTotal: tracker.requestsTotal,

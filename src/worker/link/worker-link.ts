@@ -40,8 +40,6 @@ const ASK_AGAIN_MS = 15_000;
 export class WorkerLink extends LocalLink implements ClusterLink {
   /** Checks the app's health. An app that does not import `ClusterModule` always counts as healthy. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
-  /** The threads for `@CpuBound()` methods. Verified and started when the worker is ready. */
-  threads: ThreadsOfProcess | undefined;
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
   readonly passage: WorkerPassage;

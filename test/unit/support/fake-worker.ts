@@ -20,6 +20,7 @@ export const STATS: WorkerStats = {
   eventLoopDelayP99Ms: 12,
   cpuSecondsTotal: 1.5,
   gcSecondsTotal: 0.25,
+  threadUtilization: 0,
   openConnections: 3,
   requestsInFlight: 2,
   requestsTotal: 10,

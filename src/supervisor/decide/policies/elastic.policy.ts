@@ -8,7 +8,7 @@ export interface WorkerLimits {
 
 /** The load of the ready workers, once a second. */
 export interface Load {
-  /** Mean event loop utilization, 0..1. */
+  /** Mean utilization of the workers, 0..1: of the event loop, or of the threads if they are busier. */
   readonly utilization: number;
   /** Connections that no worker has accepted yet. */
   readonly waiting: number;

@@ -185,7 +185,12 @@ const NULLABLE = new Set([
   'suspects.suspects.0.route',
   'flight.began.route',
 ]);
-const OPTIONAL = new Set(['error.stack', 'error.code', 'stats.droppedConnectionsTotal']);
+const OPTIONAL = new Set([
+  'error.stack',
+  'error.code',
+  'stats.droppedConnectionsTotal',
+  'stats.threadUtilization',
+]);
 const FIELDS = Object.values(WORKER_MESSAGES).flatMap((message) => {
   const sealed = onTheWire(seal(message));
   return pathsOf(sealed).map((path) => ({

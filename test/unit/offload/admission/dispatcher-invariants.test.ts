@@ -76,8 +76,8 @@ class Trial {
     const { size, idle, active } = this.runner;
     const abandoned = active.filter(({ aborted }) => aborted).length;
     if (queueSize > MAX_QUEUE) this.faults.push(`${queueSize} wait`);
-    if (running !== active.length - abandoned) {
-      this.faults.push(`${running} count as running of ${active.length}`);
+    if (running.size !== active.length - abandoned) {
+      this.faults.push(`${running.size} count as running of ${active.length}`);
     }
     const begun = active.filter(({ next }) => next?.state === 'begun').length;
     if (queueSize > begun && (idle > 0 || size === 0)) {
@@ -196,7 +196,9 @@ describe.each([
       const { callers, dispatcher, observer } = trial;
       expect(callers.filter(({ settled }) => !settled)).toEqual([]);
       expect(callers.reduce((sum, { client }) => sum + client.watches, 0)).toBe(0);
-      expect([dispatcher.running, dispatcher.queueSize, vi.getTimerCount()]).toEqual([0, 0, 0]);
+      expect([dispatcher.running.size, dispatcher.queueSize, vi.getTimerCount()]).toEqual([
+        0, 0, 0,
+      ]);
       expect(observer.runMs).toHaveLength(observer.waited.length);
       // Not a trial in which nothing happens.
       const outcomes = new Set(observer.outcomes);

@@ -22,7 +22,7 @@ afterEach(() => {
   // Whatever came about: nothing is left behind.
   for (const { dispatcher, callers } of started.splice(0)) {
     expect(callers.filter(({ state }) => state === 'waiting')).toEqual([]);
-    expect([dispatcher.running, dispatcher.queueSize]).toEqual([0, 0]);
+    expect([dispatcher.running.size, dispatcher.queueSize]).toEqual([0, 0]);
     expect(callers.map(({ client }) => client.watches)).toEqual(callers.map(() => 0));
   }
   expect(vi.getTimerCount()).toBe(0);
@@ -141,7 +141,7 @@ describe('admission', () => {
     const { runner, dispatcher, submit, begun } = start({ threads: 2 });
     for (let n = 0; n < 6; n += 1) submit([n]);
     expect(begun()).toEqual([0, 1]);
-    expect([dispatcher.running, dispatcher.queueSize]).toEqual([2, 4]);
+    expect([dispatcher.running.size, dispatcher.queueSize]).toEqual([2, 4]);
     for (const [which, expected] of [
       [1, [0, 1, 2]],
       [0, [0, 1, 2, 3]],
@@ -1067,7 +1067,7 @@ describe('a runner that throws', () => {
     runner.onRun = throwOnce;
     const first = submit([0]);
     await settled();
-    expect([first.state, dispatcher.running]).toEqual(['refused', 0]);
+    expect([first.state, dispatcher.running.size]).toEqual(['refused', 0]);
     const [runs, waits, behind] = [submit([1]), submit([2]), submit([3])];
     runner.onRun = throwOnce;
     runner.runs[0]!.complete();

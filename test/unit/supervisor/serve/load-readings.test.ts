@@ -33,6 +33,15 @@ it('is the mean of the workers that are ready; one that does not answer is busy'
   expect(load.waiting).toBe(0);
 });
 
+it('is that of the threads where they are busier than the event loop', () => {
+  const worker = ready(1, 0.2);
+  worker.handle.report({ ...STATS, eventLoopUtilization: 0.2, threadUtilization: 0.9 });
+
+  const load = loadReader({ workers: handlesOf(worker) }, NO_SOCKETS)();
+
+  expect(load.utilization).toBe(0.9);
+});
+
 it('has room if the memory holds two more of the largest worker', () => {
   const workers = handlesOf(ready(1, 0), ready(2, 0));
   const sizes = new Map([

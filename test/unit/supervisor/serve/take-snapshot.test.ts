@@ -146,6 +146,7 @@ describe('a snapshot', () => {
       heapUsedBytes: null,
       eventLoopUtilization: null,
       eventLoopDelayP99Ms: null,
+      threadUtilization: null,
       openConnections: null,
       requestsInFlight: null,
     });

@@ -101,6 +101,7 @@ describe('the measurements of a process', () => {
       droppedConnections: 4,
     });
     const traffic = {
+      threadUtilization: 0,
       openConnections: 0,
       requestsInFlight: 2,
       requestsTotal: 5,

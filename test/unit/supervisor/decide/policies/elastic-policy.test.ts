@@ -139,7 +139,7 @@ const SHAPES: Readonly<Record<string, (second: number) => number>> = {
 };
 
 /** The numbers of workers of a day: of the policy, and of an oracle that knows the load of each minute. */
-function day(load: (second: number) => number) {
+function day(load: (second: number) => number, queuesInThreads = false) {
   let history = NO_HISTORY;
   let [workers, readyAt, queue] = [1, 0, 0];
   const chosen: number[] = [];
@@ -149,7 +149,9 @@ function day(load: (second: number) => number) {
     chosen.push(workers);
     if (t < readyAt) continue;
     const utilization = queue > 0 ? 1 : Math.min(1, load(t) / serving);
-    const sample = { utilization, waiting: Math.round(queue * PER_SECOND), hasRoom: true };
+    // Calls that wait for threads are in the workers: no connection waits.
+    const waiting = queuesInThreads ? 0 : Math.round(queue * PER_SECOND);
+    const sample = { utilization, waiting, hasRoom: true };
     const judged = judgeLoad(history, sample, workers, { min: 1, max: MAX }, t * 1_000);
     history = judged.history;
     if (judged.verdict === undefined) continue;
@@ -185,8 +187,11 @@ function turns(numbers: readonly number[]): number[] {
 }
 
 describe('a day of', () => {
-  it.each(Object.entries(SHAPES))('%s', (_, load) => {
-    const chosen = day(load);
+  it.each([
+    ...Object.entries(SHAPES).map(([name, load]) => [name, load, false] as const),
+    ['all offload', SHAPES['sine']!, true] as const,
+  ])('%s', (_, load, queuesInThreads) => {
+    const chosen = day(load, queuesInThreads);
     const best = oracle(load);
     const near = chosen.filter((each, t) => Math.abs(each - best[t]!) <= 1).length / DAY_S;
     expect(near).toBeGreaterThan(0.95);
