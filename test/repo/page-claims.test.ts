@@ -1,6 +1,9 @@
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
+import { seal } from '../../src/contract/ipc/index.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { HUB_VERSION } from '../../src/hub/wire/limits.js';
+import { VERSION as JOB_VERSION } from '../../src/integrations/bullmq/redis/messages.js';
 import { counted, measured, megabytes, NOTHING } from '../bench/report/format.mjs';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
 
@@ -102,6 +105,35 @@ describe('the page of pm2', () => {
   it('reloads at the hour of cron_restart, which no age of a worker does', () => {
     const [, replacement] = rowsOf(page).find(([key]) => key!.includes('cron_restart'))!;
     expect(replacement).toContain('nestjs-cluster reload');
+  });
+});
+
+describe('the page of compatibility', () => {
+  const supported = new Map(
+    rowsOf(readDocument('docs/compatibility.md')).map(([name, range]) => [
+      name!.replaceAll('`', ''),
+      range!.replaceAll(/[`\\]/g, ''),
+    ]),
+  );
+  const { engines, peerDependencies, peerDependenciesMeta } = JSON.parse(
+    readDocument('package.json'),
+  ) as Record<'engines' | 'peerDependencies' | 'peerDependenciesMeta', Record<string, string>>;
+
+  it.each(Object.keys(peerDependenciesMeta))('tells the range of %s', (name) => {
+    expect(supported.get(name)).toBe(peerDependencies[name]);
+  });
+
+  it('tells the range of Node and of Nest', () => {
+    expect(supported.get('Node')).toBe(engines['node']);
+    expect(supported.get('NestJS')).toBe(peerDependencies['@nestjs/core']);
+  });
+
+  it('tells the number of the protocol', () => {
+    const [, number] = /number of the protocol, which is (\d+) so far/.exec(
+      readDocument('docs/compatibility.md'),
+    )!;
+    const { v: ipc } = seal({ type: 'listen-request' });
+    expect([ipc, HUB_VERSION, JOB_VERSION]).toEqual(Array(3).fill(Number(number)));
   });
 });
 

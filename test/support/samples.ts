@@ -30,7 +30,15 @@ const PACKAGES = [
 ];
 
 /** Packages that samples import and that are not installed here. Their exports have any type. */
-const NOT_INSTALLED = ['nestjs-pino', 'unplugin-swc'];
+const NOT_INSTALLED = [
+  'nestjs-pino',
+  'unplugin-swc',
+  'helmet',
+  '@prisma/client',
+  '@prisma/adapter-pg',
+  '@sentry/nestjs',
+  '@acme/cluster',
+];
 
 /** Names of this package, which are never taken for a name of the reader's app. */
 const OURS = /Cluster|CpuBound|EveryWorker|bootstrap|(EventLoop|Offload)Health/;
