@@ -217,6 +217,11 @@ describe('the reference of options', () => {
     expect(known.size).toBeLessThanOrEqual(54);
   });
 
+  it('begins with the seven that most apps set', () => {
+    const [, seven = ''] = readDocument('docs/reference/options.md').split('\n## Seven ');
+    expect(rowsOf(seven.split('\n## ')[0]!).slice(2)).toHaveLength(7);
+  });
+
   it('has every option once', () => {
     const options = documented.map(([name]) => name).filter((name) => !/^[A-Z_]+$/.test(name));
     expect(options.toSorted()).toEqual([...known.keys()].toSorted());
