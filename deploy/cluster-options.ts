@@ -1,12 +1,8 @@
 import type { ClusterOptions } from 'nestjs-cluster';
 
-/** Options of `bootstrap()` to which the manifests of kubernetes/ fit. */
+/** Options of `bootstrap()` to which the manifests of kubernetes/ fit. Their variables set the rest. */
 export const clusterOptions: ClusterOptions = {
   port: 3000,
-  // Longer than an address takes to leave the Service everywhere.
-  shutdown: { lameDuckMs: 10_000 },
-  // For Prometheus; it asks for CLUSTER_ADMIN_TOKEN.
-  admin: { port: 9464, host: '0.0.0.0' },
-  // The app's own port, which others reach, shows no metrics.
+  // The app's own port, which others reach, shows no metrics. CLUSTER_ADMIN_PORT opens the port that does.
   expose: 'admin',
 };

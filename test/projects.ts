@@ -28,7 +28,7 @@ export const PROJECTS: readonly Project[] = [
   },
   {
     name: 'packaging',
-    holds: 'the packed package in projects of others',
+    holds: 'the packed package in projects of others, and the site of the documentation',
     leftOutFor: 'it installs packages',
   },
 ];

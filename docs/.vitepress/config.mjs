@@ -69,6 +69,10 @@ const SECTIONS = {
     ['Signals', 'reference/signals'],
     ['Events and log lines', 'reference/events'],
     ['Errors and exit codes', 'reference/errors'],
+    ['Messages: start', 'reference/messages-start'],
+    ['Messages: running', 'reference/messages-run'],
+    ['Messages: @CpuBound()', 'reference/messages-cpu-bound'],
+    ['Messages: command line', 'reference/messages-command-line'],
     ['Metrics and fields', 'reference/metrics'],
     ['Command line', 'reference/command-line'],
     ['Names of each entry', 'reference/api'],
@@ -76,28 +80,33 @@ const SECTIONS = {
   ],
 };
 
-/** A README is the index of its folder. */
-const asIndex = (path) => path.replace(/\bREADME(?:\.md)?(?=#|$)/, 'index.md');
+/** A README is the index of its folder. The site has no page of the licence. */
+const asPage = (path) =>
+  path === 'LICENSE'
+    ? 'https://spdx.org/licenses/MIT.html'
+    : path.replace(/\bREADME(?:\.md)?(?=#|$)/, 'index.md');
+
+/** The anchor of a heading, as GitHub makes it, so that a link to it works in both places. */
+const slugify = (title) =>
+  title
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
 
 export default defineConfig({
   title: 'nestjs-cluster',
   description: 'Run a NestJS app on every core: supervised workers on one shared socket',
   // The pages link to files outside of docs/, as they do in the repository.
   srcDir: '..',
-  srcExclude: [
-    '**/node_modules/**',
-    '**/dist/**',
-    'sample-app/README.md',
-    'test/!(bench)/**',
-    'test/bench/!(results)/**',
-  ],
+  srcExclude: ['**/node_modules/**', '**/dist/**', 'test/!(bench)/**', 'test/bench/!(results)/**'],
   rewrites: { 'README.md': 'index.md', ':folder(.*)/README.md': ':folder/index.md' },
   cacheDir: '.vitepress/cache',
   outDir: '.vitepress/dist',
   markdown: {
+    anchor: { slugify },
     config(md) {
       const normalizeLink = md.normalizeLink.bind(md);
-      md.normalizeLink = (url) => normalizeLink(asIndex(url));
+      md.normalizeLink = (url) => normalizeLink(asPage(url));
       // Vite takes a bare name for a package.
       const { html_block: html } = md.renderer.rules;
       md.renderer.rules.html_block = (...args) =>
@@ -126,10 +135,23 @@ export default defineConfig({
       text,
       items: pages.map(([title, page]) => ({
         text: title,
-        link: `/docs/${asIndex(page).replace(/index\.md$/, '')}`,
+        link: `/docs/${asPage(page).replace(/index\.md$/, '')}`,
       })),
     })),
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        // The report of the benchmarks has nearly every number, and the change log nearly every word.
+        _render: (text, env, md) =>
+          /^(test\/|CHANGELOG)/.test(env.relativePath) ? '' : md.render(text, env),
+        miniSearch: {
+          // CLUSTER_ADMIN_PORT is one word.
+          options: { tokenize: (text) => text.split(/\W+/) },
+          // Another number is not a misspelt one: 503 for 502.
+          searchOptions: { combineWith: 'AND', fuzzy: (term) => (/\d/.test(term) ? false : 0.2) },
+        },
+      },
+    },
   },
 });

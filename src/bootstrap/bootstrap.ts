@@ -84,8 +84,10 @@ export async function bootstrap<S extends AppSource>(
   }
 }
 
-/** Removes the admin listener's token. Workers have no admin listener. */
+/**
+ * The options as a worker checks them. A worker has no admin listener and does not get the token, so
+ * only the primary checks whether the listener needs one.
+ */
 function withoutToken(options: ClusterOptions): ClusterOptions {
-  const { admin } = options ?? {};
-  return admin ? { ...options, admin: { ...admin, token: false } } : options;
+  return { ...options, admin: { port: '0', ...options.admin, token: false } };
 }

@@ -1,13 +1,14 @@
-// Installs the packages that only the benchmark needs, if they are missing or differ from the lock
-// file. The script `prebench` calls this each time, so npm is not run if all are there.
+// Installs the packages that only the benchmark needs, or only the project in the folder that the
+// argument names, if they are missing or differ from the lock file. The scripts `prebench` and
+// `presite` call this each time, so npm is not run if all are there.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
-const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+const [, , FOLDER = import.meta.dirname] = process.argv;
 
 if (!isInstalled()) {
-  console.error('installing the packages of the benchmark: npm ci --prefix test/bench');
+  console.error(`installing packages: npm ci --prefix ${FOLDER}`);
   const options = ['--no-audit', '--no-fund', '--loglevel=error'];
   const { status } = spawnSync('npm', ['ci', '--prefix', FOLDER, ...options], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -30,7 +31,7 @@ function isInstalled() {
 
 function packagesOf(file) {
   try {
-    return JSON.parse(readFileSync(`${FOLDER}${file}`, 'utf8')).packages;
+    return JSON.parse(readFileSync(join(FOLDER, file), 'utf8')).packages;
   } catch (error) {
     if (error.code === 'ENOENT') return undefined;
     throw error;

@@ -10,8 +10,8 @@ import {
 import { describe, expect, it } from 'vitest';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import { clusterOptions } from '../../deploy/cluster-options.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -143,9 +143,9 @@ describe('deploy/compose.yaml', () => {
 
   it.each([
     ['the defaults', {}],
-    ['deploy/cluster-options.ts', clusterOptions],
-  ])('waits for a stop to end with %s', (_, given) => {
-    const { shutdown } = v.parse(clusterOptionsSchema, given);
+    ['a lame duck of 10 s', { CLUSTER_SHUTDOWN_LAME_DUCK_MS: '10000' }],
+  ])('waits for a stop to end with %s', (_, variables) => {
+    const { shutdown } = resolveOptions({}, { ...app.environment, ...variables });
     const stopMs = shutdown.lameDuckMs + shutdown.drainTimeoutMs + shutdown.killTimeoutMs;
     expect(app.stop_grace_period).toMatch(/^\d+s$/);
     expect(Number.parseInt(app.stop_grace_period, 10) * 1_000).toBeGreaterThanOrEqual(

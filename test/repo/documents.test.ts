@@ -177,7 +177,7 @@ describe('the reference of signals', () => {
   });
 });
 
-describe('the page of troubles', () => {
+describe('the pages of messages', () => {
   const source = filesOf('src')
     .map(sourceOf)
     .join('\n')
@@ -190,14 +190,29 @@ describe('the page of troubles', () => {
     expect(code.match(/docs\/[\w./-]+\.md/g) ?? []).toEqual([]);
   });
 
-  it('has only messages that there are', () => {
-    const parts = rowsOf(readDocument('docs/troubleshooting.md'))
-      .flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+ [^`]+)`/g)])
-      .flatMap(([, message]) => message!.split(/…|: |\b\d+\b|\(cause=\w+/))
-      .map((part) => part.trim())
-      .filter(({ length }) => length > 3);
+  const pages = DOCUMENTS.filter((path) => path.startsWith('docs/reference/messages-'));
+  const parts = pages
+    .flatMap((path) => rowsOf(readDocument(path)))
+    .flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+ [^`]+)`/g)])
+    .flatMap(([, message]) => message!.split(/…|: |\b\d+\b|\(cause=\w+/))
+    .map((part) => part.trim())
+    .filter(({ length }) => length > 3);
+
+  it('have only messages that there are', () => {
+    expect(pages).toHaveLength(4);
     expect(parts.filter((part) => !source.includes(part))).toEqual([]);
   });
+
+  const conflicts = sourceOf('src/contract/options/check/refuse-conflicts.ts').matchAll(
+    /refuse\(\s*([`"'])(.*?)\1,?\s*\)/gs,
+  );
+
+  it.each([...conflicts].map(([, , message]) => message!.replaceAll(/\$\{[^}]*\}/g, '…')))(
+    'have each conflict of options: %s',
+    (message) => {
+      expect(parts.filter((part) => part.length > 12 && message.includes(part))).not.toEqual([]);
+    },
+  );
 });
 
 describe('the reference of options', () => {
@@ -215,6 +230,11 @@ describe('the reference of options', () => {
 
   it('has at most 54 options: one more is a decision', () => {
     expect(known.size).toBeLessThanOrEqual(54);
+  });
+
+  it('begins with the seven that most apps set', () => {
+    const [, seven = ''] = readDocument('docs/reference/options.md').split('\n## Seven ');
+    expect(rowsOf(seven.split('\n## ')[0]!).slice(2)).toHaveLength(7);
   });
 
   it('has every option once', () => {

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { clusterOptions } from '../../deploy/cluster-options.js';
 import { availableWorkers } from '../../src/contract/options/check/available-workers.js';
-import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { resolveOptions } from '../../src/contract/options/index.js';
 import { readDocument, rowsOf } from '../support/documents.js';
 import { schemaErrors } from '../support/kubernetes-schemas.js';
@@ -21,13 +19,14 @@ const SPARE_SECONDS = [5, 10] as const;
 /** A scrape of a busy primary takes so long: docs/admin-listener.md. */
 const SCRAPE_SECONDS = 5;
 
-const options = v.parse(clusterOptionsSchema, clusterOptions);
-const { shutdown } = options;
-const stopSeconds =
-  (shutdown.lameDuckMs + shutdown.drainTimeoutMs + shutdown.killTimeoutMs) / 1_000;
-
 const render = (overlay: string) => renderKustomization(join(root, 'deploy/kubernetes', overlay));
 const OVERLAYS = ['web', 'consumer'] as const;
+
+/** The variables of a container, with a token in place of the secret. */
+const variablesOf = ({ env }: Manifest): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    env.map(({ name, value = 'the-token-of-the-secret' }: Manifest) => [name, value]),
+  );
 
 describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
   const manifests = render(overlay);
@@ -35,8 +34,13 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
   const deployment = one('Deployment');
   const pod = deployment.spec.template.spec;
   const [app] = pod.containers;
-  const variable = (name: string) =>
-    app.env.find((each: { name: string }) => each.name === name)?.value;
+  const variables = variablesOf(app);
+  const variable = (name: string) => variables[name];
+  const { address, admin, heartbeat, readyTimeoutMs, shutdown } = resolveOptions(
+    clusterOptions,
+    variables,
+    () => 2,
+  );
   const portNamed = (name: string) =>
     app.ports.find((each: { name: string }) => each.name === name)?.containerPort;
 
@@ -75,6 +79,8 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
   });
 
   it('wait for a stop to end, and not much longer', () => {
+    const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
+    const stopSeconds = (lameDuckMs + drainTimeoutMs + killTimeoutMs) / 1_000;
     const spare = pod.terminationGracePeriodSeconds - stopSeconds;
     expect(spare).toBeGreaterThanOrEqual(SPARE_SECONDS[0]);
     expect(spare).toBeLessThanOrEqual(SPARE_SECONDS[1]);
@@ -87,20 +93,17 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
 
   it('let a worker become ready before the pod is given up', () => {
     const { periodSeconds, failureThreshold } = app.startupProbe;
-    expect(periodSeconds * failureThreshold * 1_000).toBeGreaterThan(options.readyTimeoutMs);
+    expect(periodSeconds * failureThreshold * 1_000).toBeGreaterThan(readyTimeoutMs);
   });
 
   it('let the primary replace a worker that hangs before the pod is restarted', () => {
     const { periodSeconds, failureThreshold } = app.livenessProbe;
-    const { timeoutMs } = options.heartbeat as { timeoutMs: number };
-    expect(periodSeconds * (failureThreshold - 1) * 1_000).toBeGreaterThan(timeoutMs);
+    expect(periodSeconds * (failureThreshold - 1) * 1_000).toBeGreaterThan(heartbeat.timeoutMs);
   });
 
   it('name the ports that the cluster listens on', () => {
-    expect({ http: portNamed('http'), admin: portNamed('admin') }).toEqual({
-      http: options.port,
-      admin: options.admin!.port,
-    });
+    expect({ kind: 'tcp', port: portNamed('http'), host: undefined }).toEqual(address);
+    expect({ port: portNamed('admin'), host: '0.0.0.0' }).toEqual(admin);
     for (const probe of [app.startupProbe, app.readinessProbe, app.livenessProbe]) {
       expect(probe.httpGet.port).toBe('http');
     }
@@ -145,7 +148,9 @@ describe('the page of Kubernetes', () => {
   it('advises no number of workers with which the options of deploy/ are refused', () => {
     const advised = readDocument('docs/kubernetes.md').matchAll(/CLUSTER_WORKERS=(\w+)/g);
     for (const [, CLUSTER_WORKERS] of advised) {
-      const env = { CLUSTER_WORKERS, CLUSTER_ADMIN_TOKEN: 'the-token-of-the-secret' };
+      const [app] = render('web').find(({ kind }) => kind === 'Deployment')!.spec.template.spec
+        .containers;
+      const env = { ...variablesOf(app), CLUSTER_WORKERS };
       expect(() => resolveOptions(clusterOptions, env, () => 1)).not.toThrow();
     }
   });

@@ -29,7 +29,7 @@ const PROMETHEUS_METRICS: readonly [string, readonly string[]][] = [
 ];
 
 /** Metrics of the app have it too where `metrics.perWorker` is set. */
-const PER_WORKER = /^(http_|nestjs_cluster_(event_loop|offload)_)/;
+const PER_WORKER = /^(http_|nestjs_cluster_(event_loop|offload|requests_shed)_)/;
 
 describe('what the sample app shows of itself', () => {
   let page: MetricsPage;

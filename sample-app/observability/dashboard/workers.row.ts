@@ -31,6 +31,7 @@ export const workers: Row = {
       queries: {
         '{{state}}': `sum by (state) (${select('nestjs_cluster_workers')})`,
         desired: `sum(${select('nestjs_cluster_workers_desired')})`,
+        'at most': `sum(${select('nestjs_cluster_workers_max')})`,
       },
     }),
     timeSeries({

@@ -57,7 +57,10 @@ export interface WatchdogOptions {
   profileMs?: number | undefined;
 }
 
-/** Limits for the resident memory (RSS) of each worker, checked every second. */
+/**
+ * Limits for the resident memory (RSS) of each worker, checked every second. Environment:
+ * `CLUSTER_MEMORY_SOFT_LIMIT_BYTES`, `CLUSTER_MEMORY_HARD_LIMIT_BYTES`.
+ */
 export interface MemoryOptions {
   /** RSS in bytes above which a worker is replaced. The old worker drains once the new one is ready. Default: none. */
   softLimitBytes?: number | undefined;
@@ -87,7 +90,10 @@ export interface ReloadOptions {
   observeMs?: number | undefined;
 }
 
-/** How a worker, or the whole cluster, ends. */
+/**
+ * How a worker, or the whole cluster, ends. Environment: `CLUSTER_SHUTDOWN_LAME_DUCK_MS`,
+ * `CLUSTER_SHUTDOWN_DRAIN_TIMEOUT_MS`, `CLUSTER_SHUTDOWN_KILL_TIMEOUT_MS`.
+ */
 export interface ShutdownOptions {
   /**
    * Time at the beginning of a shutdown in which `/health/ready` already fails but requests are
@@ -103,11 +109,11 @@ export interface ShutdownOptions {
 
 /** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics` answer even if no worker does. */
 export interface AdminOptions {
-  /** TCP port, 0..65535, also as text; with 0 the system chooses a port. */
+  /** TCP port, 0..65535, also as text; with 0 the system chooses a port. Environment: `CLUSTER_ADMIN_PORT`. */
   port: number | string;
   /**
    * Address to listen on. Default `127.0.0.1`, which only this machine reaches. An address that
-   * other machines reach, such as `0.0.0.0`, needs a `token`.
+   * other machines reach, such as `0.0.0.0`, needs a `token`. Environment: `CLUSTER_ADMIN_HOST`.
    */
   host?: string | undefined;
   /**
@@ -190,7 +196,7 @@ export interface ClusterOptions {
    * with 503 and `Retry-After`. See {@link LimitOptions}. Default false.
    */
   limit?: LimitOptions | false | undefined;
-  /** See {@link AdminOptions}. Default: no admin listener. */
+  /** See {@link AdminOptions}. Default: no admin listener, unless `CLUSTER_ADMIN_PORT` is set. */
   admin?: AdminOptions | undefined;
   /**
    * The listeners that show the details of `/health`, and `/metrics`. `'app'`, the default: the port

@@ -122,7 +122,8 @@ type MakeFamily = (
 
 function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
   const { workers, balancing, desired, generation, reloads, quarantined } = snapshot;
-  const { acceptBacklog = [], listenOverflowsTotal = null, scalings } = snapshot;
+  const { acceptBacklog = [], autoscaling, listenOverflowsTotal = null, scalings } = snapshot;
+  const most = autoscaling ? ([[{}, autoscaling.max]] as const) : [];
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
   const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
   const byOutcome = RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]] as const);
@@ -130,6 +131,7 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
     family('gauge', 'workers', 'Workers by state', byState),
     family('gauge', 'info', 'How connections reach the workers; always 1', [[{ balancing }, 1]]),
     family('gauge', 'workers_desired', 'Workers there should be', [[{}, desired]]),
+    family('gauge', 'workers_max', 'Most workers that the load leads to', most),
     family(
       'counter',
       'scale_total',

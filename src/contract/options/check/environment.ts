@@ -1,28 +1,33 @@
 import * as v from 'valibot';
 import {
+  adminHostSchema,
   balancingSchema,
   bootLogsSchema,
-  EXPECTED_THREADS,
-  EXPECTED_WORKERS,
   logFormatSchema,
   logLevelSchema,
+  memoryBytes,
   offloadModeSchema,
   portFromText,
   threadsSchema,
   tokenSchema,
   workersSchema,
 } from './options.schema.js';
-import { validate } from './validate.js';
+import { durationMs, validate } from './validate.js';
 
-/** Parses a variable as a count. Requires digits, because `Number('')` and `Number(' ')` are 0. */
-const countFromText = (expected: string) =>
+/**
+ * A variable whose digits are a number for `schema`. Other text reaches `schema` as it is. Requires
+ * digits, because `Number('')` and `Number(' ')` are 0.
+ */
+const fromText = <const T extends v.GenericSchema>(schema: T) =>
   v.pipe(
     v.string(),
-    v.regex(/^(auto|\d{1,3})$/, expected),
-    v.transform((text) => (text === 'auto' ? ('auto' as const) : Number(text))),
+    v.transform((text): unknown => (/^\d+$/.test(text) ? Number(text) : text)),
+    schema,
   );
 
-const workersFromText = v.pipe(countFromText(EXPECTED_WORKERS), workersSchema);
+const workersFromText = fromText(workersSchema);
+const timeFromText = v.optional(fromText(durationMs()));
+const bytesFromText = v.optional(fromText(memoryBytes));
 
 /** Variable that holds the admin token. The primary does not pass it to workers, because it is secret. */
 export const ADMIN_TOKEN_VARIABLE = 'CLUSTER_ADMIN_TOKEN';
@@ -35,7 +40,14 @@ const variables = {
   CLUSTER_LOG_LEVEL: v.optional(logLevelSchema),
   CLUSTER_BOOT_LOGS: v.optional(bootLogsSchema),
   CLUSTER_OFFLOAD: v.optional(offloadModeSchema),
-  CLUSTER_THREADS: v.optional(v.pipe(countFromText(EXPECTED_THREADS), threadsSchema)),
+  CLUSTER_THREADS: v.optional(fromText(threadsSchema)),
+  CLUSTER_SHUTDOWN_LAME_DUCK_MS: timeFromText,
+  CLUSTER_SHUTDOWN_DRAIN_TIMEOUT_MS: timeFromText,
+  CLUSTER_SHUTDOWN_KILL_TIMEOUT_MS: timeFromText,
+  CLUSTER_MEMORY_SOFT_LIMIT_BYTES: bytesFromText,
+  CLUSTER_MEMORY_HARD_LIMIT_BYTES: bytesFromText,
+  CLUSTER_ADMIN_PORT: v.optional(portFromText),
+  CLUSTER_ADMIN_HOST: v.optional(adminHostSchema),
   [ADMIN_TOKEN_VARIABLE]: v.optional(tokenSchema),
 };
 
@@ -55,12 +67,24 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
   return {
     workers: values.CLUSTER_WORKERS ?? values.WEB_CONCURRENCY,
     balancing: values.CLUSTER_BALANCING,
-    logFormat: values.CLUSTER_LOG_FORMAT,
-    logLevel: values.CLUSTER_LOG_LEVEL,
+    log: { format: values.CLUSTER_LOG_FORMAT, level: values.CLUSTER_LOG_LEVEL },
     bootLogs: values.CLUSTER_BOOT_LOGS,
     offload: values.CLUSTER_OFFLOAD,
     threads: values.CLUSTER_THREADS,
-    adminToken: values[ADMIN_TOKEN_VARIABLE],
+    shutdown: {
+      lameDuckMs: values.CLUSTER_SHUTDOWN_LAME_DUCK_MS,
+      drainTimeoutMs: values.CLUSTER_SHUTDOWN_DRAIN_TIMEOUT_MS,
+      killTimeoutMs: values.CLUSTER_SHUTDOWN_KILL_TIMEOUT_MS,
+    },
+    memory: {
+      softLimitBytes: values.CLUSTER_MEMORY_SOFT_LIMIT_BYTES,
+      hardLimitBytes: values.CLUSTER_MEMORY_HARD_LIMIT_BYTES,
+    },
+    admin: {
+      port: values.CLUSTER_ADMIN_PORT,
+      host: values.CLUSTER_ADMIN_HOST,
+      token: values[ADMIN_TOKEN_VARIABLE],
+    },
   };
 }
 

@@ -23,10 +23,10 @@ export const MAX_THREADS = 256;
 /** On Linux `sun_path` of sockaddr_un holds 108 bytes, one of them for the closing NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
-export const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKERS}`;
+const EXPECTED_WORKERS = `'auto' or a whole number from 0 to ${MAX_WORKERS}`;
 const EXPECTED_PATH = `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`;
 
-export const EXPECTED_THREADS = `'auto' or a whole number from 1 to ${MAX_THREADS}`;
+const EXPECTED_THREADS = `'auto' or a whole number from 1 to ${MAX_THREADS}`;
 
 export const threadsSchema = v.union(
   [v.literal('auto'), integerOf(EXPECTED_THREADS, 1, MAX_THREADS)],
@@ -92,6 +92,14 @@ const portSchema = v.union([integerOf(EXPECTED_PORT, 0, MAX_PORT), portFromText]
 
 const EXPECTED_ADMIN_HOST =
   'an address: a loopback one (127.0.0.1, ::1), or that of an interface (0.0.0.0 and :: are all)';
+
+export const adminHostSchema = v.pipe(
+  v.string(EXPECTED_ADMIN_HOST),
+  v.check((host) => host === 'localhost' || isIP(host) !== 0, EXPECTED_ADMIN_HOST),
+);
+
+/** The default address of the admin listener, which only this machine reaches. */
+export const ADMIN_HOST = '127.0.0.1';
 
 const EXPECTED_TOKEN =
   '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
@@ -171,13 +179,7 @@ export const clusterOptionsSchema = optionGroup({
   admin: v.optional(
     optionGroup({
       port: portSchema,
-      host: option(
-        v.pipe(
-          v.string(EXPECTED_ADMIN_HOST),
-          v.check((host) => host === 'localhost' || isIP(host) !== 0, EXPECTED_ADMIN_HOST),
-        ),
-        '127.0.0.1',
-      ),
+      host: option(adminHostSchema, ADMIN_HOST),
       token: v.optional(
         v.union([v.literal(false), token(EXPECTED_TOKEN_OR_FALSE)], EXPECTED_TOKEN_OR_FALSE),
       ),

@@ -138,7 +138,9 @@ function refuseExposure(
 ): void {
   if (admin === undefined) {
     if (expose === 'app') return;
-    refuse(`expose is 'admin', and there is no admin listener; give admin: { port }`);
+    refuse(
+      `expose is 'admin', and there is no admin listener; give admin: { port }, or the variable CLUSTER_ADMIN_PORT`,
+    );
   }
   if (isLoopback(admin.host) || admin.token !== undefined) return;
   if (options.admin?.token === false) return;

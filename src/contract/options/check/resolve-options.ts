@@ -8,7 +8,12 @@ import type {
   ResolvedAdminOptions,
   ResolvedClusterOptions,
 } from '../resolved-options.interface.js';
-import { clusterOptionsSchema, HEARTBEAT_INTERVAL_MS, logFormatSchema } from './options.schema.js';
+import {
+  ADMIN_HOST,
+  clusterOptionsSchema,
+  HEARTBEAT_INTERVAL_MS,
+  logFormatSchema,
+} from './options.schema.js';
 import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
 import { integer, validate, MAX_WORKERS } from './validate.js';
 
@@ -47,12 +52,10 @@ export function resolveOptions(
     balancing: overrides.balancing ?? options.balancing,
     heartbeat: options.heartbeat || NEVER_HUNG,
     control: options.control || undefined,
-    log: Object.freeze({
-      ...options.log,
-      format: overrides.logFormat ?? options.log.format,
-      level: overrides.logLevel ?? options.log.level,
-    }),
-    admin: options.admin && withToken(options.admin, overrides.adminToken),
+    log: overridden(options.log, overrides.log),
+    memory: overridden(options.memory, overrides.memory),
+    shutdown: overridden(options.shutdown, overrides.shutdown),
+    admin: resolveAdmin(options.admin, overrides.admin),
     doctor: Object.freeze({
       warnings: options.doctor !== false,
       ignore: options.doctor ? options.doctor.ignore : [],
@@ -77,12 +80,25 @@ function resolveWorkers(
   return { workers: min, elastic: Object.freeze({ min, max: Math.max(min, most) }) };
 }
 
-function withToken(
-  { port, host, token }: NonNullable<v.InferOutput<typeof clusterOptionsSchema>['admin']>,
-  override: string | undefined,
-): ResolvedAdminOptions {
-  const admin = { port, host };
-  Object.defineProperty(admin, 'token', { value: override ?? (token || undefined) });
+/** A group of options, in which the variables that are set replace the values. */
+function overridden<T extends object>(
+  group: T,
+  variables: { readonly [K in keyof T]?: T[K] | undefined },
+): T {
+  const set = Object.entries(variables).filter(([, value]) => value !== undefined);
+  return Object.freeze({ ...group, ...Object.fromEntries(set) });
+}
+
+/** The admin listener: an option or a variable gives its port. */
+function resolveAdmin(
+  options: v.InferOutput<typeof clusterOptionsSchema>['admin'],
+  overrides: ReturnType<typeof readEnvironment>['admin'],
+): ResolvedAdminOptions | undefined {
+  const port = overrides.port ?? options?.port;
+  if (port === undefined) return undefined;
+  const admin = { port, host: overrides.host ?? options?.host ?? ADMIN_HOST };
+  const token = overrides.token ?? (options?.token || undefined);
+  Object.defineProperty(admin, 'token', { value: token });
   return Object.freeze(admin as ResolvedAdminOptions);
 }
 

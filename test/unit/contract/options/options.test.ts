@@ -761,7 +761,7 @@ describe('expose', () => {
 
   it('is refused as admin where there is no such listener', () => {
     expect(refusal({ expose: 'admin' })).toContain(
-      "expose is 'admin', and there is no admin listener; give admin: { port }",
+      "expose is 'admin', and there is no admin listener; give admin: { port }, or the variable CLUSTER_ADMIN_PORT",
     );
     expect(refusal({ expose: 'admin', admin: { port: 9464 }, workers: 0 })).toContain(
       "expose is 'admin', and workers: 0 has no admin listener",

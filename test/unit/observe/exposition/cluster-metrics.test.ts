@@ -101,6 +101,7 @@ const TYPES = {
   nestjs_cluster_workers: 'gauge',
   nestjs_cluster_info: 'gauge',
   nestjs_cluster_workers_desired: 'gauge',
+  nestjs_cluster_workers_max: 'gauge',
   nestjs_cluster_generation: 'gauge',
   nestjs_cluster_leader: 'gauge',
   nestjs_cluster_quarantined_requests: 'gauge',
@@ -195,6 +196,12 @@ describe('the metrics of the cluster', () => {
     const count = (direction: string, reason: string) =>
       page.values('nestjs_cluster_scale_total', { direction, reason });
     expect([count('up', 'utilization'), count('down', 'idle')]).toEqual([[3], [0]]);
+  });
+
+  it('say how many workers the load may lead to, unless their number is fixed', () => {
+    const page = pageOf([READY], { snapshot: { autoscaling: { min: 1, max: 4, floor: 1 } } });
+    expect(page.values('nestjs_cluster_workers_max')).toEqual([4]);
+    expect(pageOf([READY]).text).not.toMatch(/^nestjs_cluster_workers_max/m);
   });
 
   it('say how many workers there should be, and the generation', () => {

@@ -206,6 +206,111 @@ describe('CLUSTER_THREADS', () => {
   });
 });
 
+const MOST_MS = 2 ** 31 - 1;
+
+describe.each([
+  ['CLUSTER_SHUTDOWN_LAME_DUCK_MS', 'lameDuckMs'],
+  ['CLUSTER_SHUTDOWN_DRAIN_TIMEOUT_MS', 'drainTimeoutMs'],
+  ['CLUSTER_SHUTDOWN_KILL_TIMEOUT_MS', 'killTimeoutMs'],
+] as const)('%s', (name, key) => {
+  const shutdown = { lameDuckMs: 1, drainTimeoutMs: 2, killTimeoutMs: 3 };
+
+  it.each([0, 7, 10_000, MOST_MS])(
+    'may be %d, wins over the option, and leaves the others',
+    (ms) => {
+      expect(resolve({ [name]: String(ms) }, { shutdown }).shutdown).toEqual({
+        ...shutdown,
+        [key]: ms,
+      });
+      expect(resolve({ [name]: String(ms) }).shutdown[key]).toBe(ms);
+    },
+  );
+
+  it('counts as not set where it is empty', () => {
+    expect(resolve({ [name]: '' }, { shutdown }).shutdown).toEqual(shutdown);
+  });
+
+  it.each(['10s', '1e3', '-1', '1.5', ' 5', 'auto', 'Infinity', String(MOST_MS + 1)])(
+    'is refused as %j with its name and what is allowed',
+    (text) => {
+      const message = refusal({ [name]: text }).replaceAll('"', '');
+      expect(message).toBe(
+        `invalid environment: ${name}: ${text} is not allowed; expected a number of milliseconds from 0 to ${MOST_MS}`,
+      );
+    },
+  );
+});
+
+describe.each([
+  ['CLUSTER_MEMORY_SOFT_LIMIT_BYTES', 'softLimitBytes', 'hardLimitBytes'],
+  ['CLUSTER_MEMORY_HARD_LIMIT_BYTES', 'hardLimitBytes', 'softLimitBytes'],
+] as const)('%s', (name, key, other) => {
+  it('sets the limit, and wins over the option', () => {
+    const bytes = 500_000_000;
+    expect(resolve({ [name]: `${bytes}` }).memory).toEqual({ [key]: bytes, [other]: Infinity });
+    expect(resolve({ [name]: `${bytes}` }, { memory: { [key]: 400_000_000 } }).memory[key]).toBe(
+      bytes,
+    );
+    expect(resolve({ [name]: '' }, { memory: { [key]: bytes } }).memory[key]).toBe(bytes);
+  });
+
+  it.each(['512Mi', '512', '-1', '1e9'])('is refused as %j', (text) => {
+    const message = refusal({ [name]: text }).replaceAll('"', '');
+    expect(message).toContain(`${name}: ${text} is not allowed; expected a whole number from`);
+  });
+});
+
+it('refuses variables that conflict with an option, as it refuses the options', () => {
+  expect(() =>
+    resolve(
+      { CLUSTER_MEMORY_SOFT_LIMIT_BYTES: '500000000' },
+      { memory: { hardLimitBytes: 400_000_000 } },
+    ),
+  ).toThrow('memory.softLimitBytes (500000000) must be below memory.hardLimitBytes (400000000)');
+  expect(refusal({ CLUSTER_ADMIN_PORT: '3000' })).toContain(
+    'admin.port (3000) is a port of the app',
+  );
+});
+
+describe('CLUSTER_ADMIN_PORT and CLUSTER_ADMIN_HOST', () => {
+  const token = 'x'.repeat(16);
+
+  it('open the admin listener without an option', () => {
+    expect(resolve({ CLUSTER_ADMIN_PORT: '9464' }).admin).toEqual({
+      port: 9464,
+      host: '127.0.0.1',
+    });
+    expect(resolve({ CLUSTER_ADMIN_PORT: '9464' }, { expose: 'admin' }).expose).toBe('admin');
+    expect(resolve({ CLUSTER_ADMIN_HOST: '::1' }).admin).toBeUndefined();
+  });
+
+  it('win over the options, unless they are empty', () => {
+    const admin = { port: 1, host: '127.0.0.2', token };
+    const of = (env: NodeJS.ProcessEnv) => resolve(env, { admin }).admin;
+    expect(of({ CLUSTER_ADMIN_PORT: '2' })).toEqual({ port: 2, host: '127.0.0.2' });
+    expect(of({ CLUSTER_ADMIN_HOST: '::1' })).toEqual({ port: 1, host: '::1' });
+    expect(of({ CLUSTER_ADMIN_PORT: '', CLUSTER_ADMIN_HOST: '' })).toEqual({
+      port: 1,
+      host: '127.0.0.2',
+    });
+    expect(of({ CLUSTER_ADMIN_PORT: '2' })?.token).toBe(token);
+  });
+
+  it('need a token where other machines reach the listener', () => {
+    const env = { CLUSTER_ADMIN_PORT: '9464', CLUSTER_ADMIN_HOST: '0.0.0.0' };
+    expect(refusal(env)).toContain('admin.host ("0.0.0.0") can be reached from other machines');
+    expect(resolve({ ...env, CLUSTER_ADMIN_TOKEN: token }).admin?.token).toBe(token);
+  });
+
+  it.each(['auto', '-1', '65536', '1e3', ' 1'])('are refused as the port %j', (text) => {
+    expect(refusal({ CLUSTER_ADMIN_PORT: text })).toContain(`CLUSTER_ADMIN_PORT: "${text}" `);
+  });
+
+  it('are refused as a host that is a name', () => {
+    expect(refusal({ CLUSTER_ADMIN_HOST: 'pod' })).toContain('CLUSTER_ADMIN_HOST: "pod" ');
+  });
+});
+
 describe('the environment', () => {
   it('has all its problems named in one message', () => {
     const message = refusal({
