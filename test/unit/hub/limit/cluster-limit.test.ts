@@ -83,7 +83,10 @@ describe('a limit of the cluster', () => {
 
   it('lets as many wait as it allows, by default as many as run, and refuses others at once', async () => {
     const core = new HubCore();
-    const [one, none] = [limitOf(core, 0), limitOf(core, 1, { maxWaiting: 0 })];
+    const [one, none] = [
+      limitOf(core, 0, { waitMs: 60_000 }),
+      limitOf(core, 1, { maxWaiting: 0, waitMs: 60_000 }),
+    ];
     for (const label of ['a', 'b', 'c', 'd']) one.start('k', label);
     await idle();
     await expect(one.start('k', 'e')).rejects.toMatchObject(REFUSED);

@@ -188,6 +188,15 @@ describe('locks', () => {
     expect(new Set(grants).size).toBe(9);
   });
 
+  it('are given in the order of asking also where releases differ in how many may hold them', () => {
+    const locks = new Locks<string, Request>();
+    const [holder, old, young] = [3, 1, 3].map((max, id) => ({ peer: 'p', id, max }));
+    locks.acquire('a', holder!, 0, 0);
+    expect(locks.acquire('a', old!, 10, 0)).toEqual([]);
+    expect(locks.acquire('a', young!, 10, 0)).toEqual([]);
+    expect(locks.release(1, 'p', 1)).toMatchObject([{ request: old }, { request: young }]);
+  });
+
   it('are refused beyond as many as may wait', () => {
     const locks = new Locks<string, Request>(-Infinity, 1);
     locks.acquire('a', { peer: 'p', id: 1 }, 10, 0);
