@@ -8,7 +8,7 @@ import {
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { HubError } from '../client/hub-error.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { checkCall } from '../lock/check-call.js';
+import { checkName, refuseThread } from '../lock/check-call.js';
 import { type HeldLock, HeldLocks } from '../lock/held-locks.js';
 import { ClusterLimitException } from './limit.errors.js';
 
@@ -50,7 +50,7 @@ export class ClusterLimit {
    * @throws ClusterConfigurationError
    */
   constructor(name: string, options: ClusterLimitOptions) {
-    checkCall('ClusterLimit', 'name', name);
+    checkName('new ClusterLimit', 'name', name);
     const { max, maxWaiting = max, waitMs } = validate(optionsSchema, options, 'ClusterLimit');
     this.#limit = { name, max, maxWaiting };
     this.#waitMs = waitMs;
@@ -73,7 +73,8 @@ export class ClusterLimit {
     fn: (signal: AbortSignal) => Promise<T> | T,
     response?: LimitedResponse,
   ): Promise<T> {
-    checkCall('run()', 'key', key);
+    checkName('run', 'key', key);
+    refuseThread('run', key);
     const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
     const place = await this.#enter(held, key, response);
     try {

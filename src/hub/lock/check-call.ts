@@ -4,20 +4,22 @@ import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.
 const MAX_NAME_LENGTH = 1_024;
 
 /**
- * Checks a call that takes a lock or a place of a limit.
+ * Checks the name of a lock or a limit, or a key of a limit.
  *
- * @param what what the call calls its name: `name` or `key`.
- * @throws ClusterConfigurationError for a wrong name, and in a thread, because only the main thread
- * has the connection of its process to the hub.
+ * @param what what the call names by it: `name` or `key`.
+ * @throws ClusterConfigurationError
  */
-export function checkCall(call: string, what: string, name: string): void {
-  if (typeof name !== 'string' || name.length === 0 || name.length > MAX_NAME_LENGTH) {
-    throw new ClusterConfigurationError(
-      `${call} was given the ${what} ${JSON.stringify(name)?.slice(0, 40)}; a ${what} has 1 to ${MAX_NAME_LENGTH} characters`,
-    );
-  }
+export function checkName(call: string, what: string, name: string): void {
+  if (typeof name === 'string' && name.length > 0 && name.length <= MAX_NAME_LENGTH) return;
+  throw new ClusterConfigurationError(
+    `${call}() was given the ${what} ${JSON.stringify(name)?.slice(0, 40)}; a ${what} has 1 to ${MAX_NAME_LENGTH} characters`,
+  );
+}
+
+/** @throws ClusterConfigurationError in a thread: only the main thread has a connection to the hub. */
+export function refuseThread(call: string, name: string): void {
   if (isMainThread) return;
   throw new ClusterConfigurationError(
-    `${call} was called in a thread for the ${what} ${JSON.stringify(name)}, where it would hold in that thread alone; call it where the thread is called, around the call of the @CpuBound() method`,
+    `${call}(${JSON.stringify(name)}) was called in a thread, where it would hold in that thread alone; call it where the thread is called, around the call of the @CpuBound() method`,
   );
 }

@@ -9,7 +9,7 @@ import {
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { HubError } from '../client/hub-error.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { checkCall } from './check-call.js';
+import { checkName, refuseThread } from './check-call.js';
 import { type HeldLock, HeldLocks } from './held-locks.js';
 import {
   ClusterLockReentryError,
@@ -76,8 +76,9 @@ export class ClusterLock {
     fn: (lock: AcquiredLock) => Promise<T> | T,
     options?: RunExclusiveOptions,
   ): Promise<T> {
-    checkCall('runExclusive()', 'name', name);
+    checkName('runExclusive', 'name', name);
     const { waitMs } = validate(optionsSchema, options, 'options of runExclusive()');
+    refuseThread('runExclusive', name);
     const outer = RUNNING.getStore();
     for (let each = outer; each !== undefined; each = each.outer) {
       if (each.lock.held && each.lock.named.name === name) throw new ClusterLockReentryError(name);

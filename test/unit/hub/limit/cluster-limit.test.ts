@@ -169,7 +169,7 @@ describe('a limit of the cluster', () => {
   });
 
   it.each([
-    ['', { max: 1 }, /ClusterLimit was given the name ""/],
+    ['', { max: 1 }, /new ClusterLimit\(\) was given the name ""/],
     [
       'tenant',
       undefined,
