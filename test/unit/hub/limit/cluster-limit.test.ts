@@ -22,14 +22,14 @@ function limitOf(core: HubCore, slot: number, options: object = {}, name = 'tena
       enterWorker(worker.hub);
       let end = (): void => {};
       const ended = new Promise<void>((resolve) => (end = resolve));
-      const run = limit.run(key, async () => {
+      const result = limit.run(key, async () => {
         running.add(label);
         await ended;
         running.delete(label);
         return label;
       });
-      run.catch(() => {});
-      return Object.assign(run, { end });
+      result.catch(() => {});
+      return { result, end };
     },
   };
 }
@@ -51,7 +51,7 @@ describe('a limit of the cluster', () => {
     await idle();
     expect(running()).toEqual(['a', 'b']);
     a.end();
-    expect(await a).toBe('a');
+    expect(await a.result).toBe('a');
     await idle();
     expect(running()).toEqual(['b', 'c']);
     b.end();
@@ -59,7 +59,7 @@ describe('a limit of the cluster', () => {
     expect(running()).toEqual(['c', 'd']);
     c.end();
     d.end();
-    expect(await Promise.all([c, d])).toEqual(['c', 'd']);
+    expect(await Promise.all([c.result, d.result])).toEqual(['c', 'd']);
   });
 
   it('counts each key, and each limit, by itself', async () => {
@@ -70,7 +70,7 @@ describe('a limit of the cluster', () => {
     for (const label of ['e', 'f']) two.start('k', label);
     await idle();
     expect([one.running.size, two.running.size]).toEqual([4, 2]);
-    await expect(one.start('k', 'g')).rejects.toMatchObject(REFUSED);
+    await expect(one.start('k', 'g').result).rejects.toMatchObject(REFUSED);
   });
 
   it('is another than a lock of the same name', async () => {
@@ -89,10 +89,10 @@ describe('a limit of the cluster', () => {
     ];
     for (const label of ['a', 'b', 'c', 'd']) one.start('k', label);
     await idle();
-    await expect(one.start('k', 'e')).rejects.toMatchObject(REFUSED);
+    await expect(one.start('k', 'e').result).rejects.toMatchObject(REFUSED);
     for (const label of ['a', 'b']) none.start('l', label);
     await idle();
-    await expect(none.start('l', 'c')).rejects.toMatchObject({ ...REFUSED, key: 'l' });
+    await expect(none.start('l', 'c').result).rejects.toMatchObject({ ...REFUSED, key: 'l' });
   });
 
   it('refuses a call that has waited for its time, and says when to try again', async () => {
@@ -111,7 +111,7 @@ describe('a limit of the cluster', () => {
     expect(response.header.mock.calls).toEqual([['Retry-After', '1']]);
     expect(fn).not.toHaveBeenCalled();
     first.end();
-    await first;
+    await first.result;
     expect(await limit.run('k', () => 'next', response)).toBe('next');
     expect(response.header).toHaveBeenCalledTimes(1);
     expect(running.size).toBe(0);
