@@ -61,8 +61,8 @@ export class ClusterLimit {
    * Runs `fn` when a place for `key` is free. Calls get the places in the order in which they came.
    * The place is free again when `fn` or its process has ended.
    *
-   * @param key 1 to 1,024 characters. A client may choose it: keys of different limits, and names
-   * of locks, are never mixed up.
+   * @param key 1 to 1,024 characters. Keys of different limits, and names of locks, are never mixed
+   * up, whatever they contain.
    * @param fn gets a signal that is aborted if the place is lost while `fn` runs.
    * @param response gets the header `Retry-After` if the call is refused.
    * @throws ClusterLimitException if no place is free in time, ClusterConfigurationError for a wrong
