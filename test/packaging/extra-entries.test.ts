@@ -40,6 +40,7 @@ it('each extra asks for the package that it extends, and for no other optional p
     ['./bullmq', 'bullmq'],
     ['./cache', null],
     ['./events', null],
+    ['./limit', null],
     ['./lock', null],
     ['./schedule', null],
     ['./socket.io', '@nestjs/platform-socket.io'],

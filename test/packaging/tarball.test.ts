@@ -170,6 +170,7 @@ describe('package.json', () => {
       './schedule': entry('integrations/schedule/index', 'schedule'),
       './testing': entry('integrations/testing/index', 'testing'),
       './lock': entry('hub/lock/index', 'lock'),
+      './limit': entry('hub/limit/index', 'limit'),
       './throttler': entry('hub/throttler/index', 'throttler'),
       './cache': entry('hub/cache/index', 'cache'),
       './events': entry('hub/events/index', 'events'),

@@ -147,7 +147,7 @@ describe('the reference of errors', () => {
     const exported = new Set(
       ENTRIES.flatMap((file) => sourceOf(file).match(/\b\w+(?:Error|Exception)\b/g) ?? []),
     );
-    const documented = ['Error classes', 'Exceptions of @CpuBound() calls'].flatMap((title) =>
+    const documented = ['Error classes', 'Exceptions with a status'].flatMap((title) =>
       rowsOf(sectionOf(page, title)).slice(2),
     );
     expect(documented.flatMap(([name = '']) => codeOf(name)).toSorted()).toEqual(

@@ -1,7 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { isMainThread } from 'node:worker_threads';
 import { Injectable } from '@nestjs/common';
-import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
 import {
   durationMs,
   option,
@@ -9,9 +7,9 @@ import {
   validate,
 } from '../../contract/options/check/validate.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
-import type { HubClient } from '../client/hub-client.js';
 import { HubError } from '../client/hub-error.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
+import { checkName, refuseThread } from './check-call.js';
 import { type HeldLock, HeldLocks } from './held-locks.js';
 import {
   ClusterLockReentryError,
@@ -41,7 +39,6 @@ export interface AcquiredLock {
 }
 
 const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
-const MAX_NAME_LENGTH = 1_024;
 
 /** A lock that the running code holds, and the lock that was held when that lock was requested. */
 interface Held {
@@ -58,7 +55,8 @@ const RUNNING = new AsyncLocalStorage<Held>();
  */
 @Injectable()
 export class ClusterLock {
-  #locks: { readonly hub: HubClient; readonly held: HeldLocks } | undefined;
+  /** Connected at the first use, because an instance may be created where no app runs. */
+  #held: HeldLocks | undefined;
 
   constructor() {
     loadHub();
@@ -78,15 +76,15 @@ export class ClusterLock {
     fn: (lock: AcquiredLock) => Promise<T> | T,
     options?: RunExclusiveOptions,
   ): Promise<T> {
-    checkName(name);
+    checkName('runExclusive', 'name', name);
     const { waitMs } = validate(optionsSchema, options, 'options of runExclusive()');
-    if (!isMainThread) throw inThread(name);
+    refuseThread('runExclusive', name);
     const outer = RUNNING.getStore();
     for (let each = outer; each !== undefined; each = each.outer) {
-      if (each.lock.held && each.lock.name === name) throw new ClusterLockReentryError(name);
+      if (each.lock.held && each.lock.named.name === name) throw new ClusterLockReentryError(name);
     }
-    const { held } = this.#open();
-    const lock = held.add(name, await this.#acquire(name, waitMs));
+    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
+    const lock = await acquire(held, name, waitMs);
     try {
       return await RUNNING.run({ lock, outer }, async () =>
         fn({ signal: lock.signal, token: lock.token }),
@@ -95,43 +93,16 @@ export class ClusterLock {
       held.release(lock);
     }
   }
-
-  async #acquire(name: string, waitMs: number): Promise<number> {
-    try {
-      const answer = await this.#open().hub.askPatiently(
-        (leftMs) => ({ op: 'lock', name, waitMs: leftMs }),
-        waitMs,
-      );
-      if (answer?.header.t === 'granted') return answer.header.grant;
-    } catch (error) {
-      if (error instanceof HubError) throw new ClusterLockRefusedError(name, error.message);
-      throw error;
-    }
-    throw new ClusterLockTimeoutError(name, waitMs);
-  }
-
-  /** Connects at the first use, because an instance may be created where no app runs. */
-  #open(): { readonly hub: HubClient; readonly held: HeldLocks } {
-    if (this.#locks === undefined) {
-      const hub = hubOf(currentLink());
-      this.#locks = { hub, held: new HeldLocks(hub) };
-    }
-    return this.#locks;
-  }
 }
 
-/** Only the main thread has the connection of its process to the hub. */
-function inThread(name: string): ClusterConfigurationError {
-  return new ClusterConfigurationError(
-    `runExclusive(${JSON.stringify(name)}) was called in a thread, where a lock would hold in that thread alone; take the lock where the thread is called, around the call of the @CpuBound() method`,
-  );
-}
-
-/** @throws ClusterConfigurationError */
-function checkName(name: string): void {
-  if (typeof name !== 'string' || name.length === 0 || name.length > MAX_NAME_LENGTH) {
-    throw new ClusterConfigurationError(
-      `runExclusive() was given the name ${JSON.stringify(name)?.slice(0, 40)}; a lock has a name of 1 to ${MAX_NAME_LENGTH} characters`,
-    );
+async function acquire(held: HeldLocks, name: string, waitMs: number): Promise<HeldLock> {
+  let lock: HeldLock | undefined;
+  try {
+    lock = await held.acquire({ name }, waitMs);
+  } catch (error) {
+    if (error instanceof HubError) throw new ClusterLockRefusedError(name, error.message);
+    throw error;
   }
+  if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
+  return lock;
 }

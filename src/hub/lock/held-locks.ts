@@ -1,4 +1,5 @@
 import type { HubClient } from '../client/hub-client.js';
+import type { RequestOf } from '../wire/protocol.js';
 
 /**
  * How long a lock counts as held after the connection is lost, in ms. A new hub reserves locks for
@@ -9,7 +10,10 @@ const KEPT_MS = 1_800;
 /** Maximum wait for the answer of the next hub, in ms. */
 const RECLAIM_MS = 900;
 
-/** A lock that this process holds. */
+/** The name of a lock, or a key of a limit. */
+export type LockName = Pick<RequestOf<'lock'>, 'name' | 'limit'>;
+
+/** A lock that this process holds, or one of the places of a limit. */
 export class HeldLock {
   readonly #lost = new AbortController();
   /** The fencing token: the number of the first grant. Every later grant has a higher number. */
@@ -18,7 +22,7 @@ export class HeldLock {
   held = true;
 
   constructor(
-    readonly name: string,
+    readonly named: LockName,
     /** The hub's number for this lock. It changes if the next hub gives the lock back. */
     public grant: number,
   ) {
@@ -37,7 +41,9 @@ export class HeldLock {
 
   lose(): void {
     if (!this.held) return;
-    this.#lost.abort(new Error(`the lock '${this.name}' was lost: the hub ended or hung`));
+    const { name, limit } = this.named;
+    const what = limit === undefined ? 'lock' : `place in the limit '${limit.name}' for`;
+    this.#lost.abort(new Error(`the ${what} '${name}' was lost: the hub ended or hung`));
   }
 
   keep(grant: number): void {
@@ -72,8 +78,20 @@ export class HeldLocks {
     });
   }
 
-  add(name: string, grant: number): HeldLock {
-    const lock = new HeldLock(name, grant);
+  /**
+   * @returns `undefined` if the lock is not free in time.
+   * @throws HubError if the hub refuses the request, or cannot be used.
+   */
+  async acquire(named: LockName, waitMs: number): Promise<HeldLock | undefined> {
+    const answer = await this.hub.askPatiently(
+      (leftMs) => ({ op: 'lock', ...named, waitMs: leftMs }),
+      waitMs,
+    );
+    return answer?.header.t === 'granted' ? this.add(named, answer.header.grant) : undefined;
+  }
+
+  add(named: LockName, grant: number): HeldLock {
+    const lock = new HeldLock(named, grant);
     this.#held.add(lock);
     return lock;
   }
@@ -85,9 +103,8 @@ export class HeldLocks {
   }
 
   async #reclaim(lock: HeldLock): Promise<void> {
-    const { name } = lock;
     try {
-      const question = { op: 'lock', name, waitMs: 0, reclaim: true } as const;
+      const question = { op: 'lock', ...lock.named, waitMs: 0, reclaim: true } as const;
       const { header } = await this.hub.ask(question, RECLAIM_MS);
       if (header.t !== 'granted') return lock.lose();
       if (lock.held) lock.keep(header.grant);

@@ -1,6 +1,6 @@
 import { machineMs } from '../wire/machine-clock.js';
 import type { ToHub } from '../wire/protocol.js';
-import { answerLock, CacheService } from './cache/cache-service.js';
+import { answerLock, CacheService, nameIn } from './cache/cache-service.js';
 import { Channels } from './services/channels.js';
 import { Counters } from './services/counters.js';
 import { EventRouter } from './services/event-router.js';
@@ -40,8 +40,9 @@ export class HubCore {
     const now = this.clock();
     switch (message.op) {
       case 'lock': {
-        const { name, id, waitMs, reclaim } = message;
-        const request = { peer: from, id };
+        const { id, waitMs, reclaim, limit } = message;
+        const name = nameIn(limit?.name ?? '', message.name);
+        const request = { peer: from, id, ...limit };
         const answers =
           reclaim === true
             ? this.#locks.reclaim(name, request, now)

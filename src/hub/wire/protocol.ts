@@ -29,6 +29,8 @@ const toHubSchema = v.variant('op', [
     waitMs: amount,
     /** Whether the worker held the lock when the previous hub ended. */
     reclaim: v.optional(v.boolean()),
+    /** If present, `name` is a key of this limit. A hub of an older version admits one at a time. */
+    limit: v.optional(v.object({ name: text, max: count, maxWaiting: count })),
   }),
   v.object({ op: v.literal('unlock'), grant: count }),
   /** The worker no longer waits for the answer to `id`. */

@@ -1,7 +1,8 @@
-// An app whose workers use the shared cache, limits and locks all the time, and write down each call.
+// An app whose workers use the shared cache, rate limits, locks and limits all the time, and write down each call.
 //
 // RECORD_DIR   each worker appends the lines of its history to a file there; the run ends at a file 'stop'
-// MUTATION     'stale-read': now and then a read gives the value that this worker has read before
+// MUTATION     'stale-read': now and then a read gives the value that this worker has read before;
+//              'one-more': now and then a call runs without a place of the limit
 import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,11 +11,14 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ClusterModule } from 'nestjs-cluster';
 import { ClusterCache } from 'nestjs-cluster/cache';
+import { ClusterLimit } from 'nestjs-cluster/limit';
 import { ClusterLock } from 'nestjs-cluster/lock';
 import { ClusterThrottlerStorage } from 'nestjs-cluster/throttler';
 
 const CLIENTS = 12;
 const LARGE_BYTES = 1024 * 1024;
+/** As many as the model in main.go has. */
+const PLACES = 2;
 const { RECORD_DIR, MUTATION } = process.env;
 const file = join(RECORD_DIR, `${process.pid}.jsonl`);
 const log = (line) => appendFileSync(file, `${JSON.stringify(line)}\n`);
@@ -33,7 +37,7 @@ function begin(kind, op, key, value) {
   return (output) => log({ id, output: String(output), return: now() });
 }
 
-function clientOf(cache, lock, throttler) {
+function clientOf(cache, lock, limit, throttler) {
   const seen = new Map();
   const read = async (key) => {
     const end = begin('cache', 'read', key);
@@ -73,12 +77,26 @@ function clientOf(cache, lock, throttler) {
       )
       .then((released) => released(''));
   };
+  const enter = async (key) => {
+    const acquired = begin('place', 'acquire', key);
+    const work = async (signal) => {
+      const place = `${process.pid}-${(lastId += 1)}`;
+      acquired(place);
+      await delay(pick(20) === 0 ? pick(500) : pick(5)); // some run when the hub ends
+      const released = begin('place', 'release', key, place);
+      return signal.aborted ? () => {} : released;
+    };
+    const isExtra = MUTATION === 'one-more' && pick(50) === 0;
+    const released = await (isExtra ? work({ aborted: false }) : limit.run(key, work));
+    released('');
+  };
   return () => {
     const dice = Math.random();
     if (dice < 0.35) return read(keyOf('cache', 12));
     if (dice < 0.5) return write(keyOf('cache', 12));
     if (dice < 0.55) return remove(keyOf('cache', 12));
-    if (dice < 0.85) return count(keyOf('limit', 12));
+    if (dice < 0.8) return count(keyOf('limit', 12));
+    if (dice < 0.9) return enter(keyOf('place', 4));
     return hold(keyOf('lock', 4));
   };
 }
@@ -86,12 +104,13 @@ function clientOf(cache, lock, throttler) {
 async function createApp() {
   class AppModule {}
   const throttler = new ClusterThrottlerStorage({ onHubSilent: 'refuse' });
+  const limit = new ClusterLimit('tenant', { max: PLACES, maxWaiting: 100, waitMs: 10_000 });
   Module({
     imports: [ClusterModule.forRoot()],
     providers: [ClusterCache, ClusterLock, { provide: 'throttler', useValue: throttler }],
   })(AppModule);
   const app = await NestFactory.create(AppModule, { logger: ['error'] });
-  const client = clientOf(app.get(ClusterCache), app.get(ClusterLock), throttler);
+  const client = clientOf(app.get(ClusterCache), app.get(ClusterLock), limit, throttler);
   let running = true;
   setInterval(() => (running &&= !existsSync(join(RECORD_DIR, 'stop'))), 100).unref();
   for (let n = 0; n < CLIENTS; n += 1) {
@@ -109,7 +128,8 @@ async function createApp() {
 await ClusterModule.bootstrap(createApp, {
   host: '127.0.0.1',
   port: 0,
-  workers: 3,
+  workers: 4,
+  reload: { canaryMs: 50, observeMs: 0 }, // the faults would bring the previous release back
   control: false,
   heartbeat: false,
 });

@@ -1,4 +1,4 @@
-// Checks a history of cache, limits and locks against what docs/hub.md promises. Each line is a call in
+// Checks a history of cache, rate limits, locks and limits against what docs/hub.md promises. Each line is a call in
 // JSON. A call without a return may have been done at any time after it began, or never.
 package main
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -71,7 +72,32 @@ var locks = porcupine.Model{
 	},
 }
 
-var models = map[string]porcupine.Model{"cache": cache, "limit": limits, "lock": locks}
+// Who runs with a place of a limit: two at once, in order, so that equal states are equal.
+type running [2]string
+
+// As many run at once as the limit has places, and one more never.
+var places = porcupine.Model{
+	Init: func() interface{} { return running{} },
+	Step: func(state, input, output interface{}) (bool, interface{}) {
+		by, in := state.(running), input.(call)
+		from, to := "", ""
+		if in.Op == "release" {
+			from = in.Value
+		} else {
+			to = output.(string)
+		}
+		for index, each := range by {
+			if each == from {
+				by[index] = to
+				slices.Sort(by[:])
+				return true, by
+			}
+		}
+		return false, state
+	},
+}
+
+var models = map[string]porcupine.Model{"cache": cache, "limit": limits, "lock": locks, "place": places}
 
 func main() {
 	byKey, resets, total := read(os.Args[1])
@@ -136,8 +162,8 @@ func read(path string) (map[string][]call, []call, int) {
 	return byKey, resets, total
 }
 
-// A read that has no answer says nothing, nor does a lock that was not given. A lock whose holder was
-// killed, or has been told that it is lost, is free at some time after it was given.
+// A read that has no answer says nothing, nor does a lock or a place that was not given. If its holder
+// was killed, or has been told that it is lost, it is free at some time after it was given.
 func completed(calls []call) []call {
 	released := map[string]bool{}
 	var all []call
@@ -152,7 +178,7 @@ func completed(calls []call) []call {
 		}
 		all = append(all, each)
 		if each.Op == "acquire" && !released[*each.Output] {
-			all = append(all, call{Kind: "lock", Op: "release", Key: each.Key, Value: *each.Output, Call: each.Return})
+			all = append(all, call{Kind: each.Kind, Op: "release", Key: each.Key, Value: *each.Output, Call: each.Return})
 		}
 	}
 	return all

@@ -1,5 +1,6 @@
-// Records what the workers of a cluster do with cache, limits and locks under faults, and has porcupine
-// check that the history is linearizable. Options: --operations 50000, --mutation stale-read, --keep.
+// Records what the workers of a cluster do with cache, rate limits, locks and limits under faults, and has
+// porcupine check that the history is linearizable. Options: --operations 50000,
+// --mutation stale-read|one-more, --keep.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,10 +37,12 @@ const ended = new Promise((resolve) =>
 );
 const workers = new Map();
 let hubEnds = 0;
+let reloads = 0;
 const hear = (line) => {
   if (!line.startsWith('{')) return console.log(line);
   const event = JSON.parse(line);
   if (event.event === 'worker-ready') workers.set(event.worker, event.pid);
+  if (event.event === 'reload-ended') reloads += 1;
   if (/^the hub .*started anew/.test(event.message)) hubEnds += 1;
 };
 for (const input of [cluster.stdout, cluster.stderr]) createInterface({ input }).on('line', hear);
@@ -68,6 +71,11 @@ const faults = {
     await delay(700);
     cluster.kill('SIGCONT');
   },
+  async 'the workers are replaced'() {
+    const known = reloads;
+    cluster.kill('SIGHUP');
+    await until('the end of the reload', () => reloads > known, 60_000);
+  },
   'the hub ends': () => hubIs('SIGURG'),
   'the hub hangs': () => hubIs('SIGWINCH'),
 };
@@ -92,7 +100,7 @@ const lines = () =>
 const done = new Map();
 let exit;
 try {
-  await until('all workers', () => workers.size === 3, 60_000);
+  await until('all workers', () => workers.size === 4, 60_000);
   const names = Object.keys(faults);
   const recorded = () => lines().filter((line) => 'return' in line).length;
   for (let n = 0; n < names.length || recorded() < options.operations; n += 1) {

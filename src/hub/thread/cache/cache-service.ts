@@ -98,7 +98,7 @@ export class CacheService {
       this.#entriesOf({ cache })?.clear();
       from.send({ t: 'done', id, changed: 0, evicted: 0 });
     } else this.#clearPrefix(from, { id, cache, prefix });
-    const begin = leaseOf({ cache, key: prefix ?? '' });
+    const begin = nameIn(cache, prefix ?? '');
     const next = this.#leases.revoke((name) => name.startsWith(begin), now);
     this.#answer(next, now);
   }
@@ -189,7 +189,11 @@ export function answerLock(answer: LockAnswer<Peer, LockRequest<Peer>>): void {
   else peer.send({ t: 'granted', id, grant: answer.grant });
 }
 
-/** Begins with the length of the cache's name, because that name and the key may hold any character. */
 function leaseOf({ cache, key }: CacheKey): string {
-  return `${cache.length} ${cache}${key}`;
+  return nameIn(cache, key);
+}
+
+/** Names a key of a cache or a limit. Begins with a length, because both names may hold any character. */
+export function nameIn(scope: string, key: string): string {
+  return `${scope.length} ${scope}${key}`;
 }

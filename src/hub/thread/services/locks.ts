@@ -2,6 +2,10 @@
 export interface LockRequest<P> {
   readonly peer: P;
   readonly id: number;
+  /** How many may hold the lock at once. If requests differ, each request is judged by its own number. Default: 1. */
+  readonly max?: number;
+  /** How many requests may wait for the lock. Default: no bound of its own. */
+  readonly maxWaiting?: number;
 }
 
 export type LockAnswer<P, R extends LockRequest<P>> =
@@ -17,29 +21,29 @@ interface Waiting<R> {
 
 interface Lock<P, R> {
   readonly name: string;
-  grant: number;
-  holder: P | undefined;
+  /** The peers that hold the lock, by the numbers of their grants. */
+  readonly holders: Map<number, P>;
   /** The waiting requests, oldest first. */
   readonly queue: Set<Waiting<R>>;
 }
 
-/** The locks that a peer holds, and its waiting requests by their numbers. */
-interface PeerLocks<P, R> {
+/** The grants that a peer holds, and its waiting requests by their numbers. */
+interface PeerLocks<R> {
   readonly waits: Map<number, Waiting<R>>;
-  readonly holds: Set<Lock<P, R>>;
+  readonly holds: Set<number>;
 }
 
-/** Maximum number of waiting requests for all locks together. Beyond it, requests are refused. */
+/** Maximum number of locks, and of waiting requests for all locks together. Beyond it, requests are refused. */
 const MAX_WAITING = 100_000;
 
 /**
- * Locks by name, granted in the order of the requests. A peer that is gone holds no lock. Callers
- * pass the current time.
+ * Locks by name, granted in the order of the requests. A lock is held by one peer, or by as many as
+ * the requests say. A peer that is gone holds no lock. Callers pass the current time.
  */
 export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   readonly #locks = new Map<string, Lock<P, R>>();
   readonly #held = new Map<number, Lock<P, R>>();
-  readonly #peers = new Map<P, PeerLocks<P, R>>();
+  readonly #peers = new Map<P, PeerLocks<R>>();
   #waiting = 0;
 
   /**
@@ -54,13 +58,17 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
 
   /** @returns the answer, or nothing while the request waits. */
   acquire(name: string, request: R, waitMs: number, now: number): LockAnswer<P, R>[] {
+    if (!this.#locks.has(name) && this.#locks.size >= this.maxWaiting) {
+      return [{ type: 'full', request }];
+    }
     const lock = this.#lockOf(name);
-    if (lock.holder === undefined && lock.queue.size === 0 && now >= this.closedUntil) {
+    if (hasRoom(lock, request) && lock.queue.size === 0 && now >= this.closedUntil) {
       return [this.#grant(lock, request)];
     }
-    if (waitMs <= 0 || this.#waiting >= this.maxWaiting) {
+    const isRefused = waitMs <= 0 || lock.queue.size >= (request.maxWaiting ?? Infinity);
+    if (isRefused || this.#waiting >= this.maxWaiting) {
       this.#removeUnused(lock);
-      return [{ type: waitMs <= 0 ? 'expired' : 'full', request }];
+      return [{ type: isRefused ? 'expired' : 'full', request }];
     }
     const waiting = { request, until: now + waitMs, lock };
     lock.queue.add(waiting);
@@ -69,46 +77,45 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     return [];
   }
 
-  /** Gives a lock back to the peer that held it when the previous hub ended. */
+  /** Gives a lock back to a peer that held it when the previous hub ended. */
   reclaim(name: string, request: R, now: number): LockAnswer<P, R>[] {
     const lock = this.#lockOf(name);
-    if (now < this.closedUntil && lock.holder === undefined) return [this.#grant(lock, request)];
+    if (now < this.closedUntil && hasRoom(lock, request)) return [this.#grant(lock, request)];
     this.#removeUnused(lock);
     return [{ type: 'expired', request }];
   }
 
   /** @returns the answers to waiting requests. */
   release(grant: number, peer: P, now: number): LockAnswer<P, R>[] {
-    const lock = this.#held.get(grant);
-    return lock?.holder === peer ? this.#free(lock, now) : [];
+    return this.#held.get(grant)?.holders.get(grant) === peer ? this.#free(grant, now) : [];
   }
 
   /** Releases a lock and ends all waits for it. @returns the requests that waited. */
   dismiss(grant: number, peer: P, now: number): R[] {
     const lock = this.#held.get(grant);
-    if (lock?.holder !== peer) return [];
+    if (lock?.holders.get(grant) !== peer) return [];
     const waiting = [...lock.queue];
     for (const each of waiting) this.#endWait(each);
-    this.#free(lock, now);
+    this.#free(grant, now);
     return waiting.map(({ request }) => request);
   }
 
   holds(name: string, grant: number, peer: P): boolean {
     const lock = this.#held.get(grant);
-    return lock?.name === name && lock.holder === peer;
+    return lock?.name === name && lock.holders.get(grant) === peer;
   }
 
   /** Takes locks from their holders. @returns the answers to waiting requests. */
   revoke(isMeant: (name: string) => boolean, now: number): LockAnswer<P, R>[] {
-    return [...this.#held.values()].flatMap((lock) =>
-      isMeant(lock.name) ? this.#free(lock, now) : [],
+    return [...this.#held].flatMap(([grant, { name }]) =>
+      isMeant(name) ? this.#free(grant, now) : [],
     );
   }
 
-  /** Takes one lock from its holder. @returns the answers to waiting requests. */
+  /** Takes one lock from its holders. @returns the answers to waiting requests. */
   revokeOne(name: string, now: number): LockAnswer<P, R>[] {
-    const lock = this.#locks.get(name);
-    return lock?.holder === undefined ? [] : this.#free(lock, now);
+    const holders = this.#locks.get(name)?.holders.keys() ?? [];
+    return [...holders].flatMap((grant) => this.#free(grant, now));
   }
 
   /** Ends the wait of a request. */
@@ -124,7 +131,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
     const own = this.#peers.get(peer);
     if (own === undefined) return [];
     for (const { request } of own.waits.values()) this.cancel(request.id, peer);
-    const answers = [...own.holds].flatMap((lock) => this.#free(lock, now));
+    const answers = [...own.holds].flatMap((grant) => this.#free(grant, now));
     this.#peers.delete(peer);
     return answers;
   }
@@ -132,9 +139,7 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   /** Ends the time in which peers can reclaim locks. @returns the answers to waiting requests. */
   open(now: number): LockAnswer<P, R>[] {
     this.closedUntil = -Infinity;
-    return [...this.#locks.values()].flatMap((lock) =>
-      lock.holder === undefined ? this.#free(lock, now) : [],
-    );
+    return [...this.#locks.values()].flatMap((lock) => this.#admit(lock, now));
   }
 
   /** The number of locks that a peer holds or waits for. */
@@ -145,13 +150,13 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   #lockOf(name: string): Lock<P, R> {
     let lock = this.#locks.get(name);
     if (lock === undefined) {
-      lock = { name, grant: 0, holder: undefined, queue: new Set() };
+      lock = { name, holders: new Map(), queue: new Set() };
       this.#locks.set(name, lock);
     }
     return lock;
   }
 
-  #peerOf(peer: P): PeerLocks<P, R> {
+  #peerOf(peer: P): PeerLocks<R> {
     let own = this.#peers.get(peer);
     if (own === undefined) {
       own = { waits: new Map(), holds: new Set() };
@@ -161,27 +166,30 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   }
 
   #grant(lock: Lock<P, R>, request: R): LockAnswer<P, R> {
-    this.lastGrant += 1;
-    lock.grant = this.lastGrant;
-    lock.holder = request.peer;
-    this.#held.set(lock.grant, lock);
-    this.#peerOf(request.peer).holds.add(lock);
-    return { type: 'granted', request, grant: lock.grant };
+    const grant = (this.lastGrant += 1);
+    lock.holders.set(grant, request.peer);
+    this.#held.set(grant, lock);
+    this.#peerOf(request.peer).holds.add(grant);
+    return { type: 'granted', request, grant };
   }
 
-  #free(lock: Lock<P, R>, now: number): LockAnswer<P, R>[] {
-    if (lock.holder !== undefined) this.#peers.get(lock.holder)?.holds.delete(lock);
-    this.#held.delete(lock.grant);
-    lock.holder = undefined;
+  #free(grant: number, now: number): LockAnswer<P, R>[] {
+    const lock = this.#held.get(grant)!;
+    this.#peers.get(lock.holders.get(grant)!)?.holds.delete(grant);
+    this.#held.delete(grant);
+    lock.holders.delete(grant);
+    return this.#admit(lock, now);
+  }
+
+  /** Grants a lock to the requests that have waited longest, as far as there is room. */
+  #admit(lock: Lock<P, R>, now: number): LockAnswer<P, R>[] {
     const answers: LockAnswer<P, R>[] = [];
     if (now < this.closedUntil) return answers;
     for (const waiting of lock.queue) {
+      const { request, until } = waiting;
+      if (until > now && !hasRoom(lock, request)) break;
       this.#endWait(waiting);
-      if (waiting.until > now) {
-        answers.push(this.#grant(lock, waiting.request));
-        return answers;
-      }
-      answers.push({ type: 'expired', request: waiting.request });
+      answers.push(until > now ? this.#grant(lock, request) : { type: 'expired', request });
     }
     this.#removeUnused(lock);
     return answers;
@@ -195,6 +203,10 @@ export class Locks<P, R extends LockRequest<P> = LockRequest<P>> {
   }
 
   #removeUnused(lock: Lock<P, R>): void {
-    if (lock.holder === undefined && lock.queue.size === 0) this.#locks.delete(lock.name);
+    if (lock.holders.size === 0 && lock.queue.size === 0) this.#locks.delete(lock.name);
   }
+}
+
+function hasRoom(lock: Lock<unknown, unknown>, { max = 1 }: LockRequest<unknown>): boolean {
+  return lock.holders.size < max;
 }

@@ -247,18 +247,23 @@ describe('a lock that is held', () => {
     const { hub, open, close, say, sent } = start();
     open();
     const held = new HeldLocks(hub);
-    const [kept, lost] = [held.add('kept', 1), held.add('lost', 2)];
+    const limit = { name: 'tenant', max: 2, maxWaiting: 0 };
+    const kept = held.add({ name: 'kept' }, 1);
+    const lost = held.add({ name: 'lost', limit }, 2);
     close();
     open('second');
     const [first, second] = sent.filter((each) => each.op === 'lock');
     expect([first, second]).toMatchObject([
       { name: 'kept', reclaim: true },
-      { name: 'lost', reclaim: true },
+      { name: 'lost', limit, reclaim: true },
     ]);
     say({ t: 'granted', id: first!.id, grant: 9 });
     say({ t: 'expired', id: second!.id });
     await vi.advanceTimersByTimeAsync(1);
     expect([kept.grant, kept.signal.aborted, lost.signal.aborted]).toEqual([9, false, true]);
+    expect(lost.signal.reason).toMatchObject({
+      message: "the place in the limit 'tenant' for 'lost' was lost: the hub ended or hung",
+    });
     held.release(kept);
     expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 9 });
   });
@@ -267,7 +272,7 @@ describe('a lock that is held', () => {
     const { hub, open, close, say, sent, idOf } = start();
     open();
     const held = new HeldLocks(hub);
-    const lock = held.add('l', 1);
+    const lock = held.add({ name: 'l' }, 1);
     close();
     open('second');
     held.release(lock);
@@ -279,7 +284,7 @@ describe('a lock that is held', () => {
   it('is lost 1.8 s after the connection, before the next hub gives it to others', async () => {
     const { hub, open, close } = start();
     open();
-    const lock = new HeldLocks(hub).add('l', 1);
+    const lock = new HeldLocks(hub).add({ name: 'l' }, 1);
     close();
     await vi.advanceTimersByTimeAsync(1_000);
     close(); // a second try failed: the deadline still counts from the first loss
@@ -293,7 +298,7 @@ describe('a lock that is held', () => {
   it('is not lost where the next hub gives it back in time, and keeps its token', async () => {
     const { hub, open, close, say, idOf } = start();
     open();
-    const lock = new HeldLocks(hub).add('l', 1);
+    const lock = new HeldLocks(hub).add({ name: 'l' }, 1);
     close();
     open('second');
     say({ t: 'granted', id: idOf('lock'), grant: 9 });
@@ -304,7 +309,7 @@ describe('a lock that is held', () => {
   it('is lost with the connection to a hub that goes on', async () => {
     const { hub, open, close } = start();
     open();
-    const lock = new HeldLocks(hub).add('l', 1);
+    const lock = new HeldLocks(hub).add({ name: 'l' }, 1);
     close();
     open();
     await vi.advanceTimersByTimeAsync(1);

@@ -300,7 +300,7 @@ describe('the server of the hub', () => {
     const end = await serve('a');
     const [one, two] = [await connect(0), await connect(1)];
     const held = await one.askPatiently(LOCK, 1_000);
-    const lock = new HeldLocks(one).add('l', (held!.header as { grant: number }).grant);
+    const lock = new HeldLocks(one).add({ name: 'l' }, (held!.header as { grant: number }).grant);
     end();
     await eventually('the connections are lost', () => !one.open && !two.open);
     const at = performance.now();
