@@ -36,7 +36,7 @@ describe('a session id', () => {
 it('a door that was removed is opened again, where the hub is then', async () => {
   const places = ['first', 'second'].map((name) => join(temporaryDirectory(), name));
   const find = vi.fn(async () => ({
-    path: `${places[find.mock.calls.length - 1]}.hub`,
+    path: `${places[find.mock.calls.length - 1] ?? places[1]}.hub`,
     token: '',
   }));
   const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn() };
