@@ -8,7 +8,14 @@ const ROOMY = 32;
 /** A worker that is this late with its heartbeats does not answer. */
 const LATE_HEARTBEATS = 3;
 
-const GLYPHS = { ready: '●', starting: '◐', draining: '○', exited: '✕', silent: '!' };
+const GLYPHS = {
+  ready: '●',
+  starting: '◐',
+  standby: '◌',
+  draining: '○',
+  exited: '✕',
+  silent: '!',
+};
 const WORDS = { exited: 'restarting', silent: 'no answer' };
 
 /** The state that the primary tells, except for a silent worker. */
@@ -56,7 +63,7 @@ const HEADS = [
   ['Last exit'],
 ];
 
-export function WorkerTable({ cluster: { workers, desired }, options, actions, canChange }) {
+export function WorkerTable({ cluster: { workers }, options, actions, canChange }) {
   const mayRestart = canChange !== 'never';
   return html`
     <section>
@@ -100,7 +107,7 @@ export function WorkerTable({ cluster: { workers, desired }, options, actions, c
                         html`<button
                           type="button"
                           aria-label=${`Restart worker ${worker.slot}`}
-                          disabled=${canChange !== 'now' || worker.slot >= desired}
+                          disabled=${canChange !== 'now'}
                           onClick=${() => actions.open({ kind: 'restart', slot: worker.slot })}
                         >
                           Restart

@@ -67,7 +67,7 @@ export class ControlApi {
       },
       'POST /v1/workers/:slot/restart': ({ slot, body }) => {
         expectNothing(body);
-        mustExist(slot, cluster.snapshot().desired);
+        mustExist(slot, cluster.snapshot().workers);
         return this.#mutations.run(`a restart of worker ${slot}`, async () =>
           ok(await cluster.restart(slot, REASON)),
         );

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { ClusterSnapshot } from '../contract/snapshot/index.js';
 import { Refusal } from './route.js';
 
 const nothing = v.optional(v.strictObject({}));
@@ -20,7 +21,8 @@ export function parse<T extends v.GenericSchema>(
 }
 
 /** @throws Refusal if the cluster has no such slot. */
-export function mustExist(slot: number, desired: number): void {
-  if (slot < desired) return;
-  throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are 0 to ${desired - 1}`);
+export function mustExist(slot: number, workers: ClusterSnapshot['workers']): void {
+  const slots = [...new Set(workers.map((each) => each.slot))];
+  if (slots.includes(slot)) return;
+  throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are ${slots.join(', ')}`);
 }

@@ -19,8 +19,8 @@ export function trialRoutes(
   return {
     'POST /v1/workers/:slot/trial': ({ slot, body }) => {
       const { method, seconds } = parse(trialOf, EXPECTED_TRIAL, body);
-      const { workers, desired } = cluster.snapshot();
-      mustExist(slot, desired);
+      const { workers } = cluster.snapshot();
+      mustExist(slot, workers);
       if (cluster.reloading) throw busy('a reload');
       const other = workers.find(({ trial }) => trial !== undefined);
       if (other !== undefined) throw busy(`a trial of ${other.trial}`);

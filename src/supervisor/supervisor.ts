@@ -86,8 +86,7 @@ export class Supervisor {
     this.#settings = { options, url: listening.url, ...about };
     this.#meter = new PrimaryMeter(droppedLogLines);
     const release = { ...program.resolve(), generation: 0 };
-    const seed = Math.floor(Math.random() * 2 ** 32);
-    const state = newCluster(options, release, performance.now(), seed);
+    const state = newCluster(options, release, performance.now(), Math.random() * 2 ** 32);
     const table = (this.#table = new WorkerTable(state, listening, this.#meter));
     const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
     const balance = (this.#balance = new Balance(table));
@@ -165,8 +164,7 @@ export class Supervisor {
   #decide(happened: ClusterEvent): void {
     const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
-    const before = this.#table.state;
-    const { state, effects } = this.outside.decide(before, event, now, this.#settings);
+    const { state, effects } = this.outside.decide(this.#table.state, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#effects.post(effect);
     // Answers to pings and leases are frequent, and never change which workers serve.
@@ -201,6 +199,8 @@ export class Supervisor {
         this.emit<ClusterEventName>(effect.name, event);
         return this.#quarantine.observe<ClusterEventName>(effect.name, event);
       }
+      case 'grant':
+        return this.#switchboard.grant(effect.worker);
       case 'joined':
         this.#relay.foldIfNeeded();
         return this.#balance.workerJoined();

@@ -44,7 +44,7 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
 type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
   readonly type: Exclude<
     WorkerMessage['type'],
-    'ready' | 'reload-request' | 'scale-request' | 'restart-request'
+    'listen-request' | 'ready' | 'reload-request' | 'scale-request' | 'restart-request'
   >;
 };
 
@@ -72,6 +72,15 @@ export class Switchboard {
 
   constructor(private readonly to: Exchange) {
     this.#hub = to.hub ?? new HubDoor(to.emit);
+  }
+
+  /** Gives a worker its listening socket, once. */
+  grant(id: WorkerId): void {
+    const worker = this.to.table.find(id);
+    if (worker === undefined || worker.hasSocket) return;
+    worker.hasSocket = true;
+    this.to.quarantine.greet(worker);
+    this.to.listening.grant(worker);
   }
 
   receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
@@ -132,6 +141,7 @@ export class Switchboard {
       ({ by: 'worker', worker: id, slot, id: asked.id }) as const;
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of `#serve()` holds the rest
     switch (message.type) {
+      case 'listen-request':
       case 'ready':
         return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
       case 'reload-request': {
@@ -168,16 +178,10 @@ export class Switchboard {
     }
   }
 
-  /** Handles a message that needs no decision of the core. */
   #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage, handle: unknown): void {
-    const { balance, inspections, listening, quarantine, relay, table } = this.to;
+    const { balance, inspections, quarantine, relay, table } = this.to;
     const now = performance.now();
     switch (message.type) {
-      case 'listen-request':
-        if (worker.hasSocket) return;
-        worker.hasSocket = true;
-        quarantine.greet(worker);
-        return listening.grant(worker);
       case 'load':
         return balance.report(worker, message);
       case 'suspects':

@@ -35,9 +35,9 @@ export class CorePrimary implements Primary {
   #handling = false;
 
   constructor(private readonly world: World) {
-    const { workers, seed, loads } = world.scenario;
+    const { workers, standby, seed, loads } = world.scenario;
     const elastic = loads.length > 0 ? { min: 1, max: Math.max(6, workers) } : undefined;
-    this.state = newCluster({ workers, elastic }, RELEASE, 0, seed);
+    this.state = newCluster({ workers, elastic, standby }, RELEASE, 0, seed);
   }
 
   begin(): void {
@@ -91,6 +91,10 @@ export class CorePrimary implements Primary {
         return world.fork(effect.worker, effect.release.script).start();
       case 'send':
         return world.processes.get(effect.worker)?.receive(effect.message);
+      case 'grant': {
+        const target = { kind: 'unix', path: '/app' } as const;
+        return world.processes.get(effect.worker)?.receive({ type: 'listen', target });
+      }
       case 'force':
         return world.processes.get(effect.worker)?.receive({ type: 'force' });
       case 'kill':

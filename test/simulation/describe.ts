@@ -73,6 +73,7 @@ function describeEffect(effect: Effect): string {
       const outcome = 'result' in more ? ` (${more.result.outcome})` : '';
       return `answer ${requester(effect)}: ${type}${outcome}`;
     }
+    case 'grant':
     case 'joined':
     case 'abandon':
       return `${effect.type} ${effect.worker}`;

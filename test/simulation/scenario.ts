@@ -114,6 +114,8 @@ export interface Scenario {
   readonly sendFails: boolean;
   /** The load of each ten seconds, again and again. Empty: the number of workers is fixed. */
   readonly loads: readonly LoadOf[];
+  /** The number of spares. */
+  readonly standby: number;
 }
 
 /** The load that the workers report together. */
@@ -303,4 +305,5 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
       maxLength: 5,
     }),
   ),
+  standby: often(2, 0, fc.constant(1), fc.constantFrom(1, 2)),
 });

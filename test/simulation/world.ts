@@ -97,7 +97,7 @@ export class World implements Surface {
 
   /** Whether nothing is under way and every wanted slot has a ready worker. */
   get atRest(): boolean {
-    const { slots, desired, workers, reload, replacement, shutdown } = this.state;
+    const { slots, workers, reload, replacement, shutdown } = this.state;
     const { replacementsWaiting, pendingRequests, everReady } = this.state;
     if (shutdown !== undefined) return this.ended !== undefined;
     return (
@@ -106,8 +106,8 @@ export class World implements Surface {
       replacement === undefined &&
       replacementsWaiting.length === 0 &&
       pendingRequests.length === 0 &&
-      slots.every(({ index, worker }) => index >= desired || stateOf(worker) === 'ready') &&
-      [...workers.values()].every(({ slot }) => slot < desired)
+      slots.every(({ role, worker }) => stateOf(worker) === RESTS_AS[role]) &&
+      [...workers.values()].every(({ slot }) => slots[slot]!.role !== 'dismissed')
     );
     function stateOf(id: WorkerId | undefined): string | undefined {
       return id === undefined ? undefined : workers.get(id)?.state;
@@ -230,6 +230,9 @@ export class World implements Surface {
 export function nameOf(requester: Requester): string {
   return `${requester.by} ${requester.id}`;
 }
+
+/** The state of a slot's worker if nothing is under way. */
+const RESTS_AS = { serving: 'ready', standby: 'standby', dismissed: undefined } as const;
 
 export const SIGINT = { name: 'SIGINT', number: 2 } as const;
 

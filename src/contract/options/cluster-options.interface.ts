@@ -34,10 +34,15 @@ export interface RestartOptions {
  * would be half idle for a minute.
  */
 export interface ElasticWorkers {
-  /** 1..256. Default 1. */
-  min?: number | undefined;
+  /** 1..256. Default 1. `'auto'`: as many as with `workers: 'auto'`. */
+  min?: number | 'auto' | undefined;
   /** 1..256. Never more than the cores that this process may use. Default `'auto'`: as many. */
   max?: number | 'auto' | undefined;
+  /**
+   * Number of spares in addition to the other workers, 0..256; one is usual. A spare has started the
+   * app and does not listen. It takes the place of a worker that dies, at once. Default 0.
+   */
+  standby?: number | undefined;
 }
 
 /** How the primary checks that workers still respond. */
@@ -161,7 +166,7 @@ export interface ClusterOptions {
    * Number of workers, 0..256. `'auto'` (default) is the number of cores this process may use (CPU
    * affinity and cgroup quota), or fewer if its memory limit has no room for that many workers. 0
    * runs the app in this process, without a cluster. {@link ElasticWorkers} let the number follow
-   * the load. Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
+   * the load, and can keep a spare. Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
    */
   workers?: number | 'auto' | ElasticWorkers | undefined;
   /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */

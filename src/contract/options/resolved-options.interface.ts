@@ -37,6 +37,8 @@ export interface ResolvedClusterOptions extends Pick<
   readonly workers: number;
   /** The bounds within which the number follows the load; `undefined` = the number is fixed. */
   readonly elastic: { readonly min: number; readonly max: number } | undefined;
+  /** Number of spares, in addition to `workers`. */
+  readonly standby: number;
   readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` if the option `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;

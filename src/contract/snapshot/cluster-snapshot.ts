@@ -1,8 +1,11 @@
 import type { FailureCause, ReloadOutcome, RetireCause, Scaling, SLOT_TOTALS } from './causes.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
-/** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
-export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
+/**
+ * The state of a worker. A worker that exits from `starting`, `standby` or `ready` without being
+ * asked has failed. A worker in `standby` is a spare: its app has started and does not listen.
+ */
+export type WorkerState = 'starting' | 'standby' | 'ready' | 'draining' | 'exited';
 
 /** The bounds within which the number of workers follows the load. */
 export interface Autoscaling {
@@ -141,7 +144,7 @@ export interface ClusterSnapshot {
   readonly minReady: number | 'all';
   /** Number of the last rolling reload that was completed. */
   readonly generation: number;
-  /** Number of slots in a crash loop. */
+  /** Number of slots that serve and are in a crash loop. */
   readonly degraded: number;
   /** Number of quarantined requests. Missing if the primary is of a version without this field. */
   readonly quarantined?: number;

@@ -43,9 +43,10 @@ export function encodeEvent(name: string, payload: unknown): Buffer {
 export async function checkSlotOf(to: EventReceivers): Promise<void> {
   const link = currentLink();
   if (typeof to !== 'number' || link === undefined) return;
-  const { desired } = (await link.snapshot()).snapshot;
-  if (to < desired) return;
+  const { workers } = (await link.snapshot()).snapshot;
+  const slots = [...new Set(workers.map(({ slot }) => slot))];
+  if (slots.includes(to)) return;
   throw new ClusterConfigurationError(
-    `ClusterEvents was to reach slot ${to}, which does not exist: slots are 0 to ${desired - 1}`,
+    `ClusterEvents was to reach slot ${to}, which does not exist: slots are ${slots.join(', ')}`,
   );
 }

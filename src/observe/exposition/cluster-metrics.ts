@@ -17,7 +17,7 @@ type Values = readonly (readonly [Labels, number])[];
 type Metrics<T> = readonly (readonly [name: string, field: keyof T & string, help: string])[];
 type OfProcess = Pick<PrimaryStats, keyof PrimaryStats & keyof WorkerSnapshot>;
 
-const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
+const STATES: readonly WorkerState[] = ['starting', 'standby', 'ready', 'draining', 'exited'];
 
 /** Names are without the prefixes `nestjs_cluster_worker_` and `nestjs_cluster_primary_`. */
 const PROCESS_GAUGES: Metrics<OfProcess> = [
@@ -189,7 +189,9 @@ function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily
       'gauge',
       'worker_up',
       'Whether the worker is ready and answers its heartbeats (1) or not (0)',
-      byWorker(workers, ({ state, responsive }) => (state === 'ready' && responsive ? 1 : 0)),
+      byWorker(workers, ({ state, responsive }) =>
+        state === 'standby' ? null : state === 'ready' && responsive ? 1 : 0,
+      ),
     ),
     family(
       'gauge',
@@ -219,10 +221,7 @@ function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily):
   return [...gauges, ...counters];
 }
 
-/**
- * One worker for each slot. A slot whose worker is being replaced has several processes: the newest
- * ready process is taken, or the newest process if none is ready.
- */
+/** One worker for each slot: its newest ready process, or its newest process if none is ready. */
 function workersBySlot({ workers }: ClusterSnapshot): WorkerSnapshot[] {
   const bySlot = new Map<number, WorkerSnapshot>();
   for (const worker of workers) {

@@ -26,7 +26,7 @@ export function judgeCluster(
   ownPid?: number,
 ): Judgement {
   const { desired, degraded, workers } = snapshot;
-  const ready = workers.filter(({ slot, state }) => slot < desired && state === 'ready');
+  const ready = workers.filter(({ state }) => state === 'ready');
   const answering = ready.filter(({ pid, responsive }) => responsive || pid === ownPid);
   const serving = new Set(answering.map(({ slot }) => slot)).size;
   const silent = ready.length - answering.length;

@@ -70,6 +70,7 @@ export type WorkerEvent =
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
   /** The worker's first message has another version of the protocol. */
   | { readonly type: 'foreign-version'; readonly version: number }
+  | (Said<'listen-request'> & { readonly residentBytes: number })
   | (Said<'ready'> & { readonly residentBytes: number })
   | Said<'boot-failed'>
   | Said<'fatal'>

@@ -9,19 +9,22 @@ import type {
   Trial,
   WorkerExit,
 } from '../../contract/snapshot/index.js';
-import type { LoadHistory, WorkerLimits } from './policies/elastic.policy.js';
+import type { Elastic } from './elastic.js';
 import type { FailureHistory } from './policies/restart.policy.js';
 import type { Release } from '../processes/release.js';
 import type { BootErrors } from './worker/boot-errors.js';
 import type { Leadership } from './leadership.js';
 import type { Timer } from './timer.js';
+import type { Verification } from './worker/verification.js';
 import type { WorkerMap } from './worker/worker-map.js';
 
 /** The id of a worker: the number of its fork, unique in the life of the primary. */
 export type WorkerId = number;
 
 /** A worker process, from fork to exit. A worker that has exited is removed from the state. */
-export type Worker = StartingWorker | ReadyWorker | DrainingWorker;
+export type Worker = LiveWorker | DrainingWorker;
+
+export type LiveWorker = StartingWorker | StandbyWorker | ReadyWorker;
 
 interface AnyWorker {
   readonly id: WorkerId;
@@ -57,6 +60,16 @@ interface AnyWorker {
 
 export interface StartingWorker extends AnyWorker {
   readonly state: 'starting';
+  /** Whether the worker was told to listen; `promotedAt`: when, if it was a spare. */
+  readonly mayListen: boolean;
+  readonly promotedAt: number | undefined;
+}
+
+/** A spare: its app has started, and waits to be told to listen. */
+export interface StandbyWorker extends AnyWorker {
+  readonly state: 'standby';
+  readonly readyAt: number;
+  readonly bornTooLarge: boolean;
 }
 
 export interface ReadyWorker extends AnyWorker {
@@ -95,7 +108,9 @@ export interface Retirement {
 /** A numbered place for a worker, and the history of its workers. */
 export interface Slot {
   readonly index: number;
-  /** The slot's own starting or ready worker. It is never a draining worker or a candidate. */
+  /** Whether its worker serves or is a spare. A dismissed slot was scaled away, and gets no worker. */
+  readonly role: 'serving' | 'standby' | 'dismissed';
+  /** The slot's own live worker. It is never a draining worker or a candidate. */
   readonly worker: WorkerId | undefined;
   /** The release of the slot's next worker. */
   readonly release: Release;
@@ -171,25 +186,11 @@ export interface ReloadUnderWay {
   readonly reason: string | null;
 }
 
-/** One worker of each generation verifies that its threads can load the code that they run. */
-export interface Verification {
-  /** Generations whose threads are known to load their code. */
-  readonly proven: readonly number[];
-  readonly asked: WorkerId | undefined;
-}
-
 /** Addresses that the first ready worker reported. */
 export interface Served {
   /** `null` if the app has no HTTP server. */
   readonly url: string | null;
   readonly endpoints: readonly string[];
-}
-
-/** Automatic scaling. */
-export interface Elastic extends WorkerLimits {
-  /** The number of workers that somebody asked for: there are no fewer. `undefined` = nobody has. */
-  readonly floor: number | undefined;
-  readonly history: LoadHistory;
 }
 
 export type ShutdownPhase = 'draining' | 'destroying' | 'killing';
@@ -203,7 +204,7 @@ export interface ShutdownUnderWay {
 
 /** The whole cluster, as plain data. */
 export interface ClusterState {
-  /** The number of workers that the cluster should have. */
+  /** The number of workers that should serve: the number of slots with the role `serving`. */
   readonly desired: number;
   /** `undefined` = the number of workers does not follow the load. */
   readonly elastic: Elastic | undefined;

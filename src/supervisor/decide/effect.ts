@@ -29,6 +29,8 @@ export type Effect =
   /** Start a timer. It replaces a timer of the same type for the same worker or slot. */
   | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'disarm'; readonly timer: Timer }
+  /** Give the worker the socket or the address to listen on. */
+  | { readonly type: 'grant'; readonly worker: WorkerId }
   /** The worker serves from now on. */
   | { readonly type: 'joined'; readonly worker: WorkerId }
   /** The worker has exited. */

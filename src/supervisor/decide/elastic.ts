@@ -1,8 +1,15 @@
 import type { ClusterEvent } from './cluster-event.js';
-import { judgeLoad } from './policies/elastic.policy.js';
+import { judgeLoad, type LoadHistory, type WorkerLimits } from './policies/elastic.policy.js';
 import { resize } from './scaling.js';
 import type { Step } from './step.js';
-import { isServed, wantedSlots } from './worker/workers.js';
+import { isServed, isWanted, slotsOf } from './worker/workers.js';
+
+/** Automatic scaling. */
+export interface Elastic extends WorkerLimits {
+  /** The number of workers that somebody asked for: there are no fewer. `undefined` = nobody has. */
+  readonly floor: number | undefined;
+  readonly history: LoadHistory;
+}
 
 /** Adds or removes a worker as the load asks for it. Does nothing while workers come, go or change. */
 export function adapt(step: Step, { load }: ClusterEvent & { readonly type: 'load-due' }): void {
@@ -17,8 +24,8 @@ export function adapt(step: Step, { load }: ClusterEvent & { readonly type: 'loa
 
 /** Whether each slot has a ready worker and nothing is under way that changes that. */
 function isSettled({ state }: Step): boolean {
-  const { shutdown, replacement, desired } = state;
+  const { shutdown, replacement } = state;
   if (shutdown !== undefined || replacement !== undefined) return false;
-  const isLeaving = state.workers.values().some(({ slot }) => slot >= desired);
-  return !isLeaving && wantedSlots(state).every((slot) => isServed(state, slot));
+  const isLeaving = state.workers.values().some(({ slot }) => !isWanted(state, slot));
+  return !isLeaving && slotsOf(state, 'serving').every((slot) => isServed(state, slot));
 }

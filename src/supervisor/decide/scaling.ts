@@ -6,7 +6,7 @@ import { retire } from './worker/retire.js';
 import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
-import { contendersOf, isServed, startSlot, wantedSlots } from './worker/workers.js';
+import { contendersOf, isServed, isWanted, slotsOf, startSlot } from './worker/workers.js';
 
 export const NO_SCALINGS = Object.fromEntries(SCALINGS.map((each) => [each, 0])) as Record<
   Scaling,
@@ -39,20 +39,19 @@ export function resize(step: Step, workers: number, scaling: Scaling, reason: st
   if (workers === desired) return;
   step.emit('scaling', { from: desired, to: workers, reason });
   step.set({ scalings: { ...scalings, [scaling]: scalings[scaling] + 1 } });
-  setDesired(step, workers);
-  for (const { index } of wantedSlots(step.state).slice(desired)) {
-    const slot = step.state.slots[index]!;
-    if (slot.worker === undefined) startSlot(step, slot);
-  }
-  for (const { index } of step.state.slots.slice(workers, desired)) dismiss(step, index);
+  const surplus = slotsOf(step.state, 'serving').slice(workers);
+  const added = addSlots(step, Math.max(0, workers - desired));
+  step.set({ desired: workers });
+  for (const index of added) startSlot(step, step.state.slots[index]!);
+  for (const { index } of surplus) dismiss(step, index);
 }
 
 /** Called after each event: answers once the new number is reached, or new workers have failed. */
 export function settleScaling(step: Step): void {
-  const { pendingRequests, workers, desired } = step.state;
+  const { pendingRequests, workers } = step.state;
   if (!pendingRequests.some((each) => each.for === 'scale')) return;
-  if (wantedSlots(step.state).some((slot) => isComingUp(step, slot))) return;
-  const surplus = workers.values().some(({ slot }) => slot >= desired);
+  if (slotsOf(step.state, 'serving').some((slot) => isComingUp(step, slot))) return;
+  const surplus = workers.values().some(({ slot }) => !isWanted(step.state, slot));
   const isMet = ({ by }: Requester): boolean => by === 'worker' || !surplus;
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
 }
@@ -62,9 +61,14 @@ export function cancelScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
 
-export function newSlot(index: number, release: Slot['release']): Slot {
+export function newSlot(
+  index: number,
+  release: Slot['release'],
+  role: Slot['role'] = 'serving',
+): Slot {
   return {
     index,
+    role,
     worker: undefined,
     release,
     failures: NO_FAILURES,
@@ -75,23 +79,26 @@ export function newSlot(index: number, release: Slot['release']): Slot {
   };
 }
 
-function setDesired(step: Step, desired: number): void {
-  const { slots, release, desired: before } = step.state;
-  const added = Array.from({ length: Math.max(0, desired - slots.length) }, (_, i) =>
-    newSlot(slots.length + i, release),
-  );
-  const all = [...slots, ...added].map((slot) =>
-    slot.index >= before && slot.index < desired ? { ...slot, release } : slot,
-  );
-  step.set({ desired, slots: all });
+/** Adds slots that serve: first those that were dismissed, because their counts go on. */
+function addSlots(step: Step, count: number): readonly number[] {
+  const { slots, release } = step.state;
+  const unused = slotsOf(step.state, 'dismissed').map(({ index }) => index);
+  const indexes = [...unused, ...Array.from({ length: count }, (_, i) => slots.length + i)];
+  const added = indexes.slice(0, count);
+  const fresh = added.filter((index) => index >= slots.length);
+  step.set({ slots: [...slots, ...fresh.map((index) => newSlot(index, release))] });
+  for (const index of added) step.setSlot(index, { role: 'serving', release });
+  return added;
 }
 
 /** Retires the workers of a slot that is not wanted any more. */
-function dismiss(step: Step, index: number): void {
+export function dismiss(step: Step, index: number): void {
   const { replacementsWaiting } = step.state;
+  const contenders = contendersOf(step.state, step.state.slots[index]!);
+  step.setSlot(index, { role: 'dismissed' });
   step.set({ replacementsWaiting: replacementsWaiting.filter(({ slot }) => slot !== index) });
   step.disarm({ type: 'start-due', slot: index });
-  for (const worker of contendersOf(step.state, step.state.slots[index]!)) {
+  for (const worker of contenders) {
     if (worker.state === 'draining') continue;
     retire(step, worker, 'scale');
     loseCandidate(step, worker, 'its slot was scaled away');

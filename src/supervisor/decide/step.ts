@@ -1,15 +1,6 @@
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import type {
-  ClusterState,
-  DrainingWorker,
-  ReadyWorker,
-  ReplacementRequest,
-  Slot,
-  StartingWorker,
-  Worker,
-  WorkerId,
-} from './cluster-state.js';
+import type { ClusterState, ReplacementRequest, Slot, Worker, WorkerId } from './cluster-state.js';
 import type { Timer, WorkerTimer } from './timer.js';
 import type { Effect, Emit } from './effect.js';
 import { draw } from './random.js';
@@ -79,7 +70,7 @@ export class Step {
   }
 
   /** Adds a worker, or replaces it by the same worker in another state. */
-  enter(worker: StartingWorker | ReadyWorker | DrainingWorker): void {
+  enter(worker: Worker): void {
     this.set({ workers: this.#state.workers.with(worker) });
   }
 

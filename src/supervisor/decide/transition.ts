@@ -16,10 +16,11 @@ import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './worker/restart-slot.js';
 import { newSlot, NO_SCALINGS, scale, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
+import { settleStandby } from './standby.js';
 import { type Settings, Step } from './step.js';
 import { handleWorkerEvent } from './worker/worker-life.js';
 import { WorkerMap } from './worker/worker-map.js';
-import { startSlot } from './worker/workers.js';
+import { slotsOf, startSlot } from './worker/workers.js';
 
 /** The new state of the cluster, and the effects to carry out. */
 export interface Transition {
@@ -47,7 +48,15 @@ export function transition(
 
 /** The state of a cluster that has not started yet. */
 export function newCluster(
-  { workers, elastic }: { readonly workers: number; readonly elastic?: WorkerLimits | undefined },
+  {
+    workers,
+    elastic,
+    standby = 0,
+  }: {
+    readonly workers: number;
+    readonly elastic?: WorkerLimits | undefined;
+    readonly standby?: number;
+  },
   release: Release,
   now: number,
   seed: number,
@@ -57,7 +66,9 @@ export function newCluster(
     desired: workers,
     elastic: elastic && { ...elastic, floor: undefined, history: NO_HISTORY },
     scalings: NO_SCALINGS,
-    slots: Array.from({ length: workers }, (_, index) => newSlot(index, release)),
+    slots: Array.from({ length: workers + standby }, (_, index) =>
+      newSlot(index, release, index < workers ? 'serving' : 'standby'),
+    ),
     workers: new WorkerMap(),
     forks: 0,
     timers: new Map(),
@@ -88,7 +99,7 @@ export function newCluster(
 function handle(step: Step, event: ClusterEvent): void {
   switch (event.type) {
     case 'begin':
-      for (const slot of step.state.slots) startSlot(step, slot);
+      for (const slot of slotsOf(step.state, 'serving')) startSlot(step, slot);
       return;
     case 'worker': {
       const worker = step.worker(event.worker);
@@ -123,6 +134,7 @@ function settle(step: Step): void {
   settleReload(step);
   settleRestarts(step);
   settleUpkeep(step);
+  settleStandby(step);
   beginNextReplacement(step);
   settleScaling(step);
   settleShutdown(step);

@@ -114,7 +114,7 @@ export class MetricsRelay {
   get #answering(): WorkerHandle[] {
     return this.table.workers.filter(
       (worker) =>
-        (worker.state === 'ready' || worker.state === 'draining') &&
+        ['standby', 'ready', 'draining'].includes(worker.state) &&
         worker.reachable &&
         !this.#asked.has(worker),
     );

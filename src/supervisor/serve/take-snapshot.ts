@@ -6,7 +6,7 @@ import type {
   WorkerSnapshot,
 } from '../../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
-import { isServed, workersOf } from '../decide/worker/workers.js';
+import { isServed, slotsOf, workersOf } from '../decide/worker/workers.js';
 import type { SlotCounts } from './slot-counts.js';
 import { isResponsive, type WorkerHandle } from '../processes/worker-handle.js';
 
@@ -31,9 +31,12 @@ export function takeSnapshot(
   const { desired, elastic, scalings, release, slots, minReady, reloads, leadership } = state;
   const { balancing, ports, primary, quarantined, find } = measured;
   const { acceptBacklog, listenOverflowsTotal } = measured;
-  const wanted = slots.slice(0, desired);
-  const isLeaving = (slot: Slot) => workersOf(state, slot.index).length > 0;
-  const others = slots.slice(desired);
+  const serving = slotsOf(state, 'serving');
+  // The slot of a spare is not shown before its first worker.
+  const isShown = ({ index, role, lastExit }: Slot): boolean =>
+    role === 'serving' ||
+    (role === 'standby' && lastExit !== null) ||
+    workersOf(state, index).length > 0;
   return {
     balancing,
     ports,
@@ -42,22 +45,18 @@ export function takeSnapshot(
       ? { min: elastic.min, max: elastic.max, floor: elastic.floor ?? null }
       : null,
     scalings,
-    ready: isStarting(state) ? 0 : wanted.filter((slot) => isServed(state, slot)).length,
+    ready: isStarting(state) ? 0 : serving.filter((slot) => isServed(state, slot)).length,
     minReady,
     generation: release.generation,
-    degraded: wanted.filter(({ failures }) => failures.degraded).length,
+    degraded: serving.filter(({ failures }) => failures.degraded).length,
     reloads,
     quarantined: quarantined ?? 0,
     acceptBacklog,
     listenOverflowsTotal,
-    dismissed: others
-      .filter((slot) => !isLeaving(slot))
-      .map((slot) => countsOf(slot, [], measured)),
+    dismissed: slots.filter((slot) => !isShown(slot)).map((slot) => countsOf(slot, [], measured)),
     primary,
     leader: find(leadership.leader ?? 0)?.identity ?? null,
-    workers: [...wanted, ...others.filter(isLeaving)].flatMap((slot) =>
-      slotSnapshots(state, slot, measured, now),
-    ),
+    workers: slots.filter(isShown).flatMap((slot) => slotSnapshots(state, slot, measured, now)),
   };
 }
 

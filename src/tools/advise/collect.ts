@@ -69,7 +69,8 @@ export async function collect(
       pids.add(recorded.pid);
     }
   };
-  await Promise.all(Array.from({ length: cluster.desired }, (_, slot) => follow(slot)));
+  const serving = cluster.workers.filter(({ state }) => state !== 'standby');
+  await Promise.all([...new Set(serving.map(({ slot }) => slot))].map(follow));
   const losses = [...lost.values()];
   if (pids.size === 0) {
     const reasons = new Set(losses.map(({ reason }) => reason));

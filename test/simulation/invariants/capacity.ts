@@ -1,7 +1,7 @@
 import type { ClusterState, Slot } from '../../../src/supervisor/decide/cluster-state.js';
 import type { ClusterEvent } from '../../../src/supervisor/decide/cluster-event.js';
 import type { Observation } from '../world.js';
-import { hold, type Invariant } from './invariant.js';
+import { hold, type Invariant, isWanted, servingSlots } from './invariant.js';
 import { emitted } from './telling.js';
 
 /** A slot that serves goes on serving while workers are replaced, reloaded or recycled. */
@@ -30,9 +30,9 @@ export class Capacity implements Invariant {
     hold('the load leaves the number within its bounds', isWithin, () => state.elastic);
     const isOne = Math.abs(state.desired - before.desired) === 1;
     hold('the load adds or removes one worker at a time', isOne, () => state.desired);
-    const serving = before.slots
-      .slice(0, before.desired)
-      .every(({ worker }) => before.workers.get(worker ?? 0)?.state === 'ready');
+    const serving = servingSlots(before).every(
+      ({ worker }) => before.workers.get(worker ?? 0)?.state === 'ready',
+    );
     hold('the load changes nothing while a slot does not serve', serving, () => before.slots);
   }
 
@@ -41,14 +41,14 @@ export class Capacity implements Invariant {
     if (id === undefined || before.workers.get(id)?.state !== 'ready') return;
     const now = state.slots[index]!.worker;
     const serves = now !== undefined && state.workers.get(now)?.state === 'ready';
-    if (serves || index >= state.desired || isOwnEnd(event, id)) return;
+    if (serves || !isWanted(state, index) || isOwnEnd(event, id)) return;
     hold('capacity does not fall for a replacement', false, () => ({ slot, event }));
   }
 
   /** In the step that aborts a reload, every ready worker stays in its slot. */
   #stays(before: ClusterState, state: ClusterState, slot: Slot, event: ClusterEvent): void {
     const { index, worker: id } = slot;
-    if (id === undefined || index >= state.desired || isOwnEnd(event, id)) return;
+    if (id === undefined || !isWanted(state, index) || isOwnEnd(event, id)) return;
     if (before.workers.get(id)?.state !== 'ready') return;
     const stays = state.slots[index]!.worker === id;
     hold('when a reload aborts, the workers before it serve', stays, () => ({ slot, event }));

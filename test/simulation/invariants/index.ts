@@ -11,6 +11,7 @@ import { Pings } from './pings.js';
 import { Places } from './places.js';
 import { Releases } from './releases.js';
 import { Restarts } from './restarts.js';
+import { Spares } from './spares.js';
 import { Telling } from './telling.js';
 import { Timers } from './timers.js';
 import { Upkeep } from './upkeep.js';
@@ -25,6 +26,7 @@ export function invariants(): readonly Invariant[] {
     new Telling(),
     new Capacity(),
     new Candidates(),
+    new Spares(),
     new Kills(),
     new Leading(),
     new Leaving(),

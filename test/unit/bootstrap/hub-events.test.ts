@@ -276,12 +276,15 @@ describe('what is no event', () => {
 
   it('is one to a slot beyond the workers that there are to be', async () => {
     const [sender] = await start(2);
-    const snapshot = async () => ({ snapshot: { desired: 3 }, ageMs: 0 });
+    const snapshot = async () => ({
+      snapshot: { workers: [{ slot: 0 }, { slot: 1 }, { slot: 1 }, { slot: 2 }] },
+      ageMs: 0,
+    });
     setCurrentLink({ snapshot } as never);
     onTestFinished(() => setCurrentLink(undefined));
     expect(await sender!.events.emit('n', 0, 2)).toBe(0); // its worker has not come up yet
-    await expect(sender!.events.emit('n', 0, 3)).rejects.toThrow(/slot 3.*slots are 0 to 2/);
-    await expect(sender!.events.request('n', 0, { to: 9 })).rejects.toThrow(/slots are 0 to 2/);
+    await expect(sender!.events.emit('n', 0, 3)).rejects.toThrow(/slot 3.*slots are 0, 1, 2/);
+    await expect(sender!.events.request('n', 0, { to: 9 })).rejects.toThrow(/slots are 0, 1, 2/);
   });
 });
 

@@ -16,9 +16,13 @@ import type { Routes } from '../../../src/control/route.js';
 import { ClusterAddressError, ClusterRefusedError } from '../../../src/contract/errors/index.js';
 import { EventListeners } from '../../../src/contract/events/index.js';
 import { resolveOptions } from '../../../src/contract/options/check/resolve-options.js';
+import type { WorkerSnapshot } from '../../../src/contract/snapshot/index.js';
 import { eventually } from '../../support/eventually.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 import { SNAPSHOT } from '../support/fake-relay.js';
+
+/** Two slots, and of their workers only what the status reads. */
+const WORKERS = [0, 1].map((slot) => ({ slot, restartsByCause: {} }) as WorkerSnapshot);
 
 const DONE = { outcome: 'completed', slot: 0, reason: null } as const;
 const RELOADED = { outcome: 'completed', generation: 1, reason: null } as const;
@@ -44,7 +48,7 @@ async function serve(
   const warn = vi.fn();
   const fake = {
     reloading: false,
-    snapshot: vi.fn(() => SNAPSHOT),
+    snapshot: vi.fn(() => ({ ...SNAPSHOT, workers: WORKERS })),
     reload: vi.fn(async () => RELOADED),
     scale: vi.fn(async () => SNAPSHOT),
     restart: vi.fn(async () => DONE),
@@ -123,7 +127,7 @@ const TRIAL = JSON.stringify({ method: 'Reports.build', seconds: 60 });
 const MUTATIONS = ['/v1/reload', '/v1/scale', '/v1/stop', '/v1/workers/0/restart'] as const;
 
 describe('a trial', () => {
-  const workers = [{ slot: 0, pid: 1, trial: 'Other.method' }];
+  const workers = [{ slot: 0, pid: 1, trial: 'Other.method' }, { slot: 1 }];
 
   it('restarts the worker of its slot with the method', async () => {
     const { post, fake } = await serve();
@@ -185,7 +189,7 @@ describe('the status', () => {
       'cluster',
     ]);
     expect(json).toMatchObject({ name: 'shop', pid: process.pid, version: expect.any(String) });
-    expect(json.cluster).toMatchObject({ status: 'down', desired: 2, workers: [] });
+    expect(json.cluster).toMatchObject({ status: 'down', desired: 2, workers: [{ slot: 0 }, {}] });
     expect(json.options).toMatchObject({ workers: 2, admin: { port: 1, host: 'h' } });
     expect(text).not.toContain('SECRET');
   });
@@ -317,7 +321,7 @@ describe('a request', () => {
     expect((await ask('/v1/__proto__')).status).toBe(404);
     expect((await ask('/v1/workers/0/constructor')).status).toBe(404);
     expect((await post('/v1/workers/2/restart')).json.error.message).toBe(
-      'there is no slot 2: slots are 0 to 1',
+      'there is no slot 2: slots are 0, 1',
     );
     expect((await post('/v1/status')).status).toBe(405);
     for (const path of MUTATIONS) {

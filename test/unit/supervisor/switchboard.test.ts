@@ -83,6 +83,7 @@ const REPORT = {
 };
 
 const DECIDED: readonly WorkerMessage[] = [
+  { type: 'listen-request' },
   { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [], minReady: 1 },
   { type: 'boot-failed', phase: 'init', error: ERROR },
   { type: 'fatal', error: ERROR, abort: false },
@@ -102,7 +103,6 @@ const ASKED: readonly WorkerMessage[] = [
 ];
 
 const HANDLED: readonly WorkerMessage[] = [
-  { type: 'listen-request' },
   { type: 'snapshot-request', id: 1, stats: STATS },
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
@@ -197,8 +197,8 @@ describe('the switchboard', () => {
   });
 
   it('says where to listen', () => {
-    const { worker, receive } = start();
-    receive({ type: 'listen-request' });
+    const { worker, switchboard } = start();
+    switchboard.grant(1);
     expect(worker.sent('listen')).toMatchObject([{ target: TARGET }]);
   });
 
@@ -231,9 +231,9 @@ describe('the switchboard', () => {
   });
 
   it('grants a worker its socket once, however often it asks', () => {
-    const { worker, receive } = start();
-    receive({ type: 'listen-request' });
-    receive({ type: 'listen-request' });
+    const { worker, switchboard } = start();
+    switchboard.grant(1);
+    switchboard.grant(1);
     expect(worker.sent('listen')).toHaveLength(1);
   });
 });

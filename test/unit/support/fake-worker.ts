@@ -52,7 +52,8 @@ export function knownWorker(
   };
   const ready = { readyAt: performance.now() };
   const more = {
-    starting: {},
+    starting: { mayListen: false, promotedAt: undefined },
+    standby: { ...ready, bornTooLarge: false },
     ready: {
       ...ready,
       verifiable: false,

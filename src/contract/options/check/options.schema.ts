@@ -38,21 +38,24 @@ export const workersSchema = v.union(
   EXPECTED_WORKERS,
 );
 
-const EXPECTED_MAX = `'auto' or a whole number from 1 to ${MAX_WORKERS}`;
+const EXPECTED_BOUND = `'auto' or a whole number from 1 to ${MAX_WORKERS}`;
+
+const bound = v.union(
+  [v.literal('auto'), integerOf(EXPECTED_BOUND, 1, MAX_WORKERS)],
+  EXPECTED_BOUND,
+);
 
 const elasticSchema = optionGroup({
-  min: option(integer(1, MAX_WORKERS), 1),
-  max: option(
-    v.union([v.literal('auto'), integerOf(EXPECTED_MAX, 1, MAX_WORKERS)], EXPECTED_MAX),
-    'auto',
-  ),
+  min: option(bound, 1),
+  max: option(bound, 'auto'),
+  standby: option(integer(0, MAX_WORKERS), 0),
 });
 
 /** A number of workers, or the bounds within which it follows the load. */
 const workersOption = v.lazy((input) =>
   isObject(input)
     ? elasticSchema
-    : v.union([...workersSchema.options], `${EXPECTED_WORKERS}, or { min, max }`),
+    : v.union([...workersSchema.options], `${EXPECTED_WORKERS}, or { min, max, standby }`),
 ) as v.GenericSchema<unknown, v.InferOutput<typeof workersSchema | typeof elasticSchema>>;
 
 /** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */

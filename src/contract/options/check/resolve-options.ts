@@ -33,7 +33,7 @@ const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs:
 export function resolveOptions(
   input: ClusterOptions = {},
   env: NodeJS.ProcessEnv = process.env,
-  autoWorkers: () => number = availableWorkers,
+  autoWorkers = (standby: number) => availableWorkers(undefined, undefined, standby),
   cores: () => number = availableCores,
 ): ResolvedClusterOptions {
   const { port, host, path, ...options } = validate(clusterOptionsSchema, input, 'options');
@@ -48,7 +48,7 @@ export function resolveOptions(
     ),
     // The variable PORT does not count as a given address: a host may set it for every program.
     addressGiven: (input.port ?? host ?? path) !== undefined,
-    ...resolveWorkers(overrides.workers ?? options.workers, autoWorkers, cores),
+    ...resolveWorkers(options.workers, overrides.workers, autoWorkers, cores),
     balancing: overrides.balancing ?? options.balancing,
     heartbeat: options.heartbeat || NEVER_HUNG,
     control: options.control || undefined,
@@ -66,18 +66,27 @@ export function resolveOptions(
   return resolved;
 }
 
-/** The number of workers at the start, and the bounds within which it follows the load. */
+/**
+ * The number of workers at the start, the bounds within which it follows the load, and the number
+ * of spares.
+ *
+ * @param override the number that the environment gives. The spares of the options stay.
+ */
 function resolveWorkers(
-  workers: v.InferOutput<typeof clusterOptionsSchema>['workers'],
-  autoWorkers: () => number,
+  given: v.InferOutput<typeof clusterOptionsSchema>['workers'],
+  override: number | 'auto' | undefined,
+  autoWorkers: (standby: number) => number,
   cores: () => number,
-): Pick<ResolvedClusterOptions, 'workers' | 'elastic'> {
-  if (workers === 'auto')
-    return { workers: Math.min(autoWorkers(), MAX_WORKERS), elastic: undefined };
-  if (typeof workers === 'number') return { workers, elastic: undefined };
-  const { min, max } = workers;
+): Pick<ResolvedClusterOptions, 'workers' | 'elastic' | 'standby'> {
+  const { standby } = typeof given === 'object' ? given : { standby: 0 };
+  const count = (workers: number | 'auto'): number =>
+    workers === 'auto' ? Math.min(autoWorkers(standby), MAX_WORKERS) : workers;
+  const wanted = override ?? given;
+  if (typeof wanted !== 'object') return { workers: count(wanted), elastic: undefined, standby };
+  const { max } = wanted;
+  const min = count(wanted.min);
   const most = Math.min(cores(), max === 'auto' ? MAX_WORKERS : max);
-  return { workers: min, elastic: Object.freeze({ min, max: Math.max(min, most) }) };
+  return { workers: min, elastic: Object.freeze({ min, max: Math.max(min, most) }), standby };
 }
 
 /** A group of options, in which the variables that are set replace the values. */

@@ -5,7 +5,7 @@ import type { ClusterState, Requester, ReloadUnderWay, Worker } from '../cluster
 import { answerRequests, awaitsReload, resultOf } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
-import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
+import { slotsOf, slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
 /** The reason in the answers to all reload requests during a shutdown. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
@@ -180,7 +180,7 @@ function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undef
   const { release, previous, everReady } = state;
   // If the same program is reloaded while it is observed, it is not known to work: `previous` stays.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
-  const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
+  const isWell = everReady && slotsOf(state, 'serving').every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;
 }
 

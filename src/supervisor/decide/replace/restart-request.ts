@@ -1,9 +1,9 @@
 import type { ClusterEvent } from '../cluster-event.js';
-import type { ClusterState, PendingRequest, ReadyWorker } from '../cluster-state.js';
+import type { ClusterState, PendingRequest, LiveWorker } from '../cluster-state.js';
 import { answerRequests, restarted } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
-import { isWanted } from '../worker/workers.js';
+import { isWanted, wantedSlots } from '../worker/workers.js';
 
 /** The reason in the answers to all restart requests during a shutdown. */
 const SHUTTING_DOWN = 'the cluster is shutting down';
@@ -23,7 +23,9 @@ export function restart(
       ? SHUTTING_DOWN
       : isWanted(state, slot)
         ? undefined
-        : `there is no slot ${slot}: slots are 0 to ${state.desired - 1}`;
+        : `there is no slot ${slot}: slots are ${wantedSlots(state)
+            .map(({ index }) => index)
+            .join(', ')}`;
   if (refusal !== undefined) {
     return step.do({ type: 'answer', requester, answer: restarted(slot, refusal) });
   }
@@ -55,7 +57,7 @@ export function cancelRestarts(step: Step): void {
 }
 
 /** Replaces the worker of a trial by one without it. Asks again later, because the new worker may fail. */
-export function endTrial(step: Step, worker: ReadyWorker): void {
+export function endTrial(step: Step, worker: LiveWorker): void {
   const { slot, trial } = worker;
   step.armFor(worker, 'trial-over', trial!.forMs);
   if (isRestarting(step.state, slot)) return;

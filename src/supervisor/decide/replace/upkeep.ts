@@ -2,7 +2,7 @@ import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { judgeMemory } from '../policies/memory.policy.js';
 import { isRecyclingDue } from '../policies/recycle.policy.js';
 import type { Reading, WorkerEventOf } from '../cluster-event.js';
-import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
+import type { ReadyWorker, StandbyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { condemn } from '../worker/workers.js';
@@ -18,9 +18,9 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
     const tooLarge = judgeSize(step, found, reading.residentBytes);
     // The worker is read again, because `judgeSize` may have killed it.
     const worker = step.worker(found.id)!;
-    if (!isServing(step, worker) || worker.condemned !== undefined) continue;
+    if (!isSettled(step, worker) || worker.condemned !== undefined) continue;
     if (tooLarge !== undefined) {
-      if (worker.bornTooLarge) spare(step, worker, tooLarge);
+      if (worker.bornTooLarge) postpone(step, worker, tooLarge);
       replace(step, worker, 'memory', tooLarge);
     } else if (isOld(step, worker, reading)) {
       const ageSeconds = Math.round((step.now - worker.startedAt) / 1_000);
@@ -32,10 +32,10 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
 /** Handles a worker's request to be replaced. The worker repeats the request until it is replaced. */
 export function onReplaceRequest(
   step: Step,
-  worker: ReadyWorker,
+  worker: Worker,
   { reason }: WorkerEventOf<'replace-request'>,
 ): void {
-  if (isServing(step, worker) && worker.condemned === undefined) {
+  if (isSettled(step, worker) && worker.condemned === undefined) {
     replace(step, worker, 'recycle', reason);
   }
 }
@@ -73,7 +73,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
 }
 
 /** Postpones further replacements, because a new worker would be as large from the start. */
-function spare(step: Step, worker: ReadyWorker, detail: string): void {
+function postpone(step: Step, worker: ReadyWorker | StandbyWorker, detail: string): void {
   const pauseMs = step.options.restart.maxBackoffMs;
   const { index, noReplacementBefore } = step.slotOf(worker);
   step.setSlot(index, {
@@ -87,8 +87,10 @@ function spare(step: Step, worker: ReadyWorker, detail: string): void {
   });
 }
 
-function isServing(step: Step, worker: Worker): worker is ReadyWorker {
-  return worker.state === 'ready' && step.slotOf(worker).worker === worker.id;
+/** Whether the worker is its slot's own, and has started. */
+function isSettled(step: Step, worker: Worker): worker is ReadyWorker | StandbyWorker {
+  const isUp = worker.state === 'ready' || worker.state === 'standby';
+  return isUp && step.slotOf(worker).worker === worker.id;
 }
 
 function isOld(step: Step, { startedAt, jitter }: Worker, { requests }: Reading): boolean {

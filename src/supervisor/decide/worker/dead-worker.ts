@@ -5,14 +5,7 @@ import { classifyFailure, describeExit, type ProcessExit } from '../policies/exi
 import { recordFailure } from '../policies/restart.policy.js';
 import { noteBootError } from './boot-errors.js';
 import type { WorkerEventOf } from '../cluster-event.js';
-import type {
-  ClusterState,
-  DrainingWorker,
-  ReadyWorker,
-  Slot,
-  StartingWorker,
-  Worker,
-} from '../cluster-state.js';
+import type { ClusterState, DrainingWorker, LiveWorker, Slot, Worker } from '../cluster-state.js';
 import { inWords, tellDeparture } from './retire.js';
 import { releaseFailed } from '../replace/reload.js';
 import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
@@ -20,14 +13,10 @@ import { countRestart, scheduleRestart } from './restart-slot.js';
 import { giveUp, noteBadEnd } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { askAnother } from './verification.js';
-import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
+import { candidateOf, isWanted, slotsOf, vacate } from './workers.js';
 
 /** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
-export function exitUnasked(
-  step: Step,
-  worker: StartingWorker | ReadyWorker,
-  event: WorkerEventOf<'exited'>,
-): void {
+export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
   const cause = causeOf(worker, event);
   remove(step, worker, cause, event);
   const error = worker.state === 'starting' ? noteBootError(step, worker) : worker.error;
@@ -97,7 +86,7 @@ export function reasonToGiveUp(state: ClusterState): string | undefined {
   if (everReady || attempts < 2 * desired) return undefined;
   const mayBecomeReady = ({ index, restarts }: Slot): boolean =>
     totalOf(restarts) === 0 || candidateOf(state, index) !== undefined;
-  if (wantedSlots(state).some(mayBecomeReady)) return undefined;
+  if (slotsOf(state, 'serving').some(mayBecomeReady)) return undefined;
   return served === undefined
     ? `no worker became ready in ${attempts} attempts`
     : `no worker stayed up until its threads had loaded, in ${attempts} attempts`;

@@ -1,6 +1,6 @@
 import type { BlockReport } from '../../../contract/ipc/index.js';
 import { isHung, isTickLate } from '../policies/heartbeat.policy.js';
-import type { ReadyWorker, Worker } from '../cluster-state.js';
+import type { Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { Step } from '../step.js';
 import { condemn } from './workers.js';
@@ -22,13 +22,13 @@ export function beat(step: Step, eventLoopUtilization: number): void {
     // After a late round answers may be unread in the primary's queue, so all timeouts begin again.
     if (late) grantFreshWindow(step, worker);
     if (worker.state === 'starting') continue;
-    if (worker.state === 'ready') killIfHung(step, worker.id);
+    if (worker.state !== 'draining') killIfHung(step, worker.id);
     if (worker.ping === undefined) ping(step, worker);
   }
 }
 
 /** The event loop is blocked. The worker is judged when the timeout ends, not at the next round. */
-export function onBlocked(step: Step, worker: ReadyWorker, report: BlockReport): void {
+export function onBlocked(step: Step, worker: Worker, report: BlockReport): void {
   noteBlock(step, worker, report);
   const leftMs = Math.max(step.options.heartbeat.timeoutMs - report.forMs, 0);
   if (Number.isFinite(leftMs)) step.armFor(worker, 'block-overdue', leftMs);
@@ -45,7 +45,7 @@ export function onResumed(step: Step, worker: Worker): void {
   grantFreshWindow(step, step.change(worker, { block: undefined }));
 }
 
-export function onBlockOverdue(step: Step, { id }: ReadyWorker): void {
+export function onBlockOverdue(step: Step, { id }: Worker): void {
   const { intervalMs, timeoutMs } = step.options.heartbeat;
   if (!isTickLate(step.state.lastBeatAt, step.now, intervalMs, timeoutMs)) killIfHung(step, id);
 }

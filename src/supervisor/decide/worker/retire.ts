@@ -4,9 +4,9 @@ import type { RetireCause } from '../../../contract/snapshot/index.js';
 import { describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
 import type {
   DrainingWorker,
+  LiveWorker,
   ReadyWorker,
   Retirement,
-  StartingWorker,
   Worker,
 } from '../cluster-state.js';
 import type { Step } from '../step.js';
@@ -24,14 +24,14 @@ const SNAPSHOT_MS = 180_000;
 /** Asks a worker to leave, and kills it if it has not left in time. */
 export function retire(
   step: Step,
-  worker: StartingWorker | ReadyWorker,
+  worker: LiveWorker,
   cause: RetireCause,
   signal: NodeJS.Signals = LEAVE_SIGNAL,
   snapshotTo?: string,
 ): void {
   const retirement = { cause, signal, snapshotTo, since: step.now };
   drainAs(step, worker, retirement);
-  if (worker.state === 'ready') {
+  if (worker.state !== 'starting') {
     askToDrain(step, worker, retirement);
   } else {
     // A booting worker may be busy for long and read no message, so it gets a signal. The signal ends
@@ -108,11 +108,7 @@ export function inWords({ name, message }: ErrorReport): string {
   return `${name}: ${message}`;
 }
 
-function drainAs(
-  step: Step,
-  worker: StartingWorker | ReadyWorker,
-  retirement: DrainingWorker['retirement'],
-): void {
+function drainAs(step: Step, worker: LiveWorker, retirement: DrainingWorker['retirement']): void {
   vacate(step, worker);
   step.disarmAllOf(worker.id);
   step.enter({

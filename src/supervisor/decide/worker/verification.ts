@@ -1,12 +1,19 @@
 import { ClusterConfigurationError } from '../../../contract/errors/index.js';
 import type { ErrorReport } from '../../../contract/ipc/index.js';
 import type { WorkerEventOf } from '../cluster-event.js';
-import type { ReadyWorker, Worker } from '../cluster-state.js';
+import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { inWords } from './retire.js';
 import { loseCandidate, onProven } from '../replace/replacement.js';
 import { giveUp } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { condemn } from './workers.js';
+
+/** One worker of each generation verifies that its threads can load the code that they run. */
+export interface Verification {
+  /** Generations whose threads are known to load their code. */
+  readonly proven: readonly number[];
+  readonly asked: WorkerId | undefined;
+}
 
 /**
  * Asks one worker of each generation, once it is ready, whether its threads can load the code that

@@ -30,6 +30,8 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     lapsed: false,
     jobs: [],
     trial,
+    mayListen: false,
+    promotedAt: undefined,
   });
   const { failures } = step.state.slots[slot]!;
   step.do({
@@ -64,15 +66,23 @@ export function condemn(step: Step, worker: Worker, cause: FailureCause, detail:
   step.kill(worker, 'SIGKILL');
 }
 
-export function isWanted({ desired }: ClusterState, slot: number): boolean {
-  return slot < desired;
+export function isWanted({ slots }: ClusterState, slot: number): boolean {
+  return (slots[slot]?.role ?? 'dismissed') !== 'dismissed';
 }
 
-export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
-  return slots.slice(0, desired);
+export function slotsOf({ slots }: ClusterState, role: Slot['role']): readonly Slot[] {
+  return slots.filter((slot) => slot.role === role);
 }
 
-/** Slots whose worker runs another release, and empty slots whose next worker would run another release. */
+/** Slots that have or get a worker, the spares last. */
+export function wantedSlots(state: ClusterState): readonly Slot[] {
+  return [...slotsOf(state, 'serving'), ...slotsOf(state, 'standby')];
+}
+
+/**
+ * Slots whose worker runs another release, and empty slots whose next worker would run another
+ * release. The spares come last, because they do not test a release.
+ */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,

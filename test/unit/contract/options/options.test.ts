@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
 import {
   checkEventName,
@@ -248,14 +248,34 @@ describe('workers that follow the load', () => {
     expect([workers, bounds]).toEqual([3, undefined]);
   });
 
+  it('start with as many as the machine has room for if the minimum is auto, beside a spare', () => {
+    const room = vi.fn((standby: number) => 4 - standby);
+    const workers = { min: 'auto', standby: 1 } as const;
+    const resolved = resolveOptions({ workers }, {}, room, () => 8);
+    expect(resolved).toMatchObject({ workers: 3, elastic: { min: 3, max: 8 }, standby: 1 });
+  });
+
+  it('keep their spare where the environment gives the number', () => {
+    const of = (CLUSTER_WORKERS: string) =>
+      resolveOptions({ workers: { standby: 1 } }, { CLUSTER_WORKERS }, (standby) => 4 - standby);
+    expect(of('2')).toMatchObject({ workers: 2, elastic: undefined, standby: 1 });
+    expect(of('auto')).toMatchObject({ workers: 3, elastic: undefined, standby: 1 });
+  });
+
+  it.each(['ports', 'reuse-port'] as const)('have no spare with %s', (balancing) => {
+    expect(refusal({ workers: { standby: 1 }, balancing })).toContain(
+      `workers.standby (1) needs a socket that all workers share, and balancing is '${balancing}'`,
+    );
+  });
+
   it('are refused where the bounds are none', () => {
     expect(refusal({ workers: { min: 0 } })).toContain(
-      'workers.min: 0 is not allowed; expected a whole number from 1 to 256',
+      "workers.min: 0 is not allowed; expected 'auto' or a whole number from 1 to 256",
     );
     expect(refusal({ workers: { max: 'many' } })).toContain(
       `workers.max: "many" is not allowed; expected 'auto' or a whole number from 1 to 256`,
     );
-    expect(refusal({ workers: { most: 4 } })).toContain('known are min, max');
+    expect(refusal({ workers: { most: 4 } })).toContain('known are min, max, standby');
     expect(refusal({ workers: { min: 4, max: 2 } })).toContain(
       'workers.min (4) is above workers.max (2); lower the first or raise the second',
     );
@@ -1087,6 +1107,7 @@ describe('resolveOptions', () => {
       address: { kind: 'tcp', port: 3000, host: undefined },
       addressGiven: false,
       workers: 2,
+      standby: 0,
       balancing: 'shared',
       rebalance: true,
       compileCache: true,

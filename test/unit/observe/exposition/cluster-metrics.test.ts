@@ -179,6 +179,12 @@ describe('the metrics of the cluster', () => {
     ]);
   });
 
+  it('count a spare, which is neither up nor down', () => {
+    const page = pageOf([READY, { ...READY, slot: 1, state: 'standby' }]);
+    expect(page.values('nestjs_cluster_workers', { state: 'standby' })).toEqual([1]);
+    expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
+  });
+
   it('say how many connections wait for a worker, by address', () => {
     const socket = 'http://127.0.0.1:3000';
     const page = pageOf([READY], {

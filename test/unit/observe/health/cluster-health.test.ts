@@ -139,8 +139,9 @@ describe('the health of the cluster', () => {
     });
   });
 
-  it('counts no slot that is being scaled away', async () => {
-    expect(await check([gone, gone, gone, gone, ready])).toMatchObject({ status: 'down' });
+  it.each(['draining', 'standby'] as const)('counts no worker that is %s', async (state) => {
+    const worker = { state, responsive: true };
+    expect(await check([gone, gone, gone, gone, worker])).toMatchObject({ status: 'down' });
   });
 });
 

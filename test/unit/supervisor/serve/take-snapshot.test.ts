@@ -249,13 +249,28 @@ describe('a snapshot', () => {
 
   it('lists slots that are not wanted any more last, and counts nothing of them', () => {
     const holds = new FakeWorker();
-    const snapshot = snapshotOf([{ holds }, { holds, ...DEGRADED }], { desired: 1 });
+    const dismissed = { holds, role: 'dismissed', ...DEGRADED } as const;
+    const snapshot = snapshotOf([{ holds }, dismissed], { desired: 1 });
     expect(snapshot).toMatchObject({
       desired: 1,
       ready: 1,
       degraded: 0,
       dismissed: [],
       workers: [{ slot: 0 }, { slot: 1 }],
+    });
+  });
+
+  it('shows a spare, which does not count as ready, once its slot has had a worker', () => {
+    const [holds, spare] = [new FakeWorker(), new FakeWorker({ state: 'standby' })];
+    const slot = { role: 'standby' } as const;
+    expect(snapshotOf([{ holds }, { holds: spare, ...slot }], { desired: 1 })).toMatchObject({
+      ready: 1,
+      workers: [{ state: 'ready' }, { slot: 1, state: 'standby' }],
+    });
+    expect(snapshotOf([{ holds }, slot]).workers).toHaveLength(1);
+    expect(snapshotOf([{ holds }, { ...slot, lastExit: EXIT }])).toMatchObject({
+      degraded: 0,
+      workers: [{ slot: 0 }, { slot: 1, state: 'exited' }],
     });
   });
 
@@ -277,7 +292,13 @@ describe('a snapshot', () => {
   it('keeps what was counted in slots that have no worker any more, and nothing else of them', () => {
     const counts = countsWith({ ...STATS, requestsTotal: 50, rebalancedConnectionsTotal: 6 });
     Object.assign(counts, { droppedMessages: 3, refusedMetrics: 4 });
-    const place = { counts, restarts: { oom: 1 }, lastExit: EXIT, abortedRequests: 2 };
+    const place = {
+      role: 'dismissed',
+      counts,
+      restarts: { oom: 1 },
+      lastExit: EXIT,
+      abortedRequests: 2,
+    } as const;
     const snapshot = snapshotOf([place], { desired: 0 });
     expect(snapshot.dismissed).toEqual([
       {

@@ -22,7 +22,14 @@ async function collected(
 ) {
   const asked: string[] = [];
   const client = {
-    get: async () => ({ cluster: { desired: workers } }),
+    get: async () => ({
+      cluster: {
+        workers: [
+          ...Array.from({ length: workers }, (_, slot) => ({ slot, state: 'ready' })),
+          { slot: workers, state: 'standby' },
+        ],
+      },
+    }),
     post: async (path: string) => {
       asked.push(path);
       const answer = record(Number(path.split('/')[3])); // throws at once, as a refusal comes
