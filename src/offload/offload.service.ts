@@ -30,7 +30,6 @@ import {
 } from './admission/remote-runner.js';
 import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
-import { beginTrial } from './trial.js';
 import { planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
 import { threadsFor } from './pool/threads-for.js';
@@ -81,7 +80,9 @@ export class Offload {
     };
     const { trial } = this.link;
     const untried =
-      trial === undefined ? [] : beginTrial(trial, this.explorer.members(), situation);
+      trial === undefined
+        ? []
+        : (await import('./trial.js')).beginTrial(trial, this.explorer.members(), situation);
     const { found, warnings, ...explored } = this.explorer.explore(situation);
     const refusals = [...untried, ...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     if (situation.threads && found.length + refusals.length > 0) {

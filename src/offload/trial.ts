@@ -2,9 +2,7 @@ import type { Runtime } from 'node:inspector';
 import { fileURLToPath } from 'node:url';
 import { cpuBoundAt } from './cpu-bound.decorator.js';
 import type { Member } from './offload.explorer.js';
-
-/** Stands for the place of a class that has no `@CpuBound()`. */
-export const TRIAL = 'trial';
+import { TRIAL } from './task/tasks-of.js';
 
 /** The key of a global variable with the function whose place the inspector is asked for. */
 const ASKED = Symbol.for('nestjs-cluster.asked-function');

@@ -2,9 +2,11 @@ import type { Class, ResolvedModuleOptions } from '../../contract/options/module
 import { parameterNames } from './arguments.js';
 import { type CpuBoundDefinition, functionNameOf } from '../cpu-bound.metadata.js';
 import type { Found } from '../offload.explorer.js';
-import { TRIAL } from '../trial.js';
 import type { Task } from './task.js';
 import type { MainFile, PlannedTask, ThreadPlan } from '../thread/plan.js';
+
+/** Stands for the place of a class that has no `@CpuBound()`, in a trial. */
+export const TRIAL = 'trial';
 
 /** The tasks with their options and the defaults applied. Each task has the index of its definition. */
 export function tasksOf(

@@ -35,6 +35,7 @@ export class BootWatch {
   }) as typeof process.stderr.write;
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => {
+    process.off('exit', this.#onExit); // it knows less: Node prints the error past our `write`
     this.failed(reportError(error));
     // Adds no handler if the app has its own, or if Node is to print the error.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;

@@ -321,8 +321,8 @@ export const FAULTS = [
     },
     {
       what: 'the old worker leaves as soon as its candidate starts',
-      find: 'const candidate = fork(step, slot, release);',
-      replace: `const candidate = fork(step, slot, release);\n  const old = step.worker(worker!);\n  if (old?.state === 'ready') retire(step, old, cause);`,
+      find: 'const candidate = fork(step, slot, release, request.trial);',
+      replace: `const candidate = fork(step, slot, release, request.trial);\n  const old = step.worker(worker!);\n  if (old?.state === 'ready') retire(step, old, cause);`,
     },
     {
       what: 'the old worker leaves because its candidate failed',

@@ -48,3 +48,18 @@ describe.each([
     });
   });
 });
+
+it('an uncaught error is reported, and not the exit that follows it', () => {
+  const failed = vi.fn();
+  const watch = new BootWatch(true, failed, () => {});
+  const onExit = process.listeners('exit').at(-1)!;
+  const onUncaught = process.listeners('uncaughtExceptionMonitor').at(-1)!;
+
+  onUncaught(new Error('no price list'), 'uncaughtException');
+  if (process.listeners('exit').includes(onExit)) onExit(1);
+
+  watch.end();
+  expect(failed).toHaveBeenCalledExactlyOnceWith(
+    expect.objectContaining({ message: 'no price list' }),
+  );
+});
