@@ -1,0 +1,82 @@
+// Installs the suites of others into test/suites/installed, which git ignores. What is there in the
+// same versions is not installed again.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const INSTALLED = join(import.meta.dirname, 'installed');
+
+/** Runs a command. @returns its output. @throws Error with the output, if the command fails. */
+export function run(command, args, options) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    ...options,
+  });
+  if (status === 0) return stdout;
+  const why = error?.message ?? `exit code ${status}\n${stdout}${stderr}`;
+  throw new Error(`${[command, ...args].join(' ')}: ${why}`);
+}
+
+/** @returns the folder of the suite, in which `install` has run for exactly these `versions`. */
+function once(suite, versions, install) {
+  const folder = join(INSTALLED, suite);
+  const mark = join(folder, 'installed.txt');
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === versions) return folder;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  install(folder);
+  writeFileSync(mark, versions);
+  return folder;
+}
+
+/** Installs npm packages, each as `name@version`. @returns the folder that has `node_modules`. */
+export function npmPackages(suite, packages) {
+  return once(suite, packages.join(' '), (folder) => {
+    writeFileSync(join(folder, 'package.json'), '{"private":true}');
+    run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
+      cwd: folder,
+    });
+  });
+}
+
+/** Installs Python packages, each as `name==version`. @returns the folder of the programs. */
+export function pythonPackages(suite, packages) {
+  const folder = once(suite, packages.join(' '), (venv) => {
+    run('python3', ['-m', 'venv', venv]);
+    run(join(venv, 'bin/pip'), ['install', '--quiet', ...packages]);
+  });
+  return join(folder, 'bin');
+}
+
+/** Installs the program of a Go module. @returns the path of the program. */
+export function goProgram(suite, source) {
+  const folder = once(suite, source, (bin) => {
+    run('go', ['install', source], { env: { ...process.env, GOBIN: bin } });
+  });
+  return join(folder, source.split('/').at(-1).split('@')[0]);
+}
+
+/**
+ * Gets a folder of a repository as of a tag. `from` is the path of a copy of the repository, for
+ * machines that do not reach `address`. @returns the path of the folder.
+ */
+export function folderOfRepository(suite, { address, tag, path, from }) {
+  const root = once(suite, `${address} ${tag} ${path}`, (folder) => {
+    if (from === undefined) {
+      run('git', ['clone', '--quiet', '--depth', '1', '--branch', tag, address, folder]);
+    } else {
+      const archive = join(folder, 'archive.tar');
+      run('git', ['-C', from, 'archive', '--output', archive, tag, path]);
+      run('tar', ['--extract', '--file', archive, '--directory', folder]);
+    }
+  });
+  return join(root, path);
+}
+
+/** Ends this process with the package to install, if the machine lacks a program. */
+export function needs(program, debianPackage) {
+  if (spawnSync('which', [program]).status === 0) return;
+  console.error(`${program} is missing: apt-get install ${debianPackage}`);
+  process.exit(1);
+}
