@@ -7,6 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures');
 
+const running = new Set();
+process.once('exit', () => running.forEach((cluster) => cluster.destroy()));
+
 /** A cluster in processes of its own, seen from outside by its log. */
 export class Cluster {
   /** Pids of the workers that became ready last, by slot. */
@@ -15,7 +18,8 @@ export class Cluster {
   /** All lines that are not events. */
   lines = [];
   exit;
-  #directory = mkdtempSync(join(tmpdir(), 'suite-'));
+  /** Its temporary directory, in which the hub's socket is. */
+  directory = mkdtempSync(join(tmpdir(), 'suite-'));
 
   /**
    * @param program the path of the app. Default: test/fixtures/app.mjs.
@@ -32,16 +36,19 @@ export class Cluster {
         ...process.env,
         CLUSTER_LOG_FORMAT: 'json',
         CLUSTER_BOOT_LOGS: 'all',
-        XDG_RUNTIME_DIR: this.#directory,
+        XDG_RUNTIME_DIR: this.directory,
         TEST_OPTIONS: settings,
         SAMPLE_OPTIONS: settings,
         ...(app && { TEST_APP: app }),
         ...env,
       },
     });
-    process.once('exit', () => this.destroy());
+    running.add(this);
     this.exited = new Promise((resolve) => {
-      this.child.once('close', (code, signal) => resolve((this.exit = { code, signal })));
+      this.child.once('close', (code, signal) => {
+        running.delete(this);
+        resolve((this.exit = { code, signal }));
+      });
     });
     for (const input of [this.child.stdout, this.child.stderr]) {
       createInterface({ input }).on('line', (line) => this.#hear(line));
@@ -93,7 +100,7 @@ export class Cluster {
     const timer = setTimeout(() => this.destroy(), ms);
     const { code, signal } = await this.exited;
     clearTimeout(timer);
-    rmSync(this.#directory, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
     return code ?? signal;
   }
 

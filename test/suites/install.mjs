@@ -2,9 +2,9 @@
 // same versions is not installed again.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
-const INSTALLED = join(import.meta.dirname, 'installed');
+export const INSTALLED = join(import.meta.dirname, 'installed');
 
 /** Runs a command. @returns its output. @throws Error with the output, if the command fails. */
 export function run(command, args, options) {
@@ -79,4 +79,19 @@ export function needs(program, debianPackage) {
   if (spawnSync('which', [program]).status === 0) return;
   console.error(`${program} is missing: apt-get install ${debianPackage}`);
   process.exit(1);
+}
+
+/** Runs the tests that `vitest.config.mjs` in `folder` includes. @returns the JSON report. */
+export function vitest(folder, env) {
+  const report = join(INSTALLED, `${basename(folder)}.json`);
+  rmSync(report, { force: true });
+  const program = join(folder, '../../../node_modules/vitest/vitest.mjs');
+  const args = ['run', '--root', folder, '--config', join(folder, 'vitest.config.mjs')];
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [program, ...args, '--reporter', 'json', '--outputFile', report],
+    { encoding: 'utf8', env: { ...process.env, ...env } },
+  );
+  if (!existsSync(report)) throw new Error(stdout + stderr);
+  return JSON.parse(readFileSync(report, 'utf8'));
 }
