@@ -10,9 +10,11 @@ export class Verdict {
     this.#expected = new Map(Object.entries(known));
   }
 
-  /** @param problem why the case failed; `undefined` if it passed. */
-  add(name, problem) {
-    const reason = this.#expected.get(name);
+  /**
+   * @param problem why the case failed; `undefined` if it passed.
+   * @param reason why a failure is not a defect of this package.
+   */
+  add(name, problem, reason = this.#expected.get(name)) {
     this.#expected.delete(name);
     if (problem === undefined) this.#passed += 1;
     else this.#failed += 1;

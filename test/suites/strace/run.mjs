@@ -37,6 +37,7 @@ const start = () =>
   });
 
 const READY_MS = 20_000;
+const NODE = 'libuv or V8 ends the process at once, and the workers end themselves';
 
 /** What the primary does while a system call fails. */
 const PHASES = {
@@ -149,8 +150,10 @@ for (const phase of Object.keys(PHASES).filter((each) => each.includes(options.p
     const name = `${phase}: ${call} ${errno}, call ${nth}`;
     const count = await inject(phase, call, errno, nth);
     const problem = await problemAfter(phase);
+    const isNode =
+      ['SIGABRT', 'SIGTRAP'].includes(cluster.exit?.signal) && survivors().length === 0;
     if (count === 0 && problem === undefined) unreached.push(name);
-    else verdict.add(name, problem);
+    else verdict.add(name, problem, isNode && problem !== undefined ? NODE : undefined);
     if (cluster.exit !== undefined && phase !== 'it stops') ends.push(name);
     if (problem !== undefined || cluster.exit !== undefined) {
       cluster.destroy();
