@@ -10,7 +10,7 @@ import { NestFactory } from '@nestjs/core';
 import { ClusterModule } from 'nestjs-cluster';
 import { ClusterIoAdapter } from 'nestjs-cluster/socket.io';
 
-/** What the worker does on `process` goes through a socket to the test. */
+/** The `process` of the worker: its messages go through a socket to the test. */
 function channelToTest() {
   const { slot } = JSON.parse(process.env.NESTJS_CLUSTER_WORKER);
   const socket = connect(process.env.SUITE_PORT, '127.0.0.1').unref();

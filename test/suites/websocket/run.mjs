@@ -1,5 +1,5 @@
 // Runs the cases of the Autobahn test suite on a gateway on ws: on plain Nest, in a cluster, and in a cluster
-// that is reloaded meanwhile. The Autobahn suite itself needs Python 2, so kosoku runs its cases.
+// during a reload. The Autobahn suite itself needs Python 2, so kosoku runs its cases.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
