@@ -77,7 +77,7 @@ async function scrape(url) {
     const path = join(directory, `${pages.length}.txt`);
     pages.push(path);
     writeFileSync(path, text ?? '');
-    await delay(100);
+    await delay(200);
   }
 }
 const scraping = Promise.all([scrape(cluster.adminUrl), scrape(cluster.url), scrape(cluster.url)]);

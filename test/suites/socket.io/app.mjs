@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { deserialize, serialize } from 'node:v8';
+import { compileFunction } from 'node:vm';
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -41,10 +42,8 @@ function runWorker(io) {
     '..': { createAdapter() {} },
   };
   const code = readFileSync(process.env.SUITE_WORKER, 'utf8');
-  new Function('require', 'process', code)(
-    (name) => parts[name] ?? requireHere(name),
-    channelToTest(),
-  );
+  const worker = compileFunction(code, ['require', 'process']);
+  worker((name) => parts[name] ?? requireHere(name), channelToTest());
 }
 
 async function createApp() {

@@ -37,14 +37,18 @@ async function start() {
     options: { workers: 3, balancing: 'ports', port: 40_001 },
     env: { SUITE_PORT: String(await (port ??= listen())) },
   });
-  cluster.exited.then(
-    ({ code, signal }) =>
-      code === 0 || console.error(`it ended with ${code ?? signal}`, cluster.output()),
-  );
+  void cluster.exited.then(({ code, signal }) => {
+    if (code !== 0) console.error(`it ended with ${code ?? signal}`, cluster.output());
+  });
   return cluster;
 }
 
 let starting;
+async function isReady(slot) {
+  const cluster = await starting;
+  await cluster.until(`worker ${slot}`, () => cluster.workers.has(slot));
+}
+
 exports.__esModule = true;
 exports.default = {
   workers: {},
@@ -57,11 +61,7 @@ exports.default = {
       if (slot === 0) running = starting.then((cluster) => cluster.stop());
     };
     if (slot === 0) starting = new Promise((resolve) => setImmediate(resolve)).then(start);
-    worker.once('connected', async () => {
-      const cluster = await starting;
-      await cluster.until(`worker ${slot}`, () => cluster.workers.has(slot));
-      worker.emit('listening');
-    });
+    worker.once('connected', () => void isReady(slot).then(() => worker.emit('listening')));
     return worker;
   },
 };
