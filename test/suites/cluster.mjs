@@ -83,7 +83,7 @@ export class Cluster {
   /** @throws Error if `is` stays false, or if the cluster ends. */
   async until(what, is, ms = 30_000) {
     for (const end = performance.now() + ms; !is(); await delay(10)) {
-      if (performance.now() > end) throw new Error(`not in ${ms} ms: ${what}`);
+      if (performance.now() > end) throw new Error(`not in ${ms} ms: ${what}\n${this.output()}`);
       if (this.exit) throw new Error(`the cluster ended before: ${what}\n${this.output()}`);
     }
   }
