@@ -39,7 +39,8 @@ const start = () =>
     },
   });
 
-const READY_MS = 20_000;
+/** Longer than `readyTimeoutMs`. */
+const READY_MS = 40_000;
 const NODE = 'libuv or V8 ends the process at once, and the workers end themselves';
 
 /** The work of the primary while a system call fails. */
@@ -47,6 +48,7 @@ const PHASES = {
   async 'a worker is killed'() {
     const [worker] = await readyWorkers().catch(readyWorkers).catch(readyWorkers);
     process.kill(worker.pid, 'SIGKILL');
+    await cluster.until('its end', () => !survivors().includes(worker.pid));
     await serves();
   },
   async 'a reload'() {
