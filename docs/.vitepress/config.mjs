@@ -63,6 +63,7 @@ const SECTIONS = {
   Understand: [
     ['How it works', 'how-it-works'],
     ['Benchmarks', 'benchmarks'],
+    ['Proof', 'proof'],
   ],
   Reference: [
     ['Options', 'reference/options'],

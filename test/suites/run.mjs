@@ -9,8 +9,9 @@ const { values, positionals } = parseArgs({
   options: { only: { type: 'string', multiple: true } },
   allowPositionals: true,
 });
-const folders = readdirSync(import.meta.dirname, { withFileTypes: true });
-const suites = folders.filter((each) => each.isDirectory()).map(({ name }) => name);
+const suites = readdirSync(import.meta.dirname).filter((name) =>
+  existsSync(join(import.meta.dirname, name, 'run.mjs')),
+);
 const unknown = (values.only ?? []).filter((name) => !suites.includes(name));
 if (unknown.length > 0) {
   console.error(`there is no suite ${unknown.join(', ')}; there is ${suites.join(', ')}`);

@@ -21,6 +21,7 @@ const PACKAGES = {
   mount: 'mount',
   prlimit: 'util-linux',
   perl: 'perl-base',
+  python3: 'python3-venv',
   'systemd-notify': 'systemd',
   'systemd-analyze': 'systemd',
   'systemd-socket-activate': 'systemd',

@@ -1,0 +1,74 @@
+// Runs the cases of the Autobahn test suite on a gateway on ws: on plain Nest, in a cluster, and in a cluster
+// during a reload. The Autobahn suite itself needs Python 2, so kosoku runs its cases.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Cluster } from '../cluster.mjs';
+import { INSTALLED, pythonPackages } from '../install.mjs';
+import { Verdict } from '../verdict.mjs';
+
+const kosoku = join(pythonPackages('websocket', ['kosoku==0.1.0']), 'kosoku');
+const program = join(import.meta.dirname, 'app.mjs');
+const reports = join(INSTALLED, 'websocket/reports');
+/** Large messages, and compression: they measure ws, and take minutes. */
+const LEFT_OUT = ['9.*', '12.*', '13.*'];
+
+/** @returns the result of each case. */
+async function check(port) {
+  const excluded = LEFT_OUT.flatMap((each) => ['-x', each]);
+  const args = [
+    '-m',
+    'fuzzingclient',
+    '-p',
+    '4',
+    ...excluded,
+    '-o',
+    reports,
+    `ws://127.0.0.1:${port}`,
+  ];
+  const child = spawn(kosoku, args, { stdio: 'ignore' });
+  await once(child, 'exit');
+  return Object.entries(Object.values(JSON.parse(readFileSync(join(reports, 'index.json'))))[0]);
+}
+const isGood = ({ behavior, behaviorClose }) =>
+  ['OK', 'NON-STRICT', 'INFORMATIONAL'].includes(behavior) &&
+  ['OK', 'INFORMATIONAL'].includes(behaviorClose);
+const problemOf = (result) => (isGood(result) ? undefined : JSON.stringify(result));
+
+const plain = spawn(process.execPath, [program], {
+  env: { ...process.env, SUITE_PLAIN: '1' },
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const [port] = await once(plain.stdout, 'data');
+const reference = await check(String(port).trim());
+plain.kill();
+
+const failing = reference.filter(([, result]) => !isGood(result));
+const verdict = new Verdict(
+  Object.fromEntries(failing.map(([name]) => [`case ${name}`, 'it fails on plain Nest too'])),
+);
+const cluster = await Cluster.start({ program, options: { reload: { canaryMs: 0 } } });
+const { port: shared } = new URL(cluster.url);
+for (const [name, result] of await check(shared)) verdict.add(`case ${name}`, problemOf(result));
+
+let closed = 0;
+let ending = false;
+cluster.child.kill('SIGHUP');
+for (let again = 0; again < 2; again += cluster.event('reload-ended') ? 1 : 0) {
+  const results = await check(shared);
+  const names = new Set(failing.map(([name]) => name));
+  for (const [name, result] of results.filter(([name]) => !names.has(name))) {
+    // A worker that is replaced closes its connections with 1001: the client then connects again.
+    const isReplaced = !isGood(result) && !ending && result.remoteCloseCode === 1001;
+    if (isReplaced) closed += 1;
+    verdict.add(`case ${name} through a reload`, isReplaced ? undefined : problemOf(result));
+  }
+  ending ||= cluster.event('reload-ended') !== undefined;
+}
+const died = cluster.events.filter(({ event }) => event === 'worker-died').length;
+verdict.add('no worker dies', died === 0 ? undefined : cluster.output());
+const code = await cluster.stop();
+verdict.add('the cluster ends', code === 0 ? undefined : `it ended with ${code}`);
+console.log(`the reload closed ${closed} connections with 1001`);
+verdict.end();
