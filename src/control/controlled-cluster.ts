@@ -7,6 +7,7 @@ import type {
   ReloadResult,
   RestartResult,
   Trial,
+  UpgradeResult,
   WorkerStack,
 } from '../contract/snapshot/index.js';
 
@@ -32,6 +33,11 @@ export interface ControlledCluster {
 /** A cluster, its events and its description. */
 export interface Controlled {
   readonly cluster: ControlledCluster;
+  readonly upgrades: {
+    /** Why there can be no upgrade now; `undefined` if there can. */
+    refusal(): string | undefined;
+    start(reason: string): Promise<UpgradeResult>;
+  };
   /** Emits the events of the cluster by their names. */
   readonly events: Pick<EventListeners, 'on' | 'off'>;
   readonly name: string;

@@ -17,6 +17,7 @@ import type { Listening } from './listening/listening.interface.js';
 import { type Later, MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
 import { Requests } from './serve/requests.js';
+import { Succession } from './serve/succession.js';
 import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
@@ -55,6 +56,7 @@ export class Supervisor {
   readonly #quarantine: Quarantine;
   /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
+  readonly succession: Succession;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
   readonly #requests = new Requests(
@@ -65,6 +67,7 @@ export class Supervisor {
   readonly reload = this.#requests.reload;
   readonly scale = this.#requests.scale;
   readonly restart = this.#requests.restart;
+  readonly #post = (happening: Happening): void => this.#queue.post(happening);
   readonly #onError = ({ type }: { readonly type: string }, error: unknown): void =>
     this.#warn(`unexpected error on ${type}`, error);
   readonly #queue = new EventQueue<Happening>(
@@ -93,12 +96,16 @@ export class Supervisor {
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table, options.memory, this.restart));
     const quarantine = (this.#quarantine = new Quarantine(table, emit));
-    const parts = { listening, table, relay, balance, readings, inspections, quarantine, emit };
-    this.#switchboard = new Switchboard(parts);
+    const succession = (this.succession = new Succession(table, listening, this.#post));
+    const asked = { relay, balance, readings, inspections, quarantine, succession };
+    this.#switchboard = new Switchboard({ listening, table, ...asked, hub: outside.hub, emit });
   }
 
-  /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */
-  start(): void {
+  /**
+   * Forks the workers. Install signal handlers first, or a signal could orphan the workers. With
+   * `isHeir`, no worker leads until `succession.inherit()` is called.
+   */
+  start(isHeir = false): void {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
     };
@@ -115,7 +122,7 @@ export class Supervisor {
     const load = loadReader(this.#table, this.listening);
     const adapt = () => this.#decide({ type: 'load-due', load: load() });
     if (this.options.elastic !== undefined) every(LOAD_INTERVAL_MS, adapt);
-    this.#post({ type: 'begin' });
+    this.#post({ type: 'begin', isHeir });
   }
 
   /** Stops the cluster. The first signal drains, the second closes connections, the third kills. */
@@ -134,9 +141,7 @@ export class Supervisor {
   readonly lastBeatAt = (): number => this.#table.state.lastBeatAt;
 
   /** Metrics of all workers. If a worker does not answer in time, its last metrics are used. */
-  collectMetrics(): Promise<CollectedMetrics> {
-    return this.#relay.collect();
-  }
+  readonly collectMetrics = (): Promise<CollectedMetrics> => this.#relay.collect();
 
   /** Sends an event to the workers that have subscribed to it. */
   readonly tellWorkers: EmitEvent = (name, event) => {
@@ -148,10 +153,6 @@ export class Supervisor {
     const timer = setTimeout(() => this.#post({ type: 'task', run }), ms);
     return () => clearTimeout(timer);
   };
-
-  #post(happening: Happening): void {
-    this.#queue.post(happening);
-  }
 
   #handle(happening: Happening): void {
     if (happening.type === 'task') return happening.run();
@@ -232,10 +233,9 @@ export class Supervisor {
 
   /** Makes sure that the new number of workers can listen, before the core decides. */
   #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
-    const { workers } = event;
-    if (workers === 'auto' || this.#table.state.shutdown !== undefined) return event;
+    if (event.workers === 'auto' || this.#table.state.shutdown !== undefined) return event;
     try {
-      this.listening.reserve(workers);
+      this.listening.reserve(event.workers);
       return event;
     } catch (error) {
       return { ...event, error: error as Error };

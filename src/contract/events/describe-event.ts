@@ -92,6 +92,12 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     const stay = outcome === 'aborted' ? ', the workers before it stay' : '';
     return error(`${text} after ${formatMs(durationMs)}${stay}: ${reason}`);
   },
+  'upgrade-started': ({ pid, node, reason }) =>
+    info(`${reason}: upgrade started (new primary pid=${pid}, ${node})`),
+  'upgrade-ended': ({ outcome, pid, reason, durationMs }) =>
+    outcome === 'completed'
+      ? info(`upgrade completed in ${formatMs(durationMs)}: the primary pid=${pid} has taken over`)
+      : error(`upgrade aborted after ${formatMs(durationMs)}, this primary serves on: ${reason}`),
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${to} workers`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';

@@ -25,6 +25,8 @@ const LISTENERS: Record<ClusterEventName, typeof listener> = {
   'reload-started': listener,
   'reload-reverting': listener,
   'reload-ended': listener,
+  'upgrade-started': listener,
+  'upgrade-ended': listener,
   scaling: listener,
   stopping: listener,
   stopped: listener,

@@ -21,6 +21,12 @@ const MAX_RESTART_MS = 30_000;
  * answers messages of the thread, whatever the number of requests.
  */
 export class AdminListener {
+  #thread: Worker | undefined;
+  #closed = false;
+  url = '';
+  /** The descriptor of the listening socket, valid in every thread of this process. */
+  fd = -1;
+
   private constructor(
     private readonly program: ThreadProgram,
     private readonly source: AdminSource,
@@ -29,28 +35,37 @@ export class AdminListener {
 
   /**
    * @param warn is called when the thread has ended and is restarted.
-   * @returns the URL on which the thread listens.
+   * @param fd the descriptor of a socket that listens already, to be used instead of the port.
+   * @returns once the thread listens.
    * @throws ClusterAddressError, or ClusterConfigurationError if the thread's program is missing.
    */
   static async open(
     { host, port, token }: ResolvedAdminOptions,
     source: AdminSource,
     warn: (message: string) => void,
-  ): Promise<string> {
+    fd?: number,
+  ): Promise<AdminListener> {
     const program = new ThreadProgram('admin');
     if (!program.isThere) {
       throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
     }
     const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
     const listener = new AdminListener(program, source, warn);
-    return (await whenFree(() => listener.#start({ host, port, tokenHash }))).url;
+    const { url } = await whenFree(() => listener.#start({ host, port, fd, tokenHash }));
+    return Object.assign(listener, { url });
+  }
+
+  /** Closes the socket of this process, because another primary has it too. */
+  close(): void {
+    this.#closed = true;
+    void this.#thread?.terminate();
   }
 
   /** Resolves once the thread listens. */
   async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
     // If the thread cannot start, this throws. The caller sees a rejection, as if the thread had
     // ended at once.
-    const thread = this.program.start(data);
+    const thread = (this.#thread = this.program.start(data));
     return new Promise((resolve, reject) => {
       let port: number | undefined;
       let reason = 'it ended by itself';
@@ -60,14 +75,14 @@ export class AdminListener {
       );
       thread.on('exit', () => {
         if (port === undefined) reject(new Error(reason));
-        else this.#restart({ ...data, port }, reason);
+        else if (!this.#closed) this.#restart({ ...data, port, fd: undefined }, reason);
       });
       thread.on('message', (message: AdminThreadMessage) => {
         switch (message.type) {
           case 'ask':
             return void this.#answer(thread, message.id, message.what);
           case 'listening':
-            port = message.port;
+            ({ port, fd: this.fd } = message);
             return resolve(message);
           case 'failed':
             void thread.terminate();

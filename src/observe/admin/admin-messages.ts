@@ -4,6 +4,8 @@ import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/
 export interface AdminData {
   readonly host: string;
   readonly port: number;
+  /** The descriptor of a socket that listens already, at this host. */
+  readonly fd?: number | undefined;
   /** SHA-256 of the token. The token itself is not sent to the thread. */
   readonly tokenHash?: Uint8Array | undefined;
 }
@@ -26,7 +28,7 @@ export class PrimaryTimeout extends Error {
 
 /** From the thread to the primary. */
 export type AdminThreadMessage =
-  | { readonly type: 'listening'; readonly url: string; readonly port: number }
+  | { readonly type: 'listening'; readonly url: string; readonly port: number; readonly fd: number }
   /** The address is taken, forbidden or unknown. */
   | {
       readonly type: 'failed';

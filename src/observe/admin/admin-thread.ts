@@ -18,7 +18,7 @@ const ANSWER_TIMEOUTS_MS: Readonly<Record<keyof AdminSource, number>> = {
 };
 
 const primary = parentPort!;
-const { host, port, tokenHash } = workerData as AdminData;
+const { host, port, fd, tokenHash } = workerData as AdminData;
 const waiting = new Map<number, (answer: never) => void>();
 let lastId = 0;
 
@@ -56,8 +56,9 @@ server.once('error', (error: NodeJS.ErrnoException) => {
   const { message, code } = error;
   tell({ type: 'failed', error: { message, ...(code !== undefined && { code }) } });
 });
-server.listen({ host, port }, () => {
+server.listen(fd === undefined ? { host, port } : { fd }, () => {
   const { address, port: actual } = server.address() as AddressInfo;
   const shown = address.includes(':') ? `[${address}]` : address;
-  tell({ type: 'listening', url: `http://${shown}:${actual}`, port: actual });
+  const { _handle: handle } = server as unknown as { readonly _handle: { readonly fd: number } };
+  tell({ type: 'listening', url: `http://${shown}:${actual}`, port: actual, fd: handle.fd });
 });

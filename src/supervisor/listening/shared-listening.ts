@@ -27,8 +27,9 @@ export class SharedListening implements Listening {
   }
 
   grant(worker: WorkerHandle): void {
-    const { target, handle } = this.socket;
-    worker.send({ type: 'listen', target }, handle);
+    const { target, handle, isShared } = this.socket;
+    const kept = isShared ? ({ ...target, activated: true } as const) : target;
+    worker.send({ type: 'listen', target: kept }, handle);
   }
 
   reserve(): void {}

@@ -3,6 +3,7 @@ import type {
   RestartAnswer,
   ScaleAnswer,
   StopAnswer,
+  UpgradeAnswer,
 } from '../../control/control-api.js';
 import type { ControlClient } from './control-client.js';
 
@@ -39,6 +40,16 @@ export async function restart(client: Client, slot: number): Promise<Changed> {
   const text = done
     ? `worker ${slot} restarted`
     : `worker ${slot} was not restarted: ${answer.reason}`;
+  return { answer, done, text };
+}
+
+export async function upgrade(client: Client): Promise<Changed> {
+  const answer = await client.post<UpgradeAnswer>('/v1/upgrade');
+  const { outcome, pid, reason } = answer;
+  const done = outcome === 'completed';
+  const text = done
+    ? `upgraded: the primary pid=${pid} has taken over`
+    : `upgrade aborted, the primary before it serves: ${reason}`;
   return { answer, done, text };
 }
 

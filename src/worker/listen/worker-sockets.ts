@@ -23,8 +23,8 @@ export class WorkerSockets {
   #isLast = false;
   /** Whether the primary has closed its copies of the sockets. */
   #letGo = false;
-  /** Whether systemd holds the app's socket, and gives it to the next start of the cluster. */
-  #isActivated = false;
+  /** Whether systemd or another primary holds the app's socket too, and serves its queue. */
+  #isKept = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
 
@@ -84,9 +84,9 @@ export class WorkerSockets {
     if (!this.#letGo) this.#isLast = false;
   }
 
-  /** Systemd holds the app's socket, and gives it to the next start of the cluster. */
-  keepQueue(): void {
-    this.#isActivated = true;
+  /** @param kept whether systemd or another primary holds the app's socket too, and serves its queue. */
+  keepQueue(kept = false): void {
+    this.#isKept = kept;
   }
 
   /** The primary has closed its copies of all sockets. */
@@ -97,7 +97,7 @@ export class WorkerSockets {
 
   /**
    * Closes all sockets. Connections in their backlogs are left to other processes that keep the
-   * sockets open, or to the next start of the cluster if systemd holds the socket. Without other
+   * sockets open, or to systemd or another primary if that holds the socket too. Without other
    * processes, this process accepts and serves the connections first.
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
@@ -105,7 +105,7 @@ export class WorkerSockets {
    * @returns how many connections were reset.
    */
   async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
-    const kept = this.#isActivated ? this.#adopting : undefined;
+    const kept = this.#isKept ? this.#adopting : undefined;
     this.#adopting = undefined; // refuses sockets that the primary still sends
     for (const server of this.servers.further) expectClose(server);
     const sockets = [...this.servers.all, ...this.#adopted.values(), ...others];
