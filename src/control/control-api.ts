@@ -81,7 +81,9 @@ export class ControlApi {
         parse(nothing, body);
         return this.#mutations.run('an upgrade', async () => {
           const refusal = upgrades.refusal();
-          if (refusal !== undefined) throw new Refusal(409, 'UPGRADE_REFUSED', refusal);
+          if (refusal !== undefined) {
+            throw new Refusal(409, 'UPGRADE_REFUSED', `the cluster is not upgraded: ${refusal}`);
+          }
           return ok(await upgrades.start(REASON));
         });
       },

@@ -51,7 +51,7 @@ export class Doors {
 
   /** Leaves them to another primary, which has the socket of the admin listener too. */
   async handOver(): Promise<void> {
-    this.admin?.close();
     (await this.control)?.handOver();
+    await this.admin?.close();
   }
 }

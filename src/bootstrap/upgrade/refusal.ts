@@ -8,6 +8,8 @@ export interface Situation {
   /** The name of the process with the pid 1; `undefined` without /proc. */
   readonly init: string | undefined;
   readonly env: NodeJS.ProcessEnv;
+  /** Whether this primary has itself taken over from another one, so that its parent is an adopter. */
+  readonly isSuccessor: boolean;
   /** Whether the parent process has an IPC channel to this one. */
   readonly hasChannel: boolean;
 }
@@ -18,10 +20,11 @@ const ADOPTING = ['systemd', 'init', undefined];
 /** Why another process cannot take the place of this one; `undefined` if it can. */
 export function refusalOf(
   { balancing, sockets }: Pick<Listening, 'balancing' | 'sockets'>,
-  { pid, ppid, init, env, hasChannel }: Situation = situation(),
+  { pid, ppid, init, env, isSuccessor, hasChannel }: Situation,
 ): string | undefined {
   // A process that the container's runtime has started has no parent in its namespace.
-  if (pid === 1 || ppid === 0 || (ppid === 1 && !ADOPTING.includes(init))) {
+  const isAwaited = ppid === 0 || (ppid === 1 && !ADOPTING.includes(init));
+  if (pid === 1 || (isAwaited && !isSuccessor)) {
     const why = pid === 1 ? 'it is PID 1' : 'PID 1 waits for it';
     return `the container ends with this primary, because ${why}; roll out a new container`;
   }
@@ -40,9 +43,10 @@ export function refusalOf(
   return undefined;
 }
 
-function situation(): Situation {
+/** @param isSuccessor see {@link Situation}. */
+export function currentSituation(isSuccessor: boolean): Situation {
   const { pid, ppid, env, connected } = process;
-  return { pid, ppid, init: nameOfInit(), env, hasChannel: connected };
+  return { pid, ppid, init: nameOfInit(), env, isSuccessor, hasChannel: connected };
 }
 
 function nameOfInit(): string | undefined {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterEventMap, EventListeners } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
@@ -50,7 +49,7 @@ async function liveAndCheck(
     return ready >= desired;
   };
   for (let livedMs = 0; livedMs <= canaryMs; livedMs = isReady() ? livedMs + LOOK_MS : 0) {
-    await delay(LOOK_MS);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
   const problem = await succession.check();
   if (problem !== undefined) throw new Error(problem);

@@ -19,7 +19,7 @@ import {
 } from './handover.js';
 import { descriptorOf, startPrimary } from './new-primary.js';
 import type { Predecessor } from './predecessor.js';
-import { refusalOf } from './refusal.js';
+import { currentSituation, refusalOf } from './refusal.js';
 
 /** Added to the time that a new primary needs to drain its workers, before it is killed. */
 const EXIT_GRACE_MS = 2_000;
@@ -67,7 +67,7 @@ export class Upgrades {
     if (this.#underWay !== undefined) return 'an upgrade is under way';
     if (predecessor?.isGone === false) return 'the primary before this one has not left yet';
     if (supervisor.reloading) return 'a reload is under way';
-    return refusalOf(listening);
+    return refusalOf(listening, currentSituation(predecessor !== undefined));
   }
 
   /** To be called only without a refusal. Resolves once the new primary has taken over or failed. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { ClusterAddressError, ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
@@ -15,6 +16,9 @@ import { hashOf } from './authorization.js';
 /** Wait before an ended thread is restarted, in ms. It doubles with each failed start, up to the maximum. */
 const RESTART_MS = 1_000;
 const MAX_RESTART_MS = 30_000;
+
+/** The maximum time for the last answers, in ms. */
+const CLOSE_MS = 1_000;
 
 /**
  * The primary's own listener, in a separate thread, so that the supervisor's event loop only
@@ -55,10 +59,14 @@ export class AdminListener {
     return Object.assign(listener, { url });
   }
 
-  /** Closes the socket of this process, because another primary has it too. */
-  close(): void {
+  /** Closes the socket of this process, because another primary has it too. Resolves when all is answered. */
+  async close(): Promise<void> {
     this.#closed = true;
-    void this.#thread?.terminate();
+    const thread = this.#thread!;
+    const ended = new Promise((resolve) => void thread.once('exit', resolve));
+    thread.postMessage({ type: 'close' } satisfies AdminPrimaryMessage);
+    await Promise.race([ended, delay(CLOSE_MS)]);
+    await thread.terminate();
   }
 
   /** Resolves once the thread listens. */

@@ -37,8 +37,11 @@ export type AdminThreadMessage =
   | { readonly type: 'ask'; readonly id: number; readonly what: keyof AdminSource };
 
 /** From the primary to the thread. */
-export type AdminPrimaryMessage = {
-  readonly type: 'answer';
-  readonly id: number;
-  readonly answer: AdminAnswers[keyof AdminSource];
-};
+export type AdminPrimaryMessage =
+  | {
+      readonly type: 'answer';
+      readonly id: number;
+      readonly answer: AdminAnswers[keyof AdminSource];
+    }
+  /** Answer the requests that have come, and end. */
+  | { readonly type: 'close' };

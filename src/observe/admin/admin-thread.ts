@@ -22,9 +22,11 @@ const { host, port, fd, tokenHash } = workerData as AdminData;
 const waiting = new Map<number, (answer: never) => void>();
 let lastId = 0;
 
-primary.on('message', ({ id, answer }: AdminPrimaryMessage) => {
-  waiting.get(id)?.(answer as never);
-  waiting.delete(id);
+primary.on('message', (message: AdminPrimaryMessage) => {
+  // Without the port and the server, nothing keeps the thread alive.
+  if (message.type === 'close') return void server.close(() => primary.close());
+  waiting.get(message.id)?.(message.answer as never);
+  waiting.delete(message.id);
 });
 
 function tell(message: AdminThreadMessage): void {

@@ -34,8 +34,8 @@ export class Succession {
   }
 
   /** The old primary has left, so workers of this one may lead. */
-  inherit(bequest: Bequest): void {
-    this.post({ type: 'inherit', ...bequest });
+  inherit({ since, done }: Bequest): void {
+    this.post({ type: 'inherit', since, done });
   }
 
   /** Checks the health of the app in each ready worker. @returns the problem of one; `undefined` if all are well. */

@@ -1,0 +1,363 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, NODE, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { MAIN } from '../support/command-line.js';
+import { eventually } from '../support/eventually.js';
+import { freePorts } from '../support/free-ports.js';
+import { request } from '../support/http-client.js';
+import { installedNodes } from '../support/installed-nodes.js';
+import { NewConnections } from '../support/new-connections.js';
+import { NotifyListener } from '../support/notify-listener.js';
+import { Releases } from '../support/releases.js';
+import { plainEnvironment, runCommand } from '../support/run-command.js';
+import { describeWith } from '../support/system-packages.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+const RELOAD = { canaryMs: 100 };
+
+/** Whether a process runs. A zombie has ended. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** The sockets of clusters in a runtime directory. */
+const socketsIn = (runtime: string) => readdirSync(join(runtime, 'nestjs-cluster'));
+
+/** Asks for an upgrade by a signal. @returns the pid of the new primary, once the old one has left. */
+async function upgrade(cluster: ClusterProcess, pid: number): Promise<number> {
+  const before = cluster.all('upgrade-ended').length;
+  process.kill(pid, 'SIGUSR2');
+  await cluster.until('the upgrade', () => cluster.all('upgrade-ended').length > before);
+  expect(cluster.all('upgrade-ended').at(-1)).toMatchObject({ outcome: 'completed', reason: null });
+  await eventually('the old primary has left', () => !isRunning(pid));
+  return Number(cluster.all('upgrade-started').at(-1)!['pid']);
+}
+
+/** A link to a Node, which can be pointed to another one. */
+function nodeLink() {
+  const path = join(temporaryDirectory(), 'node');
+  const point = (target: string): void => {
+    symlinkSync(target, `${path}.new`);
+    renameSync(`${path}.new`, path);
+  };
+  point(NODE);
+  return { path, point };
+}
+
+/** Asks the admin listener all the time. @returns the answers that were not 200. */
+function probe(port: number): { readonly failed: unknown[]; count: number } {
+  const seen = { failed: [] as unknown[], count: 0 };
+  const timer = setInterval(() => {
+    void request(`http://127.0.0.1:${port}`, '/health/ready').then(({ status, outcome }) => {
+      seen.count += 1;
+      if (status !== 200) seen.failed.push(status ?? outcome);
+    });
+  }, 20);
+  onTestFinished(() => clearInterval(timer));
+  return seen;
+}
+
+describe('an upgrade', () => {
+  it('loses nothing, also to another Node, and can be followed by another one', async () => {
+    const node = nodeLink();
+    const path = join(temporaryDirectory(), 'control.sock');
+    const admin = { port: await freePorts(1) };
+    const cluster = await ClusterProcess.start({
+      node: node.path,
+      args: ['an argument'],
+      options: { workers: 1, reload: RELOAD, control: { path }, admin },
+    });
+    const command = async (...args: string[]) => {
+      const environment = { cwd: '/', env: plainEnvironment() };
+      const answer = await runCommand(NODE, [MAIN, ...args, '-c', path, '--json'], environment);
+      return JSON.parse(answer.stdout);
+    };
+    await command('scale', '2');
+    const load = new NewConnections([cluster.url]);
+    onTestFinished(() => load.stop());
+    await load.serves(50);
+    const probes = probe(admin.port);
+
+    const other = [...installedNodes().values()].find((each) => each !== NODE) ?? NODE;
+    node.point(other);
+    const second = await upgrade(cluster, cluster.pid);
+    for (const pid of cluster.workerPids) {
+      expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('NESTJS_CLUSTER_HANDOVER');
+    }
+    node.point(NODE);
+    const upgraded = await command('upgrade');
+    expect(upgraded).toMatchObject({ outcome: 'completed', reason: null });
+    await eventually('the second primary has left', () => !isRunning(second));
+    await load.serves(50);
+    await load.stop();
+
+    expect(load.takeLost()).toEqual([]);
+    expect(load.answeredBy.size).toBe(6);
+    expect(probes.count).toBeGreaterThan(20);
+    expect(probes.failed).toEqual([]);
+    expect(cluster.all('warning')).toEqual([]);
+    const version = await runCommand(other, ['-p', 'process.versions.node'], { cwd: '/', env: {} });
+    expect(cluster.all('starting')[1]!['node']).toBe(version.stdout.trim());
+    // The number of workers is the one that was asked for, not the one in the options.
+    expect(await command('status')).toMatchObject({
+      pid: upgraded.pid,
+      cluster: { desired: 2, ready: 2 },
+    });
+
+    process.kill(upgraded.pid, 'SIGTERM');
+    await cluster.gone();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('follows the symlink of the release, and leaves the file of a unix socket to the new primary', async () => {
+    const releases = new Releases();
+    for (const name of ['rel1', 'rel2']) releases.add(name);
+    releases.pointTo('rel1');
+    const path = join(temporaryDirectory(), 'app.sock');
+    const cluster = await ClusterProcess.start({
+      program: join(releases.current, 'main.mjs'),
+      cwd: releases.current,
+      options: { path, workers: 2, reload: RELOAD },
+      env: { ...behaviour('reload-app'), PWD: releases.current },
+    });
+    const release = async () => JSON.parse((await request(`unix:${path}`, '/release')).body);
+    expect(await release()).toEqual({ release: 'rel1', cwd: join(releases.root, 'rel1') });
+    releases.pointTo('rel2');
+    const second = await upgrade(cluster, cluster.pid);
+    const third = await upgrade(cluster, second);
+    expect(await release()).toEqual({ release: 'rel2', cwd: join(releases.root, 'rel2') });
+    process.kill(third, 'SIGTERM');
+    await cluster.gone();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('lets one worker at a time lead, and hands the hub over when the old primary has left', async () => {
+    const runtime = temporaryDirectory();
+    const runs = join(runtime, 'runs');
+    const cluster = await ClusterProcess.start({
+      options: { workers: 2, reload: RELOAD },
+      env: {
+        ...behaviour('schedule'),
+        TEST_RUNS: runs,
+        TEST_TIMEOUT: '1',
+        XDG_RUNTIME_DIR: runtime,
+      },
+    });
+    const ran = (job: string) =>
+      readFileSync(runs, { encoding: 'utf8', flag: 'a+' })
+        .split('\n')
+        .map((line) => line.split(' '))
+        .filter(([, name]) => name === job)
+        .map(([second, , pid]) => ({ second, pid: Number(pid) }));
+    await eventually('a tick', () => ran('tick').length > 1 && ran('once').length > 0);
+    await upgrade(cluster, cluster.pid);
+    const pids = cluster.workerPids;
+    await eventually('a tick of the new primary', () => {
+      return ran('tick').filter(({ pid }) => pids.includes(pid)).length > 1;
+    });
+    const seconds = ran('tick').map(({ second }) => second);
+    expect(new Set(seconds).size).toBe(seconds.length);
+    expect(ran('once')).toHaveLength(1);
+  });
+
+  it('lets the new workers use the locks of the old primary, and their own hub afterwards', async () => {
+    const runtime = temporaryDirectory();
+    const cluster = await ClusterProcess.start({
+      options: { workers: 2, reload: RELOAD },
+      env: { ...behaviour('locks'), XDG_RUNTIME_DIR: runtime },
+    });
+    const answers: string[] = [];
+    let over = false;
+    const ask = async (): Promise<void> => {
+      while (!over) answers.push((await request(cluster.url, '/exclusive')).body);
+    };
+    const asking = [ask(), ask(), ask()];
+    await eventually('answers', () => answers.length > 20);
+    const pid = await upgrade(cluster, cluster.pid);
+    const before = answers.length;
+    await eventually('answers of the new primary', () => answers.length > before + 20);
+    over = true;
+    await Promise.all(asking);
+    expect(answers.filter((answer) => answer !== 'done')).toEqual([]);
+    const hubs = socketsIn(runtime).filter((name) => name.endsWith('.hub'));
+    expect(hubs.every((name) => name.startsWith(`${pid}.`))).toBe(true);
+    expect(cluster.all('warning')).toEqual([]);
+  });
+
+  it('goes on if the old primary is killed in the middle', async () => {
+    const runtime = temporaryDirectory();
+    const cluster = await ClusterProcess.start({
+      options: { workers: 2, reload: { canaryMs: 1_000 } },
+      env: { XDG_RUNTIME_DIR: runtime },
+    });
+    const { pid } = cluster;
+    cluster.kill('SIGUSR2');
+    await cluster.event('upgrade-started');
+    cluster.kill('SIGKILL');
+    await cluster.until('the new primary', () => cluster.all('listening').length === 2);
+    await eventually('the old workers have ended', () => cluster.survivors().length === 3);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+    expect(socketsIn(runtime).filter((name) => name.includes(`.${pid}.`))).toEqual([]);
+  });
+});
+
+/** A program that behaves otherwise in its primary, or in its workers. */
+const main = (inPrimary: string, inWorker = ''): string => `
+  if (process.env.NESTJS_CLUSTER_WORKER === undefined) { ${inPrimary} } else { ${inWorker} }
+  await import(${JSON.stringify(pathToFileURL(PROGRAMS.app).href)});`;
+
+/** A port on which another program listens. */
+async function takenPort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return (server.address() as net.AddressInfo).port;
+}
+
+const withOptions = (options: string): string => `
+  const options = JSON.parse(process.env.TEST_OPTIONS);
+  process.env.TEST_OPTIONS = JSON.stringify({ ...options, ${options} });`;
+
+describe('an upgrade that fails', () => {
+  it.each<{ what: string; source?: string; kill?: true; readyTimeoutMs?: number; reason: RegExp }>([
+    { what: 'does not start', source: 'syntax error', reason: /ended with exit code 1/ },
+    { what: 'leaves at once', source: 'process.exit(0)', reason: /ended with exit code 0/ },
+    {
+      what: 'has a wrong option',
+      source: main(withOptions('workers: -1')),
+      reason: /ended with exit code 78/,
+    },
+    {
+      what: 'has an admin listener on a port that is taken',
+      source: main(withOptions('admin: { port: Number(process.env.TEST_TAKEN) }')),
+      reason: /^cannot listen on 127\.0\.0\.1:\d+/,
+    },
+    {
+      what: 'crashes in its workers',
+      source: main('', `setTimeout(() => { throw new Error('broken') }, 300)`),
+      reason: /worker=\d: exited with code 1/,
+    },
+    {
+      what: 'hangs',
+      source: 'for (;;);',
+      readyTimeoutMs: 6_000,
+      reason: /did not serve within 14100 ms/,
+    },
+    {
+      what: 'hangs and ignores SIGTERM',
+      source: `process.on('SIGTERM', () => {}); setInterval(() => {}, 1_000)`,
+      readyTimeoutMs: 6_000,
+      reason: /did not serve within 14100 ms/,
+    },
+    { what: 'is killed in the middle', kill: true, reason: /ended with SIGKILL/ },
+  ])(
+    'because the new primary $what changes nothing',
+    async ({ source, kill, readyTimeoutMs, reason }) => {
+      const releases = new Releases();
+      releases.add('good');
+      releases.add('bad', source);
+      releases.pointTo('good');
+      const runtime = temporaryDirectory();
+      const taken = await takenPort();
+      const cluster = await ClusterProcess.start({
+        program: join(releases.current, 'main.mjs'),
+        options: {
+          ...(readyTimeoutMs && { readyTimeoutMs }),
+          reload: { canaryMs: kill ? 60_000 : 100 },
+          shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 },
+        },
+        env: { XDG_RUNTIME_DIR: runtime, TEST_TAKEN: String(taken) },
+      });
+      const processes = cluster.survivors().sort();
+      const sockets = socketsIn(runtime);
+      const load = new NewConnections([cluster.url]);
+      onTestFinished(() => load.stop());
+      await load.serves(50);
+
+      releases.pointTo('bad');
+      cluster.kill('SIGUSR2');
+      if (kill) {
+        const { pid } = await cluster.event('upgrade-started');
+        await cluster.until('new workers', () => cluster.all('worker-ready').length === 4);
+        process.kill(pid!, 'SIGKILL');
+      }
+      expect(await cluster.event('upgrade-ended')).toMatchObject({
+        level: 'error',
+        outcome: 'aborted',
+        reason: expect.stringMatching(reason),
+      });
+      await eventually(
+        'nothing is left behind',
+        () => cluster.survivors().sort(),
+        (left) => {
+          return left.join() === processes.join();
+        },
+      );
+      expect(socketsIn(runtime)).toEqual(sockets);
+      load.answeredBy.clear();
+      await load.serves(50);
+      await load.stop();
+      expect(load.takeLost()).toEqual([]);
+      expect([...load.answeredBy.keys()].every((pid) => processes.includes(pid))).toBe(true);
+    },
+  );
+
+  it('can be followed by one that succeeds', async () => {
+    const releases = new Releases();
+    releases.add('good');
+    releases.add('bad', 'process.exit(1)');
+    releases.pointTo('good');
+    const program = join(releases.current, 'main.mjs');
+    const cluster = await ClusterProcess.start({ program, options: { reload: RELOAD } });
+    releases.pointTo('bad');
+    cluster.kill('SIGUSR2');
+    await cluster.event('upgrade-ended', ({ outcome }) => outcome === 'aborted');
+    releases.pointTo('good');
+    await upgrade(cluster, cluster.pid);
+    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('because the cluster is told to stop ends both primaries', async () => {
+    const cluster = await ClusterProcess.start({ options: { reload: { canaryMs: 60_000 } } });
+    cluster.kill('SIGUSR2');
+    await cluster.until('new workers', () => cluster.all('worker-ready').length === 4);
+    cluster.kill('SIGUSR2');
+    await cluster.event('warning', ({ message }) =>
+      message.includes('SIGUSR2: the cluster is not upgraded: an upgrade is under way'),
+    );
+    cluster.kill('SIGTERM');
+    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+    expect(cluster.survivors()).toEqual([]);
+    expect(cluster.all('worker-stopped')).toHaveLength(4);
+  });
+});
+
+describeWith(['systemd-notify', 'perl'], 'systemd', () => {
+  it('is told of the new main process, and hears only of that one from then on', async () => {
+    const systemd = await NotifyListener.open();
+    const cluster = await ClusterProcess.start({
+      options: { reload: RELOAD },
+      env: { NOTIFY_SOCKET: systemd.path, INVOCATION_ID: 'a1' },
+    });
+    await eventually('READY', () => systemd.states.length === 1);
+    const pid = await upgrade(cluster, cluster.pid);
+    await eventually('READY of the new primary', () => systemd.states.length === 2);
+    process.kill(pid, 'SIGTERM');
+    await cluster.gone();
+    await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
+    expect(
+      systemd.messages.flat().filter((each) => /^(READY|MAINPID|STOPPING)=/.test(each)),
+    ).toEqual(['READY=1', `MAINPID=${pid}`, 'READY=1', 'STOPPING=1']);
+  });
+});
