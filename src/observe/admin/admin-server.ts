@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { foreignClusterPage } from '../exposition/cluster-page.js';
 import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
@@ -48,7 +47,8 @@ export function createAdminServer(
       '/metrics': async (request) => (await page()).respond(request),
     };
   const answerTo = (request: IncomingMessage): Promise<EndpointResponse> | EndpointResponse => {
-    const { port } = server.address() as AddressInfo;
+    // The server itself has no address any more while it answers its last requests.
+    const port = request.socket.localPort!;
     const refusal =
       refusalOf(request, host, port, tokenHash !== undefined) ?? unauthorized(request, tokenHash);
     if (refusal !== undefined) return plain(refusal.status, refusal.message, refusal.headers);
