@@ -24,7 +24,7 @@ interface Message {
   readonly watchdog?: string | undefined;
 }
 
-/** What an upgrade tells systemd. */
+/** The messages of an upgrade to systemd. */
 export interface SystemdLink {
   /** Names the main process of the service. If that is another process, it tells systemd from now on. */
   mainPid(pid: number): Promise<void>;

@@ -78,14 +78,10 @@ export class ControlApi {
       },
       ...trialRoutes(cluster, this.#mutations),
       'POST /v1/upgrade': ({ body }) => {
-        parse(nothing, body);
-        return this.#mutations.run('an upgrade', async () => {
-          const refusal = upgrades.refusal();
-          if (refusal !== undefined) {
-            throw new Refusal(409, 'UPGRADE_REFUSED', `the cluster is not upgraded: ${refusal}`);
-          }
-          return ok(await upgrades.start(REASON));
-        });
+        expectNothing(body);
+        const refusal = upgrades.refusal();
+        if (refusal !== undefined) throw new Refusal(409, 'UPGRADE_REFUSED', refusal);
+        return this.#mutations.run('an upgrade', async () => ok(await upgrades.start(REASON)));
       },
       ...profileRoutes(cluster, this.#mutations),
       // A stop is accepted while another change is under way, and ends that change.

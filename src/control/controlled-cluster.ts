@@ -34,7 +34,7 @@ export interface ControlledCluster {
 export interface Controlled {
   readonly cluster: ControlledCluster;
   readonly upgrades: {
-    /** Why there can be no upgrade now; `undefined` if there can. */
+    /** The reason why an upgrade is refused now; `undefined` if it is possible. */
     refusal(): string | undefined;
     start(reason: string): Promise<UpgradeResult>;
   };

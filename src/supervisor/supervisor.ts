@@ -17,7 +17,7 @@ import type { Listening } from './listening/listening.interface.js';
 import { type Later, MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
 import { Requests } from './serve/requests.js';
-import { Succession } from './serve/succession.js';
+import { Succession } from './succession.js';
 import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';

@@ -17,7 +17,7 @@ import { HubDoor } from './serve/hub-door.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
-import type { Succession } from './serve/succession.js';
+import type { Succession } from './succession.js';
 import type { Quarantine } from './serve/quarantine.js';
 import { OomWatch } from './processes/oom-watch.js';
 import type { WorkerHandle } from './processes/worker-handle.js';

@@ -37,7 +37,15 @@ const socketsIn = (runtime: string) => readdirSync(join(runtime, 'nestjs-cluster
 /** Asks for an upgrade by a signal. @returns the pid of the new primary, once the old one has left. */
 async function upgrade(cluster: ClusterProcess, pid: number): Promise<number> {
   const before = cluster.all('upgrade-ended').length;
-  process.kill(pid, 'SIGUSR2');
+  const isBegun = () => cluster.all('upgrade-started').length > before;
+  const refused = () => cluster.all('warning').length;
+  // Refused until this primary has seen the one before it leave.
+  await eventually('the begin of an upgrade', async () => {
+    const before = refused();
+    process.kill(pid, 'SIGUSR2');
+    await cluster.until('an answer', () => isBegun() || refused() > before);
+    return isBegun();
+  });
   await cluster.until('the upgrade', () => cluster.all('upgrade-ended').length > before);
   expect(cluster.all('upgrade-ended').at(-1)).toMatchObject({ outcome: 'completed', reason: null });
   await eventually('the old primary has left', () => !isRunning(pid));
@@ -283,7 +291,7 @@ describe('an upgrade that fails', () => {
         },
         env: { XDG_RUNTIME_DIR: runtime, TEST_TAKEN: String(taken) },
       });
-      const processes = cluster.survivors().sort();
+      const processes = cluster.survivors();
       const sockets = socketsIn(runtime);
       const load = new NewConnections([cluster.url]);
       onTestFinished(() => load.stop());
@@ -303,7 +311,7 @@ describe('an upgrade that fails', () => {
       });
       await eventually(
         'nothing is left behind',
-        () => cluster.survivors().sort(),
+        () => cluster.survivors(),
         (left) => {
           return left.join() === processes.join();
         },

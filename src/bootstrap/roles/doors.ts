@@ -10,7 +10,7 @@ import type { SystemdLink } from '../tell-systemd.js';
 /** The ways by which others reach the primary itself: admin listener, control socket and systemd. */
 export class Doors {
   admin: AdminListener | undefined;
-  /** Resolves with `undefined` if there is no control socket. */
+  /** Resolves with `undefined` if the cluster has no control socket. */
   control: Promise<Control | undefined> = Promise.resolve(undefined);
   systemd: SystemdLink | undefined;
   readonly #warn = (message: string): void => this.emit('warning', { message });
@@ -47,11 +47,5 @@ export class Doors {
     const { snapshot, lastBeatAt } = this.supervisor;
     const isWell = () => !isTickLate(lastBeatAt(), performance.now(), intervalMs);
     this.systemd = tellSystemd(this.events, { workers: snapshot, isWell, warn: this.#warn });
-  }
-
-  /** Leaves them to another primary, which has the socket of the admin listener too. */
-  async handOver(): Promise<void> {
-    (await this.control)?.handOver();
-    await this.admin?.close();
   }
 }

@@ -30,8 +30,7 @@ export function obeySignals(supervisor: Supervisor, upgrades: Upgrades, emit: Em
     // Node's heap snapshots and reports, and some packages, use the same signal.
     if (process.listenerCount(UPGRADE_SIGNAL) > 1) return;
     const refusal = upgrades.refusal();
-    if (refusal !== undefined)
-      return refuse(UPGRADE_SIGNAL, `the cluster is not upgraded: ${refusal}`);
+    if (refusal !== undefined) return refuse(UPGRADE_SIGNAL, refusal);
     void upgrades.start(UPGRADE_SIGNAL);
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {

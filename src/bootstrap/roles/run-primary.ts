@@ -66,19 +66,8 @@ export async function runPrimary(
   void endTelemetry(TELEMETRY_MS);
   const predecessor = await findPredecessor();
   const options = predecessor?.adapt(given) ?? given;
-  const output = guardOutput(options.log);
   const startedAt = performance.now();
-  const log = createEventLog(options.log, output, withSourcePlaces);
-  const listeners = new EventListeners(tellOfListener(log), options.on);
-  let tellWorkers: EmitEvent | undefined;
-  const emit = announce(
-    options.bootLogs === 'all' ? log : quietLog(log),
-    (name, event) => {
-      listeners.call(name, event);
-      tellWorkers?.(name, event);
-    },
-    new FirstStart(options.workers),
-  );
+  const { output, listeners, emit, tellAlso } = openEvents(options);
   const warn = (message: string) => emit('warning', { message });
   const listening = await openSockets(options, warn, predecessor);
   setTitle('primary nestjs-cluster', 'primary');
@@ -90,7 +79,7 @@ export async function runPrimary(
   const hub = new HubDoor(emit, hubOpener(predecessor !== undefined), predecessor?.findHub);
   const outside = { ...newDependencies(), hub };
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
-  ({ tellWorkers } = supervisor);
+  tellAlso(supervisor.tellWorkers);
   const doors = new Doors(options, supervisor, listeners, emit);
   const { workers: configured } = given;
   const parts = { options, configured, listening, program, supervisor, hub, doors, predecessor };
@@ -119,6 +108,23 @@ export async function runPrimary(
   // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   return runtimeOf(supervisor, listeners, ended);
+}
+
+/** The log and the listeners of all events. */
+function openEvents(options: ResolvedClusterOptions) {
+  const output = guardOutput(options.log);
+  const log = createEventLog(options.log, output, withSourcePlaces);
+  const listeners = new EventListeners(tellOfListener(log), options.on);
+  let tellWorkers: EmitEvent | undefined;
+  const emit = announce(
+    options.bootLogs === 'all' ? log : quietLog(log),
+    (name, event) => {
+      listeners.call(name, event);
+      tellWorkers?.(name, event);
+    },
+    new FirstStart(options.workers),
+  );
+  return { output, listeners, emit, tellAlso: (tell: EmitEvent) => (tellWorkers = tell) };
 }
 
 /** The primary that has started this one to take over, if there is one. */

@@ -12,7 +12,7 @@ export const PIPE_DESCRIPTOR = 3;
 /** Changes only if the two primaries could not work together. A new optional field does not change it. */
 export const HANDOVER_VERSION = 1;
 
-/** What the old primary passes to the new one when it starts it. */
+/** The facts that the old primary passes to the new one at its start. */
 export interface Handover {
   readonly v: typeof HANDOVER_VERSION;
   /** The pid of the old primary. */
@@ -54,7 +54,19 @@ export function readLines<Message>(pipe: Socket, on: (message: Message) => void)
   pipe.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop()!;
-    for (const line of lines) on(JSON.parse(line) as Message);
+    for (const line of lines) {
+      const message = parseMessage<Message>(line);
+      if (message !== undefined) on(message);
+    }
   });
   pipe.on('error', () => {}); // the other primary is gone, and 'close' follows
+}
+
+/** @returns `undefined` for a line of a program that is not a primary. */
+function parseMessage<Message>(line: string): Message | undefined {
+  try {
+    return JSON.parse(line) as Message;
+  } catch {
+    return undefined;
+  }
 }

@@ -6,7 +6,7 @@ import { isAlive } from '../../contract/files/stale-sockets.js';
 import type { ResolvedAdminOptions, ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { HubAddress } from '../../contract/snapshot/index.js';
 import { type Bequest, LEASE_MS, MARGIN_MS } from '../../supervisor/decide/leadership.js';
-import type { Succession } from '../../supervisor/serve/succession.js';
+import type { Succession } from '../../supervisor/succession.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
 import type { Doors } from '../roles/doors.js';
 import {
@@ -18,7 +18,7 @@ import {
   sendLine,
   type ToNewPrimary,
 } from './handover.js';
-import { passTrial } from './trial.js';
+import { passCanary } from './canary.js';
 import type { Upgrades } from './upgrades.js';
 
 /** The parts of this primary that take over. */
@@ -45,7 +45,7 @@ export function takeHandover(env: NodeJS.ProcessEnv = process.env): Handover | u
   if (text === undefined) return undefined;
   const handover = JSON.parse(text) as Handover | null;
   if (handover?.v !== HANDOVER_VERSION) return undefined;
-  // The old primary may have been killed by now. Its sockets are here all the same.
+  // If the old primary was killed, this process has its sockets nevertheless.
   if (handover.pid !== process.ppid && isAlive(handover.pid)) return undefined;
   for (const name of MEANT_FOR) {
     if (env[name] === String(handover.firstPid)) env[name] = String(process.pid);
@@ -111,12 +111,12 @@ export class Predecessor {
   };
 
   /**
-   * Takes over once the workers have passed their trial. If they fail, tells the old primary why,
+   * Takes over once the workers have passed the canary. If they fail, tells the old primary why,
    * drains them and never resolves, because this process ends then.
    */
   async takeOver({ options, supervisor, doors, upgrades, events }: Parts): Promise<void> {
     try {
-      await passTrial(supervisor, events, options);
+      await passCanary(supervisor, events, options);
       await doors.openAdmin(this.#adminSocket(options.admin));
     } catch (error) {
       const { message } = error as Error;

@@ -60,10 +60,15 @@ export class Upgrades {
     parts.events.on('failed', stop);
   }
 
-  /** Why there can be no upgrade now; `undefined` if there can. */
+  /** The reason why an upgrade is refused now; `undefined` if it is possible. */
   refusal(): string | undefined {
+    const why = this.#obstacle();
+    return why && `the cluster is not upgraded: ${why}`;
+  }
+
+  #obstacle(): string | undefined {
     const { predecessor, supervisor, listening } = this.parts;
-    if (this.#stopping) return 'the cluster is shutting down';
+    if (this.#stopping) return 'it is shutting down';
     if (this.#underWay !== undefined) return 'an upgrade is under way';
     if (predecessor?.isGone === false) return 'the primary before this one has not left yet';
     if (supervisor.reloading) return 'a reload is under way';
@@ -87,21 +92,23 @@ export class Upgrades {
     const { doors, supervisor, emit } = this.parts;
     const startedAt = performance.now();
     supervisor.succession.share(true);
-    const { pid, pipe, problem } = await this.#try(reason);
-    const result = {
-      outcome: problem === undefined ? 'completed' : 'aborted',
-      pid,
-      reason: problem ?? null,
-    } as const;
-    if (problem === undefined) {
-      this.#successor = pipe;
-      await doors.handOver();
-      void sendLine(pipe!, { type: 'take-over' });
-    } else {
+    const { pid, pipe, problem = null } = await this.#try(reason);
+    const outcome = problem === null ? 'completed' : 'aborted';
+    const result = { outcome, pid, reason: problem } as const;
+    const end = () =>
+      emit('upgrade-ended', { ...result, durationMs: performance.now() - startedAt });
+    if (problem !== null) {
       supervisor.succession.share(false);
+      end();
+      return result;
     }
-    emit('upgrade-ended', { ...result, durationMs: performance.now() - startedAt });
-    if (problem === undefined) supervisor.stop('upgrade');
+    this.#successor = pipe;
+    (await doors.control)?.handOver();
+    void sendLine(pipe!, { type: 'take-over' });
+    end();
+    // Probes would take the drain for the end of the cluster.
+    await doors.admin?.close();
+    supervisor.stop('upgrade');
     return result;
   }
 
@@ -125,10 +132,10 @@ export class Upgrades {
     const { pid } = child;
     const pipe = child.stdio[PIPE_DESCRIPTOR] as Socket;
     emit('upgrade-started', { pid, node: child.spawnfile, reason });
-    let problem = await this.#trial(child, pipe, exited);
+    let problem = await this.#canary(child, pipe, exited);
     if (problem === undefined) {
       await Promise.race([doors.systemd?.mainPid(pid), exited]);
-      // It may have ended meanwhile, or this primary may have been told to stop.
+      // The new primary may have ended during the wait, or this one may have been told to stop.
       const hasEnded = child.exitCode !== null || child.signalCode !== null || this.#stopping;
       if (hasEnded) problem = await exited;
       if (hasEnded) void doors.systemd?.mainPid(process.pid);
@@ -155,7 +162,7 @@ export class Upgrades {
   }
 
   /** Waits until the new primary serves. @returns why it does not, once it has ended. */
-  async #trial(
+  async #canary(
     child: ChildProcess,
     pipe: Socket,
     exited: Promise<string>,

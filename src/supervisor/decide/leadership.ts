@@ -82,7 +82,7 @@ export function inherit(step: Step, { since, done }: Bequest): void {
   set(step, { isTaken: false, endedAt, done });
 }
 
-/** What the primary that takes over has to know about earlier leaders. */
+/** The facts about earlier leaders that the next primary needs. */
 export function bequeath({ leadership }: ClusterState, clockMs: number): Bequest {
   const { endedAt, done } = leadership;
   return { since: endedAt === undefined ? undefined : endedAt + clockMs, done };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { passTrial } from '../../../../src/bootstrap/upgrade/trial.js';
+import { passCanary } from '../../../../src/bootstrap/upgrade/canary.js';
 import { EventListeners } from '../../../../src/contract/events/index.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
@@ -14,11 +14,11 @@ function begin(state: 'starting' | 'ready' = 'ready') {
   const events = new EventListeners(() => {});
   const outcome = vi.fn();
   const options = { reload: { ...cluster.options.reload, canaryMs: CANARY_MS } };
-  passTrial(cluster.supervisor, events, options).then(
+  passCanary(cluster.supervisor, events, options).then(
     () => outcome('passed'),
     ({ message }: Error) => outcome(message),
   );
-  const answer = (healthy: boolean, detail?: string) => {
+  const answer = (healthy: boolean, detail: string | null = null) => {
     for (const worker of cluster.forked) {
       const [check] = worker.sent('check');
       if (check) worker.say({ type: 'checked', id: check.id, healthy, detail });

@@ -1,12 +1,12 @@
-import type { WorkerMessage } from '../../contract/ipc/index.js';
-import { machineClockMs } from '../../contract/ipc/machine-clock.js';
-import { formatIdentity } from '../../contract/snapshot/index.js';
-import type { ClusterEvent } from '../decide/cluster-event.js';
-import type { WorkerId } from '../decide/cluster-state.js';
-import { type Bequest, bequeath } from '../decide/leadership.js';
-import { CHECK_TIMEOUT_MS } from '../decide/replace/replacement.js';
-import type { Listening } from '../listening/listening.interface.js';
-import type { WorkerTable } from '../processes/worker-table.js';
+import type { WorkerMessage } from '../contract/ipc/index.js';
+import { machineClockMs } from '../contract/ipc/machine-clock.js';
+import { formatIdentity } from '../contract/snapshot/index.js';
+import type { ClusterEvent } from './decide/cluster-event.js';
+import type { WorkerId } from './decide/cluster-state.js';
+import { type Bequest, bequeath } from './decide/leadership.js';
+import { CHECK_TIMEOUT_MS } from './decide/replace/replacement.js';
+import type { Listening } from './listening/listening.interface.js';
+import type { WorkerTable } from './processes/worker-table.js';
 
 type Checked = WorkerMessage & { readonly type: 'checked' };
 
@@ -28,7 +28,7 @@ export class Succession {
     for (const worker of this.table.workers) worker.send({ type: 'queue', kept });
   }
 
-  /** What the new primary has to know about the leaders of this one. */
+  /** The facts about the leaders of this primary that the next one needs. */
   get bequest(): Bequest {
     return bequeath(this.table.state, machineClockMs());
   }

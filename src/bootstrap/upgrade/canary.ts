@@ -8,7 +8,7 @@ import type { Supervisor } from '../../supervisor/supervisor.js';
  *
  * @throws Error if a worker fails by itself, or if the cluster stops.
  */
-export async function passTrial(
+export async function passCanary(
   supervisor: Supervisor,
   events: EventListeners,
   { reload }: Pick<ResolvedClusterOptions, 'reload'>,
