@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
@@ -186,7 +187,7 @@ describe('an upgrade', () => {
   it('lets the new workers use the locks of the old primary, and their own hub afterwards', async () => {
     const runtime = temporaryDirectory();
     const cluster = await ClusterProcess.start({
-      options: { workers: 2, reload: RELOAD },
+      options: { workers: 2, reload: { canaryMs: 1_500 } },
       env: { ...behaviour('locks'), XDG_RUNTIME_DIR: runtime },
     });
     const answers: string[] = [];
@@ -196,14 +197,20 @@ describe('an upgrade', () => {
     };
     const asking = [ask(), ask(), ask()];
     await eventually('answers', () => answers.length > 20);
-    const pid = await upgrade(cluster, cluster.pid);
+    const hubs = () => socketsIn(runtime).filter((name) => name.endsWith('.hub'));
+    const [old] = hubs();
+    const upgrading = upgrade(cluster, cluster.pid);
+    await cluster.until('new workers', () => cluster.all('worker-ready').length === 4);
+    const asked = answers.length;
+    await eventually('answers of all workers', () => answers.length > asked + 20);
+    expect(hubs()).toEqual([old]);
+    const pid = await upgrading;
     const before = answers.length;
     await eventually('answers of the new primary', () => answers.length > before + 20);
     over = true;
     await Promise.all(asking);
     expect(answers.filter((answer) => answer !== 'done')).toEqual([]);
-    const hubs = socketsIn(runtime).filter((name) => name.endsWith('.hub'));
-    expect(hubs.every((name) => name.startsWith(`${pid}.`))).toBe(true);
+    expect(hubs()).toEqual([expect.stringMatching(`^${pid}\\.`)]);
     expect(cluster.all('warning')).toEqual([]);
   });
 
@@ -235,6 +242,21 @@ async function takenPort(): Promise<number> {
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   return (server.address() as net.AddressInfo).port;
+}
+
+/** Whether 20 connections fit into the queue of the socket, while no worker accepts. */
+async function isQueueLong(cluster: ClusterProcess): Promise<boolean> {
+  const workerPids = cluster.workerPids.filter((pid) => cluster.survivors().includes(pid));
+  for (const pid of workerPids) process.kill(pid, 'SIGSTOP');
+  const sockets = Array.from({ length: 20 }, () =>
+    net.connect(Number(new URL(cluster.url).port), '127.0.0.1'),
+  );
+  // A client that finds no place tries again after a second.
+  const connected = Promise.all(sockets.map((socket) => once(socket, 'connect'))).then(() => true);
+  const isLong = await Promise.race([connected, delay(900, false)]);
+  for (const socket of sockets) socket.destroy();
+  for (const pid of workerPids) process.kill(pid, 'SIGCONT');
+  return isLong;
 }
 
 const withOptions = (options: string): string => `
@@ -321,6 +343,7 @@ describe('an upgrade that fails', () => {
       await load.serves(50);
       await load.stop();
       expect(load.takeLost()).toEqual([]);
+      expect(await isQueueLong(cluster)).toBe(true);
       expect([...load.answeredBy.keys()].every((pid) => processes.includes(pid))).toBe(true);
     },
   );
