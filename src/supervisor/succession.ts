@@ -1,7 +1,7 @@
 import type { WorkerMessage } from '../contract/ipc/index.js';
 import { machineClockMs } from '../contract/ipc/machine-clock.js';
 import { formatIdentity } from '../contract/snapshot/index.js';
-import type { ClusterEvent } from './decide/cluster-event.js';
+import type { ClusterEvent, WorkerEvent } from './decide/cluster-event.js';
 import type { WorkerId } from './decide/cluster-state.js';
 import { type Bequest, bequeath } from './decide/leadership.js';
 import { CHECK_TIMEOUT_MS } from './decide/replace/replacement.js';
@@ -45,9 +45,9 @@ export class Succession {
     return problems.find((problem) => problem !== undefined);
   }
 
-  /** Handles the answer of a worker. */
-  checked(worker: WorkerId, answer: Checked): void {
-    this.#checks.get(worker)?.(answer);
+  /** Hears the answers of workers to their checks. */
+  hear(worker: WorkerId, event: WorkerEvent): void {
+    if (event.type === 'checked') this.#checks.get(worker)?.(event);
   }
 
   async #checkOne(id: WorkerId): Promise<string | undefined> {

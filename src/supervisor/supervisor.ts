@@ -96,8 +96,8 @@ export class Supervisor {
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table, options.memory, this.restart));
     const quarantine = (this.#quarantine = new Quarantine(table, emit));
-    const succession = (this.succession = new Succession(table, listening, this.#post));
-    const asked = { relay, balance, readings, inspections, quarantine, succession };
+    this.succession = new Succession(table, listening, this.#post);
+    const asked = { relay, balance, readings, inspections, quarantine };
     this.#switchboard = new Switchboard({ listening, table, ...asked, hub: outside.hub, emit });
   }
 
@@ -158,7 +158,9 @@ export class Supervisor {
     if (happening.type === 'task') return happening.run();
     if (happening.type !== 'process') return this.#decide(happening);
     const event = this.#switchboard.receive(happening.worker, happening.told);
-    if (event !== undefined) this.#decide(event);
+    if (event === undefined) return;
+    if (event.type === 'worker') this.succession.hear(event.worker, event.event);
+    this.#decide(event);
   }
 
   /** Passes an event to the core, and queues the effects that it returns. */

@@ -17,7 +17,6 @@ import { HubDoor } from './serve/hub-door.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
-import type { Succession } from './succession.js';
 import type { Quarantine } from './serve/quarantine.js';
 import { OomWatch } from './processes/oom-watch.js';
 import type { WorkerHandle } from './processes/worker-handle.js';
@@ -58,7 +57,6 @@ interface Exchange {
   readonly readings: WorkerReadings;
   readonly inspections: Inspections;
   readonly quarantine: Pick<Quarantine, 'greet' | 'hear' | 'resumed'>;
-  readonly succession?: Pick<Succession, 'checked'>;
   readonly emit: EmitEvent;
   readonly hub?: Pick<HubDoor, 'address'> | undefined;
 }
@@ -159,9 +157,6 @@ export class Switchboard {
         const reason = `restart() in worker=${slot}`;
         return { type: 'restart', slot: message.slot, reason, requester: requesterOf(message) };
       }
-      case 'checked':
-        this.to.succession?.checked(id, message);
-        return message;
       case 'pong':
       case 'resumed':
       case 'lead-request':
@@ -170,6 +165,7 @@ export class Switchboard {
       case 'jobs':
       case 'drained':
       case 'blocked':
+      case 'checked':
       case 'verified':
       case 'replace-request':
       case 'boot-failed':
