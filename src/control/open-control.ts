@@ -92,6 +92,8 @@ export class Control {
     this.#ended = true;
     clearInterval(this.#check);
     this.#socket?.remove();
+    // Only once: the next primary's socket may get the same path and the same inode.
+    this.#socket = undefined;
   }
 
   /** Answers the clients that wait for the end. Resolves when the clients have left, or time is up. */
