@@ -20,7 +20,7 @@ const state = {
   /** The change that is asked for, and how the last one ended. */
   pending: undefined,
   outcome: undefined,
-  /** What `advise` found last. */
+  /** The last answer of `advise`. */
   advice: undefined,
   /** The dialog that is open. */
   dialog: undefined,

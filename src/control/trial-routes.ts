@@ -11,7 +11,7 @@ const trialOf = v.strictObject({
   seconds: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(7_200)),
 });
 
-/** The routes for a trial of `@CpuBound()` in one worker, and for what each worker measured meanwhile. */
+/** The routes for a trial of `@CpuBound()` in one worker, and for the metrics of each worker. */
 export function trialRoutes(
   cluster: Pick<ControlledCluster, 'collectMetrics' | 'reloading' | 'restart' | 'snapshot'>,
   mutations: Mutations,

@@ -33,13 +33,16 @@ export const NO_MODULE =
  * Profiles all workers at the same time, in windows, until the time is over. A worker that is
  * replaced goes on in the next window of its slot.
  *
+ * @param slots default: the slots of all workers that serve.
+ *
  * @throws ClusterUnreachableError, ClusterRefusedError if no window is complete.
  */
 export async function collect(
   client: Pick<ControlClient, 'get' | 'post'>,
   seconds: number,
+  slots?: readonly number[],
 ): Promise<Collected> {
-  const { cluster } = await client.get<ClusterStatus>('/v1/status');
+  const followed = new Set(slots ?? (await servingSlots(client)));
   const until = performance.now() + seconds * 1_000;
   const work = noWork();
   const pids = new Set<number>();
@@ -69,12 +72,16 @@ export async function collect(
       pids.add(recorded.pid);
     }
   };
-  const serving = cluster.workers.filter(({ state }) => state !== 'standby');
-  await Promise.all([...new Set(serving.map(({ slot }) => slot))].map(follow));
+  await Promise.all([...followed].map(follow));
   const losses = [...lost.values()];
   if (pids.size === 0) {
     const reasons = new Set(losses.map(({ reason }) => reason));
     throw new ClusterRefusedError(`no worker could be profiled: ${[...reasons].join('; ')}`);
   }
   return { work, pids: [...pids], lost: losses };
+}
+
+async function servingSlots(client: Pick<ControlClient, 'get'>): Promise<readonly number[]> {
+  const { cluster } = await client.get<ClusterStatus>('/v1/status');
+  return cluster.workers.filter(({ state }) => state !== 'standby').map(({ slot }) => slot);
 }

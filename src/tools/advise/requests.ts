@@ -7,7 +7,6 @@ export type Requests = ReadonlyMap<string, Buckets>;
 /** The requests of some workers between two readings. */
 export interface Between {
   readonly ownP99Ms: number | null;
-  readonly otherP99Ms: number | null;
   readonly count: number;
   readonly errors: number;
 }
@@ -31,31 +30,28 @@ export function requestsOf(body: string): Requests {
 /**
  * The requests that were answered between two readings of each worker.
  *
- * @param route of the tried method, as `GET /orders/:id`, without prefixes and versions; `null` if
- *   the method is no handler.
+ * @param route the route of the tried method, such as `GET /orders/:id`, without prefixes and
+ *   versions; `null` if the method is not a handler.
  */
 export function requestsBetween(
   readings: readonly (readonly [before: Requests, after: Requests])[],
   route: string | null,
 ): Between {
   const own = new Map<number, number>();
-  const other = new Map<number, number>();
-  let failed = 0;
+  let [count, failed] = [0, 0];
   for (const [before, after] of readings) {
     for (const [labels, buckets] of after) {
       const added = since(before.get(labels) ?? new Map(), buckets) ?? buckets;
-      const sums = isOf(route, labels) ? own : other;
-      for (const [bound, count] of added) sums.set(bound, (sums.get(bound) ?? 0) + count);
-      if (/(?:^|,)status_code="5\d\d"/.test(labels)) failed += countOf(added);
+      const all = added.get(Infinity) ?? 0;
+      count += all;
+      if (/(?:^|,)status_code="5\d\d"/.test(labels)) failed += all;
+      if (!isOf(route, labels)) continue;
+      for (const [bound, within] of added) own.set(bound, (own.get(bound) ?? 0) + within);
     }
   }
-  const count = countOf(own) + countOf(other);
-  return {
-    ownP99Ms: p99(own),
-    otherP99Ms: p99(other),
-    count,
-    errors: failed / Math.max(1, count),
-  };
+  const seconds = quantile(own, 0.99);
+  const ownP99Ms = seconds === undefined ? null : seconds * 1_000;
+  return { ownP99Ms, count, errors: failed / Math.max(1, count) };
 }
 
 /** Whether a series is of a route. Its label has the prefix and the version of the app too. */
@@ -64,13 +60,4 @@ function isOf(route: string | null, labels: string): boolean {
   if (method === undefined) return false;
   const isVerb = method === 'ALL' || labels.includes(`method="${method}"`);
   return isVerb && (/(?:^|,)route="([^"]*)"/.exec(labels)?.[1] ?? '').endsWith(path);
-}
-
-function p99(buckets: Buckets): number | null {
-  const seconds = quantile(buckets, 0.99);
-  return seconds === undefined ? null : seconds * 1_000;
-}
-
-function countOf(buckets: Buckets): number {
-  return buckets.get(Infinity) ?? 0;
 }

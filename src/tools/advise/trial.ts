@@ -7,7 +7,8 @@ import type {
   WorkerMetrics,
 } from '../../contract/snapshot/index.js';
 import type { ControlClient } from '../control/control-client.js';
-import { NO_MODULE } from './collect.js';
+import { collect, type Collected, NO_MODULE } from './collect.js';
+import { waitP99 } from './report.js';
 import { type Requests, requestsBetween, requestsOf } from './requests.js';
 
 /** A trial: what workers did without the method in a thread and with it, at the same time. */
@@ -25,10 +26,10 @@ export interface Side {
   readonly workers: number;
   /** Share of the time in which the event loop was busy, 0 to 1. */
   readonly busy: number;
+  /** p99 of the time that a request waits for the event loop. */
+  readonly waitP99Ms: number;
   /** p99 of the requests that the method answers; `null` if it answers no route, or none came. */
   readonly ownP99Ms: number | null;
-  /** p99 of all other requests. */
-  readonly otherP99Ms: number | null;
   readonly requestsPerSecond: number;
   /** Share of the requests that were answered with 500 or above. */
   readonly errors: number;
@@ -61,11 +62,12 @@ export async function tryInThread(
   wait: Wait,
 ): Promise<Trial> {
   const { cluster } = await client.get<ClusterStatus>('/v1/status');
-  const { route } = await tried(client, method);
-  if (cluster.desired < 2) {
-    throw new ClusterRefusedError('a trial compares workers, and there is 1: scale to 2 or more');
+  const serving = cluster.workers.filter(({ state }) => state === 'ready');
+  const slot = serving.at(-1)?.slot ?? 0;
+  const { route } = await tried(client, slot, method);
+  if (serving.every((each) => each.slot === slot)) {
+    throw new ClusterRefusedError('a trial compares workers, and 1 serves: scale to 2 or more');
   }
-  const slot = cluster.desired - 1;
   const path = `/v1/workers/${slot}`;
   const wanted = { method, seconds: WARM_UP_MS / 1_000 + seconds + SPARE_S };
   const begun = await client.post<RestartResult>(`${path}/trial`, wanted);
@@ -82,8 +84,9 @@ export async function tryInThread(
 }
 
 /** @throws ClusterRefusedError if the app has no such method, or `@CpuBound()` cannot work on it. */
-async function tried(client: Client, name: string): Promise<AppMethod> {
-  const { list } = await client.post<MethodProfile>('/v1/workers/0/method-profile?seconds=1');
+async function tried(client: Client, slot: number, name: string): Promise<AppMethod> {
+  const path = `/v1/workers/${slot}/method-profile?seconds=1`;
+  const { list } = await client.post<MethodProfile>(path);
   if (list === null) throw new ClusterRefusedError(NO_MODULE);
   const method = list.methods.find((each) => each.name === name);
   if (method === undefined) {
@@ -106,34 +109,50 @@ async function compared(
   wait: Wait,
 ): Promise<Pick<Trial, 'without' | 'with'>> {
   const first = await workersOf(client, slot);
+  const others = first.filter((each) => each.slot !== slot).map((each) => each.slot);
   const before = await measured(client, first);
-  const busy = new Map<number, number[]>(first.map((each) => [each.slot, []]));
-  const until = performance.now() + seconds * 1_000;
-  while (performance.now() < until) {
-    await wait(SAMPLE_MS);
-    for (const worker of await workersOf(client, slot)) {
-      busy.get(worker.slot)?.push(worker.eventLoopUtilization ?? 0);
-    }
-  }
+  const profiles = [others, [slot]].map((slots) => collect(client, seconds, slots));
+  const [without, tried] = await untilTrialEnds(client, slot, wait, Promise.all(profiles));
   const after = await measured(client, first);
   const last = await workersOf(client, slot);
-  // A worker that was replaced in the meantime counts from 0, so it is left out.
-  const whole = first.filter((each) => last.some(({ pid }) => pid === each.pid));
-  const sideOf = (workers: readonly Worker[]): Side => {
-    const slots = workers.map((each) => each.slot);
-    const readings = slots.map((each) => [before.get(each)!, after.get(each)!] as const);
-    const { count, ...between } = requestsBetween(readings, route);
+  // A worker that was replaced in the meantime counts its requests from 0, so these are left out.
+  const isWhole = ({ pid }: Worker) => last.some((each) => each.pid === pid);
+  const sideOf = ({ work, pids }: Collected, slots: readonly number[]): Side => {
+    const whole = first.filter((each) => slots.includes(each.slot) && isWhole(each));
+    const readings = whole.map((each) => [before.get(each.slot)!, after.get(each.slot)!] as const);
+    const { ownP99Ms, count, errors } = requestsBetween(readings, route);
     return {
-      workers: slots.length,
-      busy: mean(slots.flatMap((each) => busy.get(each)!)),
-      ...between,
-      requestsPerSecond: count / seconds / Math.max(1, slots.length),
+      workers: pids.length,
+      busy: work.ms === 0 ? 0 : work.busyMs / work.ms,
+      waitP99Ms: waitP99(work, []),
+      ownP99Ms,
+      requestsPerSecond: count / seconds / Math.max(1, whole.length),
+      errors,
     };
   };
-  return {
-    without: sideOf(whole.filter((each) => each.slot !== slot)),
-    with: sideOf(whole.filter((each) => each.slot === slot)),
+  return { without: sideOf(without!, others), with: sideOf(tried!, [slot]) };
+}
+
+/** @throws if the trial ends before `result`, or the command is interrupted. */
+async function untilTrialEnds<T>(
+  client: Client,
+  slot: number,
+  wait: Wait,
+  result: Promise<T>,
+): Promise<T> {
+  let over = false;
+  const watch = async (): Promise<T> => {
+    while (!over) {
+      await wait(SAMPLE_MS);
+      await workersOf(client, slot);
+    }
+    return result;
   };
+  try {
+    return await Promise.race([result, watch()]);
+  } finally {
+    over = true;
+  }
 }
 
 type Worker = ClusterStatus['cluster']['workers'][number];
@@ -167,8 +186,4 @@ async function measured(
     all.set(slot, requestsOf(body));
   }
   return all;
-}
-
-function mean(numbers: readonly number[]): number {
-  return numbers.reduce((sum, each) => sum + each, 0) / Math.max(1, numbers.length);
 }
