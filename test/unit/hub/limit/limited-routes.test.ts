@@ -31,9 +31,12 @@ class TenantLimit implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler) {
     const http = context.switchToHttp();
-    const { params } = http.getRequest<{ params: { tenant: string } }>();
-    const handle = () => lastValueFrom(next.handle(), { defaultValue: undefined });
-    return from(this.limit.run(params.tenant, handle, http.getResponse()));
+    const request = http.getRequest<{ params: { tenant: string }; place?: AbortSignal }>();
+    const handle = (signal: AbortSignal) => {
+      request.place = signal;
+      return lastValueFrom(next.handle(), { defaultValue: undefined });
+    };
+    return from(this.limit.run(request.params.tenant, handle, http.getResponse()));
   }
 }
 
