@@ -8,7 +8,7 @@ import {
 import type { Offer, OfferEvents, Run, Runner, RunRequest } from '../task/runner.interface.js';
 import type { ThreadPlan } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
-import { endedWhileLoading, warnWhileSlow } from './thread-warnings.js';
+import { endedWhileLoading, warnOfChanges, warnWhileSlow } from './thread-warnings.js';
 
 /** Wait before a failed start of a thread is tried again, in ms. It doubles with each failure, up to the maximum. */
 const RETRY_MS = 1_000;
@@ -150,8 +150,10 @@ export class ThreadPool implements Runner {
 
   #start(events: ThreadEvents): PooledThread {
     const startedAt = performance.now();
+    const warn = (message: string): void => this.events.warnOfAll(message);
+    warnOfChanges(this.plan, warn);
     const thread = this.open(events);
-    warnWhileSlow(thread.report, this.plan, (message) => this.events.warnOfAll(message));
+    warnWhileSlow(thread.report, this.plan, warn);
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),
       () => {}, // the caller that needs the thread handles the error

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { ThreadPlan } from '../thread/plan.js';
 import type { ThreadReport } from '../thread/thread-host.js';
 
@@ -14,6 +15,21 @@ function filesOf({ tasks }: ThreadPlan): string {
   return [...new Set(tasks.map(({ site }) => site.file))].join(', ');
 }
 
+/**
+ * Warns if a file that a new thread imports has changed since this process started, because its
+ * threads and its event loop then run different releases.
+ */
+export function warnOfChanges({ tasks }: ThreadPlan, warn: (message: string) => void): void {
+  const files = new Set(tasks.map(({ site }) => site.file));
+  const isNew = (file: string) =>
+    (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > performance.timeOrigin;
+  const changed = [...files].filter(isNew);
+  if (changed.length === 0) return;
+  warn(
+    `threads run ${changed.join(', ')} as it is on disk now, which has changed since this process started; reload the cluster, and build each release in a directory of its own`,
+  );
+}
+
 /** Warns if a thread loads slowly. */
 export function warnWhileSlow(
   report: Promise<ThreadReport>,
@@ -22,7 +38,7 @@ export function warnWhileSlow(
 ): void {
   const slow = setTimeout(() => {
     warn(
-      `threads have not loaded ${filesOf(plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too`,
+      `threads have not loaded ${filesOf(plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too. Or the machine is overloaded`,
     );
   }, SLOW_MS).unref();
   const stop = (): void => clearTimeout(slow);

@@ -58,7 +58,7 @@ function ofThisApp(clusters: readonly FoundCluster[]): FoundCluster | undefined 
   const [own, ...others] = clusters.filter(({ name }) => name === app);
   if (own === undefined || others.length > 0) return undefined;
   process.stderr.write(
-    `${labelOf(own)} is taken, the app of this directory; --cluster takes another\n`,
+    `using ${labelOf(own)}, the app of this directory; --cluster chooses another\n`,
   );
   return own;
 }

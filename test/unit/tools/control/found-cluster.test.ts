@@ -51,7 +51,7 @@ describe('a command without --cluster, where several clusters run', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('acme-shop (primary pid 4711,');
     expect(stderr).toBe(
-      'acme-shop (pid 4711) is taken, the app of this directory; --cluster takes another\n',
+      'using acme-shop (pid 4711), the app of this directory; --cluster chooses another\n',
     );
   });
 
