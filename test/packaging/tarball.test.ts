@@ -60,7 +60,7 @@ describe('the tarball', () => {
     expect(built.filter((path) => /\b(?:test|spec|fixtures?|bench)\b/.test(path))).toEqual([]);
     // Declarations are those that the entries lead to, which the types of a consumer show.
     const declarations = built.filter((path) => /\.d\.c?ts$/.test(path));
-    expect(declarations.length).toBeLessThan(150);
+    expect(declarations.length).toBeLessThan(155);
   });
 
   it('is small', () => {
@@ -68,8 +68,8 @@ describe('the tarball', () => {
 
     // The page of the dashboard has its libraries in it, 35 kB, and each thread of the primary is one
     // file with all that it needs, 25 kB. A quarter of it are source maps.
-    expect(tarball.sizeBytes).toBeLessThan(690_000);
-    expect(tarball.unpackedBytes - commonJs).toBeLessThan(2_050_000);
+    expect(tarball.sizeBytes).toBeLessThan(715_000);
+    expect(tarball.unpackedBytes - commonJs).toBeLessThan(2_150_000);
     expect(commonJs).toBeLessThan(320_000);
   });
 
