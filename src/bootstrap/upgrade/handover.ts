@@ -62,10 +62,10 @@ export function readLines<Message>(pipe: Socket, on: (message: Message) => void)
   pipe.on('error', () => {}); // the other primary is gone, and 'close' follows
 }
 
-/** @returns `undefined` for a line of a program that is not a primary. */
-function parseMessage<Message>(line: string): Message | undefined {
+/** @returns `undefined` for a text of a program that is not a primary. */
+export function parseMessage<Message>(text: string): Message | undefined {
   try {
-    return JSON.parse(line) as Message;
+    return (JSON.parse(text) as Message | null) ?? undefined;
   } catch {
     return undefined;
   }

@@ -13,6 +13,7 @@ import {
   type Handover,
   HANDOVER_VARIABLE,
   HANDOVER_VERSION,
+  parseMessage,
   PIPE_DESCRIPTOR,
   readLines,
   sendLine,
@@ -43,8 +44,8 @@ export function takeHandover(env: NodeJS.ProcessEnv = process.env): Handover | u
   const text = env[HANDOVER_VARIABLE];
   delete env[HANDOVER_VARIABLE];
   if (text === undefined) return undefined;
-  const handover = JSON.parse(text) as Handover | null;
-  if (handover?.v !== HANDOVER_VERSION) return undefined;
+  const handover = parseMessage<Handover>(text);
+  if (handover?.v !== HANDOVER_VERSION) return undefined; // or a user has set the variable
   // If the old primary was killed, this process has its sockets nevertheless.
   if (handover.pid !== process.ppid && isAlive(handover.pid)) return undefined;
   for (const name of MEANT_FOR) {

@@ -30,6 +30,10 @@ describe('what an old primary has passed', () => {
     expect(take({ firstPid: 1, workers, ...handover }).taken).toBeUndefined();
   });
 
+  it.each(['', 'null', '{', '7'])('is none if a user has set the variable to %o', (text) => {
+    expect(takeHandover({ [HANDOVER_VARIABLE]: text })).toBeUndefined();
+  });
+
   it('makes the variables of systemd mean this process, if they meant the old primary', () => {
     const handover = { v: 1, pid: process.ppid, firstPid: 4242, workers };
     const own = String(process.pid);
