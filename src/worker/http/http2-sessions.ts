@@ -29,7 +29,11 @@ export class Http2Sessions {
 
   /** Starts to follow `server`. Costs nothing for a server that only speaks HTTP/1.1. */
   follow(server: Server): void {
-    server.once('session', () => server.prependListener('request', this.#onRequest as never));
+    server.once('session', () => {
+      // A listener for 'request' would make Node answer streams itself, and gRPC has none.
+      if (server.listenerCount('request') === 0) return;
+      server.prependListener('request', this.#onRequest as never);
+    });
     server.on('session', (session: TrackedSession) => {
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../../../support/patience.js';
@@ -73,5 +74,27 @@ describe('a server that closes', () => {
       { timeout: PATIENCE_MS },
     );
     await once(adopted.close(), 'close');
+  });
+});
+
+describe('a server of HTTP/2 that answers streams, as that of gRPC does', () => {
+  it('sends its own trailers', async () => {
+    const grpc = http2.createServer();
+    grpc.on('stream', (stream) => {
+      stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.respond({ ':status': 200 }, { waitForTrailers: true });
+      stream.end('hello');
+    });
+    await listen(grpc);
+    const session = http2.connect(urlOf(grpc));
+    const request = session.request().resume();
+    const trailers = once(request, 'trailers');
+    await once(request, 'close');
+    session.destroy();
+    grpc.close();
+
+    // Node's own listener would send trailers too, and one of the two would throw.
+    expect(grpc.listenerCount('stream')).toBe(1);
+    expect((await trailers)[0]).toMatchObject({ 'grpc-status': '0' });
   });
 });
