@@ -26,27 +26,7 @@ export function addChangeCommands(program: Command): void {
     await change(options, client, () => reload(client), countingSlots(cluster));
   });
 
-  controlCommand(program, {
-    name: 'scale',
-    summary: 'Changes the number of workers',
-    description:
-      'Changes the number of workers: to 4, by one more (+1) or one less (-1). If the number follows the load, ' +
-      'there are no fewer from now on, until it is "auto" again',
-    example: 'scale +1',
-  })
-    .argument('<workers>', '4, +1, -1 or auto', workersWanted)
-    .action(async ({ isRelative, by }: WorkersWanted, options: ControlOptions) => {
-      const client = await clientFor(options);
-      if (by === 'auto') return change(options, client, () => scale(client, by));
-      const { cluster } = await client.get<ClusterStatus>('/v1/status');
-      const workers = isRelative ? cluster.desired + by : by;
-      if (workers < 1 || workers > MAX_WORKERS) {
-        throw new ClusterRefusedError(
-          `there cannot be ${workers} workers, only 1 to ${MAX_WORKERS}`,
-        );
-      }
-      await change(options, client, () => scale(client, workers));
-    });
+  addScaleCommand(program);
 
   controlCommand(program, {
     name: 'restart',
@@ -81,6 +61,30 @@ export function addChangeCommands(program: Command): void {
     const client = await clientFor(options);
     await change(options, client, () => stop(client));
   });
+}
+
+function addScaleCommand(program: Command): void {
+  controlCommand(program, {
+    name: 'scale',
+    summary: 'Changes the number of workers',
+    description:
+      'Changes the number of workers: to 4, by one more (+1) or one less (-1). If the number follows the load, ' +
+      'there are no fewer from now on, until it is "auto" again',
+    example: 'scale +1',
+  })
+    .argument('<workers>', '4, +1, -1 or auto', workersWanted)
+    .action(async ({ isRelative, by }: WorkersWanted, options: ControlOptions) => {
+      const client = await clientFor(options);
+      if (by === 'auto') return change(options, client, () => scale(client, by));
+      const { cluster } = await client.get<ClusterStatus>('/v1/status');
+      const workers = isRelative ? cluster.desired + by : by;
+      if (workers < 1 || workers > MAX_WORKERS) {
+        throw new ClusterRefusedError(
+          `there cannot be ${workers} workers, only 1 to ${MAX_WORKERS}`,
+        );
+      }
+      await change(options, client, () => scale(client, workers));
+    });
 }
 
 async function change(
