@@ -29,12 +29,13 @@ export class Http2Sessions {
 
   /** Starts to follow `server`. Costs nothing for a server that only speaks HTTP/1.1. */
   follow(server: Server): void {
-    server.once('session', () => {
-      // A listener for 'request' would make Node answer streams itself, and gRPC has none.
-      if (server.listenerCount('request') === 0) return;
-      server.prependListener('request', this.#onRequest as never);
-    });
+    let listens = false;
     server.on('session', (session: TrackedSession) => {
+      // A first listener for 'request' would make Node answer streams itself. A gRPC server has none.
+      if (!listens && server.listenerCount('request') > 0) {
+        listens = true;
+        server.prependListener('request', this.#onRequest as never);
+      }
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
       // With TLS, session.socket is the TLS socket. The handshake has set its connection.

@@ -117,6 +117,7 @@ export class FakeServer {
   readonly tracker = new RequestTracker();
 
   constructor() {
+    this.server.on('request', () => {}); // the app's
     this.tracker.follow(this.server);
   }
 
