@@ -287,6 +287,7 @@ describe.each(ADAPTERS)('the sample app on %s', (adapter) => {
       'draining',
       'exited',
       'ready',
+      'standby',
       'starting',
     ]);
     expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([2]);
