@@ -9,7 +9,6 @@ const root = join(import.meta.dirname, '../..');
 const QUICK = {
   keyv: [],
   scrapes: ['--rounds', '1'],
-  websocket: [],
 };
 
 /** Without the variables of the Vitest that runs this test, because a suite may run its own. */
