@@ -7,23 +7,22 @@ const SLOW_MS = 10_000;
 
 /** The message about a thread that ended while it loaded. */
 export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
-  return `a thread ended while it loaded ${filesOf(plan)} (${String(error)}); the code that runs at import must not end it: no process.exit() there`;
+  return `a thread ended while it loaded ${filesOf(plan).join(', ')} (${String(error)}); the code that runs at import must not end it: no process.exit() there`;
 }
 
-/** The files that threads import, as a list for a message. */
-function filesOf({ tasks }: ThreadPlan): string {
-  return [...new Set(tasks.map(({ site }) => site.file))].join(', ');
+/** The files that threads import. */
+function filesOf({ tasks }: ThreadPlan): readonly string[] {
+  return [...new Set(tasks.map(({ site }) => site.file))];
 }
 
 /**
  * Warns if a file that a new thread imports has changed since this process started, because its
  * threads and its event loop then run different releases.
  */
-export function warnOfChanges({ tasks }: ThreadPlan, warn: (message: string) => void): void {
-  const files = new Set(tasks.map(({ site }) => site.file));
+export function warnOfChanges(plan: ThreadPlan, warn: (message: string) => void): void {
   const isNew = (file: string) =>
     (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > performance.timeOrigin;
-  const changed = [...files].filter(isNew);
+  const changed = filesOf(plan).filter(isNew);
   if (changed.length === 0) return;
   warn(
     `threads run ${changed.join(', ')} as it is on disk now, which has changed since this process started; reload the cluster, and build each release in a directory of its own`,
@@ -38,7 +37,7 @@ export function warnWhileSlow(
 ): void {
   const slow = setTimeout(() => {
     warn(
-      `threads have not loaded ${filesOf(plan)} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too. Or the machine is overloaded`,
+      `threads have not loaded ${filesOf(plan).join(', ')} after ${SLOW_MS / 1_000} s; the code that runs at import, and offload.module, must come to an end in a thread too, unless the machine is only overloaded`,
     );
   }, SLOW_MS).unref();
   const stop = (): void => clearTimeout(slow);

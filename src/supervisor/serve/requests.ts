@@ -40,10 +40,7 @@ export class Requests {
   readonly scale = (workers: number | 'auto', reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
-  /**
-   * Replaces the worker of one slot by a new one of the same release, without a gap.
-   *
-   */
+  /** Replaces the worker of one slot by a new one of the same release, without a gap. */
   readonly restart = (slot: number, reason: string, extra: Extra = {}): Promise<RestartResult> =>
     this.#ask((requester) => ({ type: 'restart', slot, reason, requester, ...extra }));
 

@@ -34,13 +34,14 @@ export const NO_MODULE =
  * replaced goes on in the next window of its slot.
  *
  * @param slots default: the slots of all workers that serve.
- *
+ * @param signal ends the profiles early.
  * @throws ClusterUnreachableError, ClusterRefusedError if no window is complete.
  */
 export async function collect(
   client: Pick<ControlClient, 'get' | 'post'>,
   seconds: number,
   slots?: readonly number[],
+  signal?: AbortSignal,
 ): Promise<Collected> {
   const followed = new Set(slots ?? (await servingSlots(client)));
   const until = performance.now() + seconds * 1_000;
@@ -49,7 +50,8 @@ export async function collect(
   const lost = new Map<string, Loss>();
   const record = async (slot: number, windowS: number): Promise<MethodProfile | undefined> => {
     try {
-      return await client.post(`/v1/workers/${slot}/method-profile?seconds=${windowS}`);
+      const path = `/v1/workers/${slot}/method-profile?seconds=${windowS}`;
+      return await client.post(path, undefined, signal);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       lost.set(`${slot} ${error.message}`, { slot, reason: error.message });
@@ -59,7 +61,7 @@ export async function collect(
   const follow = async (slot: number): Promise<void> => {
     for (let failures = 0; failures < MAX_FAILURES;) {
       const left = Math.round((until - performance.now()) / 1_000);
-      if (left < 1) return;
+      if (left < 1 || signal?.aborted) return;
       const recorded = await record(slot, Math.min(WINDOW_S, left));
       if (recorded === undefined) {
         failures += 1;

@@ -111,8 +111,9 @@ async function compared(
   const first = await workersOf(client, slot);
   const others = first.filter((each) => each.slot !== slot).map((each) => each.slot);
   const before = await measured(client, first);
-  const profiles = [others, [slot]].map((slots) => collect(client, seconds, slots));
-  const [without, tried] = await untilTrialEnds(client, slot, wait, Promise.all(profiles));
+  const profile = (over: AbortSignal) =>
+    Promise.all([others, [slot]].map((slots) => collect(client, seconds, slots, over)));
+  const [without, tried] = await untilTrialEnds(client, slot, wait, profile);
   const after = await measured(client, first);
   const last = await workersOf(client, slot);
   // A worker that was replaced in the meantime counts its requests from 0, so these are left out.
@@ -133,16 +134,17 @@ async function compared(
   return { without: sideOf(without!, others), with: sideOf(tried!, [slot]) };
 }
 
-/** @throws if the trial ends before `result`, or the command is interrupted. */
+/** @throws if the trial ends before `task`, or the command is interrupted. Then it aborts `task`. */
 async function untilTrialEnds<T>(
   client: Client,
   slot: number,
   wait: Wait,
-  result: Promise<T>,
+  task: (over: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  let over = false;
+  const over = new AbortController();
+  const result = task(over.signal);
   const watch = async (): Promise<T> => {
-    while (!over) {
+    while (!over.signal.aborted) {
       await wait(SAMPLE_MS);
       await workersOf(client, slot);
     }
@@ -151,7 +153,7 @@ async function untilTrialEnds<T>(
   try {
     return await Promise.race([result, watch()]);
   } finally {
-    over = true;
+    over.abort();
   }
 }
 

@@ -44,7 +44,12 @@ function fakeCluster({ desired = 2, method = METHOD as object | undefined, reaso
   const posts: [path: string, body: unknown][] = [];
   let trial: string | undefined;
   let reads = 0;
-  const state = { pid: 10, trial: () => trial, end: () => void (trial = undefined) };
+  const state = {
+    signals: new Set<AbortSignal>(),
+    pid: 10,
+    trial: () => trial,
+    end: () => void (trial = undefined),
+  };
   const client = {
     get: async (path: string) => {
       if (path === '/v1/status') {
@@ -63,7 +68,8 @@ function fakeCluster({ desired = 2, method = METHOD as object | undefined, reaso
         ? { body: body({ '/api/reports/:id 200': [0, 0, 10], '/light 200': slow, '/x 500': [2] }) }
         : { body: body({ '/light 200': [0] }) };
     },
-    post: async (path: string, sent?: unknown) => {
+    post: async (path: string, sent?: unknown, over?: AbortSignal) => {
+      if (over !== undefined) state.signals.add(over);
       posts.push([path, sent]);
       if (path.includes('method-profile')) {
         const slot = path.split('/')[3];
@@ -191,12 +197,13 @@ it('ends with the worker of the trial, and leaves the worker that took its place
 });
 
 it('puts the worker back when it is interrupted', async () => {
-  const { run, posts, abort } = fakeCluster();
+  const { run, posts, state, abort } = fakeCluster();
 
   const trying = run(undefined, 8, () => abort.abort());
 
   await expect(trying).rejects.toThrow(/abort/i);
   expect(posts.at(-1)).toEqual(['/v1/workers/1/restart', undefined]);
+  expect([...state.signals].map(({ aborted }) => aborted)).toEqual([true]);
 });
 
 it('leaves out the requests of another worker that was replaced in the meantime', async () => {
