@@ -108,7 +108,7 @@ describe('the site of the documentation', () => {
     const build = [join(packages, 'vitepress/bin/vitepress.js'), 'build', '.'];
     const { code, stdout, stderr } = await runCommand(process.execPath, build, {
       cwd: join(copy, 'docs'),
-      env: npmEnvironment(),
+      env: { ...npmEnvironment(), NO_COLOR: '1' },
     });
     expect(stdout + stderr).toContain('Found dead link ./nowhere in file docs/page.md');
     expect(code).toBe(1);

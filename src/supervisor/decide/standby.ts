@@ -47,7 +47,7 @@ export function letListen(
   if (step.slotOf(worker).role !== 'standby') {
     if (worker.state === 'starting') step.change(worker, { mayListen: true });
     step.do({ type: 'grant', worker: worker.id });
-  } else if (worker.state === 'starting') {
+  } else if (worker.state === 'starting' && worker.condemned === undefined) {
     standBy(step, worker, residentBytes);
   }
 }

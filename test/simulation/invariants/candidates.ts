@@ -61,7 +61,7 @@ export class Candidates implements Invariant {
     const proof = this.#proofs.get(worker.id) ?? {};
     this.#proofs.set(worker.id, proof);
     const said = event.event;
-    if (said.type === 'ready' && worker.state === 'starting') {
+    if (said.type === 'ready' && worker.state === 'starting' && !worker.condemned) {
       proof.readyAt = world.clock.awake;
       proof.verifiable = said.verifiable ?? false;
       if (!proof.verifiable) this.#proven.add(worker.generation);

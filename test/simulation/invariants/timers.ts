@@ -58,6 +58,7 @@ export class Timers implements Invariant {
         return ends('stop-overdue', leaves || has('stop-overdue'));
       case 'standby':
       case 'ready': {
+        ends('exit-overdue', !killed || leaves);
         if (worker.trial !== undefined && state.slots[worker.slot]!.worker === worker.id) {
           ends('trial-over', has('trial-over'));
         }

@@ -115,6 +115,7 @@ export function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent
 }
 
 function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'ready'>): void {
+  if (worker.condemned !== undefined) return;
   const { now, options } = step;
   const { url = step.settings.url, endpoints = [], verifiable = false, minReady } = event;
   forgetBootErrors(step);
