@@ -18,7 +18,7 @@ export function readCpuTime(pid) {
     const seconds = threadSeconds(`/proc/${pid}/task/${thread}/schedstat`);
     if (seconds !== undefined) threads.set(thread, seconds);
   }
-  return { threads, seconds: secondsOf(readStat(pid)) };
+  return { threads, ...ticksOf(readStat(pid)) };
 }
 
 /**
@@ -41,8 +41,10 @@ export function threadsBetween(before, after) {
 }
 
 /** Fields 14 and 15 of proc(5), counted from the state, which is field 3. */
-function secondsOf(stat) {
-  return stat ? (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND : 0;
+function ticksOf(stat) {
+  if (!stat) return { seconds: 0, userSeconds: 0 };
+  const userSeconds = Number(stat[11]) / TICKS_PER_SECOND;
+  return { seconds: userSeconds + Number(stat[12]) / TICKS_PER_SECOND, userSeconds };
 }
 
 /** Undefined where it has ended, or the kernel does not say. */

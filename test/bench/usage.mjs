@@ -18,8 +18,15 @@ export function measureUsage(running) {
     const shares = running.threads
       ? busiest(used(before.workers, after.workers, threadsBetween), running.threads)
       : workers.each;
+    const cpuMicros = requests > 0 ? (total / requests) * 1e6 : undefined;
+    const userShare = userShareOf(
+      [before.front, before.workers].flatMap((part) => [...part]),
+      [after.front, after.workers].flatMap((part) => [...part]),
+    );
     return {
-      cpuMicros: requests > 0 ? (total / requests) * 1e6 : undefined,
+      cpuMicros,
+      cpuUserMicros: cpuMicros && cpuMicros * userShare,
+      cpuSystemMicros: cpuMicros && cpuMicros * (1 - userShare),
       primaryCpuShare: after.front.size > 0 ? front.total / total : undefined,
       busiestRatio: shares.length > 1 ? busiestToMean(shares) : undefined,
       ...readMemory(running),
@@ -49,6 +56,14 @@ function readCpu(running) {
 function used(before, after, between = (...readings) => [cpuBetween(...readings)]) {
   const each = [...after].flatMap(([pid, reading]) => between(before.get(pid), reading));
   return { each, total: sum(each) };
+}
+
+/** Share of the CPU time that was user time, by the ticks of the processes. */
+function userShareOf(before, after) {
+  const earlier = new Map(before);
+  const since = (key) =>
+    sum(after.map(([pid, reading]) => reading[key] - (earlier.get(pid)?.[key] ?? 0)));
+  return since('userSeconds') / since('seconds');
 }
 
 /** The threads that serve requests: the busiest ones, as many as there are workers. */

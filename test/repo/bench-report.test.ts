@@ -38,7 +38,7 @@ const reloads = benchResult({
   command: 'npm run bench -- --scope reloads',
   chart: benchChart('lost', { unit: '' }),
   rows: [
-    benchRow('Express', 'pm2', { lost: 46, p99Ms: 9 }),
+    benchRow('Express', 'pm2', { lost: 46, asked: 12_000, p99Ms: 9 }),
     benchRow('Express', 'nestjs-cluster', { lost: 0, p99Ms: 9.1 }),
   ],
 });
@@ -179,7 +179,7 @@ describe('the figures of the documentation', () => {
     expect(figureTables([keepAlive, reloads])).toMatchObject([
       {
         caption: 'Express',
-        head: ['', 'Keep-alive, CPU µs', 'Keep-alive, p99 ms', 'Lost in reloads'],
+        head: ['', 'Keep-alive, CPU µs', 'Keep-alive, p99 ms', 'Lost in reloads, of all sent'],
       },
       { caption: 'Fastify', head: ['', 'Keep-alive, CPU µs'] },
     ]);
@@ -190,7 +190,7 @@ describe('the figures of the documentation', () => {
       ['nginx', 'not run', 'not run', '–'],
       ['nestjs-cluster-reuse-port', '18.0', '5.00', '–'],
       ['nestjs-cluster', '22.0', '5.00', '0'],
-      ['pm2', '–', '–', '46'],
+      ['pm2', '–', '–', '46 of 12,000'],
     ]);
   });
 
@@ -207,12 +207,29 @@ describe('the figures of the documentation', () => {
   });
 
   it('are in the README those of the systems that a reader most likely has', () => {
-    const [, table] = readmeParts([keepAlive, reloads]) as [string, { rows: BenchCells[] }];
-    expect(table.rows.map(({ cells }) => cells[0]!.text)).toEqual([
-      'reuse-port',
-      'nestjs-cluster',
-      'pm2',
+    const [, table] = readmeParts([keepAlive, reloads]) as [
+      string,
+      { head: string[]; rows: BenchCells[] },
+    ];
+    expect(table.head).toEqual(['', 'reuse-port', 'nestjs-cluster', 'pm2']);
+    expect(table.rows.map(({ cells }) => cells.map(({ text }) => text))).toEqual([
+      ['Keep-alive, CPU µs (Express)', '21.5', '22.0', '–'],
+      ['Lost in reloads, of all sent (Express)', '–', '0', '46 of 12,000'],
+      ['Keep-alive, CPU µs (Fastify)', '–', '16.0', '–'],
     ]);
+  });
+
+  it.each([
+    ['commit', { commit: 'abc1234' }],
+    ['machine', { machine: { cpu: 'Another CPU', cores: 64 } }],
+  ])('are of one %s: results of another are in no table', (_, other) => {
+    const text = (parts: readonly unknown[]): string => JSON.stringify(parts);
+    const results = [keepAlive, { ...reloads, ...other }];
+    expect(text(readmeParts(results))).not.toContain('46 of 12,000');
+    expect(text(pageParts(results))).not.toContain('46 of 12,000');
+    expect(text(pageParts(results))).toContain(
+      'in no table above: [Reloads](../test/bench/results/report.md#reloads).',
+    );
   });
 
   it('replace what is between the markers, and nothing else', () => {

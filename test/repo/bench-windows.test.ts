@@ -5,6 +5,7 @@ import {
   neighbourRatios,
   summaryOf,
 } from '../bench/comparisons/window-statistics.mjs';
+import { mediansOf } from '../bench/comparisons/rows.mjs';
 import { median, quantile } from '../bench/statistics.mjs';
 
 /** Windows of a start, by place. */
@@ -123,5 +124,16 @@ describe('the metrics of a row', () => {
       cpuMicrosQuartile: 21,
       cpuMicrosLeast: 20,
     });
+  });
+});
+
+describe('the rounds of a row', () => {
+  it('are a median of what was measured, and a sum of what was sent and lost', () => {
+    const rounds = [
+      { asked: 100, lost: 0, reloadMs: 3 },
+      { asked: 120, lost: 0, reloadMs: 9 },
+      { asked: 110, lost: 4, reloadMs: 4 },
+    ];
+    expect(mediansOf(rounds)).toEqual({ asked: 330, lost: 4, reloadMs: 4 });
   });
 });

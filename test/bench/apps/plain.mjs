@@ -16,6 +16,8 @@ await app.listen({
   ...(process.env.REUSE_PORT === '1' && { reusePort: true }),
 });
 console.log(`plain app of process ${process.pid} listens on port ${port}`);
+// pm2 waits for it before it ends the process that this one replaces.
+process.send?.('ready');
 
 /** Watt calls it before it ends a worker. */
 export const close = () => app.close();

@@ -33,11 +33,11 @@ function lacks(system, ability, missing) {
 export const reloads = {
   name: 'reloads',
   title: 'Requests lost in reloads',
-  about: `${CLIENTS} Meanwhile the app is reloaded, ten times if nothing else is said, one after the other, in the way that the system offers.`,
-  rounds: 1,
+  about: `${CLIENTS} Meanwhile the app is reloaded, twice in each of ten starts, in the way that the system offers.`,
+  rounds: 10,
   adapters: ['express'],
   parameters: {},
-  events: 10,
+  events: 2,
   chart,
   rows(run) {
     return compare({
@@ -81,11 +81,11 @@ export const scaling = {
 export const kills = {
   name: 'kills',
   title: 'Requests lost in kills',
-  about: `${CLIENTS} Meanwhile a worker is killed by SIGKILL, ten times if nothing else is said, the next one when as many workers as before answer again. What was in flight in the killed worker cannot be saved; nothing else should be lost.`,
-  rounds: 1,
+  about: `${CLIENTS} Meanwhile a worker is killed by SIGKILL, three times in each of ten starts, the next one when as many workers as before answer again. What was in flight in the killed worker cannot be saved; nothing else should be lost.`,
+  rounds: 10,
   adapters: ['express'],
   parameters: {},
-  events: 10,
+  events: 3,
   chart,
   rows(run) {
     return compare({

@@ -51,10 +51,15 @@ export const memory = {
       ],
       async measure(running) {
         await delay(IDLE_MS);
-        const { workerRssBytes: idleWorkerRssBytes } = readMemory(running);
+        const idle = readMemory(running);
         await wrk(running, { path: '/hello', connections: 64, seconds: LOAD_SECONDS });
         await delay(IDLE_MS);
-        return { idleWorkerRssBytes, ...readMemory(running) };
+        return {
+          idleFrontRssBytes: idle.frontRssBytes,
+          idleWorkerRssBytes: idle.workerRssBytes,
+          idleTotalRssBytes: idle.totalRssBytes,
+          ...readMemory(running),
+        };
       },
     });
   },

@@ -6,8 +6,11 @@ export function identityOf(group, { contestant: { system }, label, notRun }) {
   return { group, system: system.name, label, ours, ...(notRun !== undefined && { notRun }) };
 }
 
+/** Counts that are added up, because a median of losses hides the round that lost most. */
+const TOTALS = ['asked', 'lost'];
+
 /**
- * The medians of the rounds, and the sum of their errors.
+ * The medians of the rounds, the sums of what they asked and lost, and of their errors.
  *
  * @param rounds metrics by name, `errors` by kind.
  */
@@ -37,10 +40,13 @@ function medians(rounds) {
     keys
       .map((key) => [key, rounds.map((round) => round[key]).filter((value) => value !== undefined)])
       .filter(([, values]) => values.length > 0 && values.every((value) => isFigure(value)))
-      .map(([key, values]) =>
-        typeof values[0] === 'boolean' ? [key, values.every(Boolean)] : [key, median(values)],
-      ),
+      .map(([key, values]) => [key, inOne(key, values)]),
   );
+}
+
+function inOne(key, values) {
+  if (typeof values[0] === 'boolean') return values.every(Boolean);
+  return TOTALS.includes(key) ? values.reduce((sum, value) => sum + value, 0) : median(values);
 }
 
 function isFigure(value) {

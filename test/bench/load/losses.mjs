@@ -37,7 +37,7 @@ export function lossesOf(target, times, cause) {
     return {
       took,
       metrics: {
-        requests,
+        asked: requests,
         lost,
         lostMost: Math.max(...events.map((event) => event.lost)),
         inFlight: Math.max(...events.map((event) => event.inFlight)),

@@ -44,6 +44,13 @@ const METRICS = {
     format: measured,
     better: 'lower',
   },
+  cpuUserMicros: { title: 'User time per request', unit: 'µs', format: measured, better: 'lower' },
+  cpuSystemMicros: {
+    title: 'System time per request',
+    unit: 'µs',
+    format: measured,
+    better: 'lower',
+  },
   cpuRatio: { title: '× nestjs-cluster', format: measured, better: 'lower' },
   cpuRatioQuartile: {
     title: '× nestjs-cluster, lower quartile',
@@ -70,6 +77,7 @@ const METRICS = {
   longestMs: milliseconds('Longest request', 'Longest'),
   requests: { title: 'Requests', format: counted },
   answered: { title: 'Answered', format: counted, better: 'higher' },
+  asked: { title: 'Requests sent', heading: 'Sent', format: counted },
   lost: { title: 'Requests lost', heading: 'Lost', format: counted, better: 'lower' },
   lostMost: {
     title: 'Most lost in one event',
@@ -116,6 +124,14 @@ const METRICS = {
     better: 'lower',
   },
   workerRssBytes: { title: 'RSS of a worker', unit: 'MB', format: megabytes, better: 'lower' },
+  idleFrontRssBytes: {
+    title: 'RSS of an idle primary, daemon or proxy',
+    heading: 'RSS of an idle primary or proxy, MB',
+    unit: 'MB',
+    format: megabytes,
+    better: 'lower',
+  },
+  idleTotalRssBytes: { title: 'RSS in all, idle', unit: 'MB', format: megabytes, better: 'lower' },
   idleWorkerRssBytes: {
     title: 'RSS of an idle worker',
     unit: 'MB',

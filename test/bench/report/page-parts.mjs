@@ -11,8 +11,8 @@ const FIGURES = [
   { scope: 'keep-alive', metric: 'p99Ms', heading: 'Keep-alive, p99 ms' },
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
   { scope: 'mixed', metric: 'lightP99Ms', heading: 'Light route under heavy load, p99 ms' },
-  { scope: 'reloads', metric: 'lost', heading: 'Lost in reloads' },
-  { scope: 'kills', metric: 'lost', heading: 'Lost in kills' },
+  { scope: 'reloads', metric: 'lost', of: 'asked', heading: 'Lost in reloads, of all sent' },
+  { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills, of all sent' },
   { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
 ];
@@ -20,8 +20,10 @@ const CHARTS = ['keep-alive', 'new-connections', 'mixed', 'reloads'];
 /** From docs/. */
 const RESULTS = '../test/bench/results/';
 
-/** Rows of the README: what a reader most likely has now. */
+/** Columns of the README: what a reader most likely has now. */
 const PEERS = ['reuse-port', 'pm2', 'watt', 'nestjs-cluster', 'nestjs-cluster-cpu-bound'];
+/** Rows of the README, as far as they were measured. */
+const README_FIGURES = FIGURES.filter(({ metric }) => metric !== 'p99Ms');
 const NOTHING_YET = 'Nothing is measured yet: `npm run bench`.';
 
 /**
@@ -32,12 +34,41 @@ const NOTHING_YET = 'Nothing is measured yet: `npm run bench`.';
  */
 export function readmeParts(results) {
   if (results.length === 0) return [NOTHING_YET];
-  const [table] = figureTables(results, PEERS);
+  const run = mainRunOf(results);
   return [
-    `The sample app on ${table.caption}. nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request. ${conditions(results)}`,
-    table,
-    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Medians; differences of a few percent are noise. [All systems and scopes](docs/benchmarks.md), and where others are ahead.',
+    `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
+    turned(figureTables(run, PEERS, README_FIGURES)),
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Medians; differences of a few percent are noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
   ];
+}
+
+/** The tables in one: a row for each figure and group, a column for each system. */
+function turned(tables) {
+  const [{ rows: systems }] = tables;
+  const labels = systems.map(({ cells: [{ text }] }) => text);
+  const rows = tables.flatMap(({ caption, head, rows: own }) =>
+    head.slice(1).map((heading, index) => ({
+      ours: false,
+      cells: [
+        { text: `${heading} (${caption})` },
+        ...labels.map(
+          (label) =>
+            own.find(({ cells }) => cells[0].text === label)?.cells[index + 1] ?? { text: NOTHING },
+        ),
+      ],
+    })),
+  );
+  return { head: ['', ...labels], align: ['l', ...labels.map(() => 'r')], rows };
+}
+
+/** The results of one machine and one commit, those of the main figures: no table mixes two. */
+function mainRunOf(results) {
+  const main =
+    FIGURES.map(({ scope }) => results.find((result) => result.scope === scope)).find(Boolean) ??
+    results[0];
+  return results.filter(
+    (result) => result.commit === main.commit && machineOf(result) === machineOf(main),
+  );
 }
 
 /**
@@ -48,15 +79,19 @@ export function readmeParts(results) {
  */
 export function pageParts(results) {
   if (results.length === 0) return [NOTHING_YET];
+  const run = mainRunOf(results);
+  const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(results)} A row is a system; nestjs-cluster has all its features on. Figures are medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
-    ...figureTables(results).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
+    ...figureTables(run).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
+    others.length > 0 &&
+      `Of another machine or commit, and therefore in no table above: ${others.map(linkTo).join(', ')}.`,
     ...charts(results),
     '## To reproduce it',
     commands(results),
     '## Where another system is ahead',
     `These figures are of nestjs-cluster with its defaults; [all of them](${RESULTS}report.md#ahead), scope by scope:`,
-    aheadSummary(results, FIGURES),
+    aheadSummary(run, FIGURES),
   ].filter(Boolean);
 }
 
@@ -65,10 +100,11 @@ export function pageParts(results) {
  *
  * @param {import('./types.d.mts').Result[]} results
  * @param {readonly string[]} [systems] only these
+ * @param {readonly { scope: string, metric: string, of?: string, heading: string }[]} [shownFigures]
  * @returns {import('./types.d.mts').Table[]}
  */
-export function figureTables(results, systems) {
-  const figures = FIGURES.flatMap(({ scope, ...figure }) => {
+export function figureTables(results, systems, shownFigures = FIGURES) {
+  const figures = shownFigures.flatMap(({ scope, ...figure }) => {
     const result = results.find((candidate) => candidate.scope === scope);
     return result?.rows.some((row) => hasMetric(row, figure.metric)) ? [{ result, ...figure }] : [];
   });
@@ -90,11 +126,16 @@ export function figureTables(results, systems) {
   });
 }
 
-function cellOf({ result, metric }, group, system) {
+function cellOf({ result, metric, of }, group, system) {
   const row = result.rows.find((each) => each.group === group && each.system === system);
   if (row?.notRun !== undefined) return { text: 'not run' };
   const has = row !== undefined && hasMetric(row, metric);
-  return { text: has ? columnOf(metric).format(row[metric]) : NOTHING };
+  if (!has) return { text: NOTHING };
+  const text = columnOf(metric).format(row[metric]);
+  return {
+    text:
+      of !== undefined && hasMetric(row, of) ? `${text} of ${columnOf(of).format(row[of])}` : text,
+  };
 }
 
 /** The first row of each system: its label and whose it is. */
@@ -120,9 +161,13 @@ function commands(results) {
     align: ['l', 'l'],
     rows: results.map(({ scope, title, command }) => ({
       ours: false,
-      cells: [{ text: `[${title}](${RESULTS}report.md#${scope})` }, { text: `\`${command}\`` }],
+      cells: [{ text: linkTo({ scope, title }) }, { text: `\`${command}\`` }],
     })),
   };
+}
+
+function linkTo({ scope, title }) {
+  return `[${title}](${RESULTS}report.md#${scope})`;
 }
 
 /** "Node 24.21.0; Xeon, 2 cores; 2026-11-20 to 2026-11-21." */

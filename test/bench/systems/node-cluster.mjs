@@ -13,7 +13,7 @@ function nodeCluster(scheduling, label) {
     label: () => label,
     offload: false,
     single: false,
-    abilities: ['supervision'],
+    abilities: ['reload', 'supervision'],
     async missing() {
       return undefined;
     },
@@ -37,6 +37,11 @@ function nodeCluster(scheduling, label) {
           enter: [],
           frontPids: () => livePids([primary]),
           workerPids: () => clusterWorkers(primary.pid),
+          async reload() {
+            const reloaded = primary.line((line) => line === 'reloaded' || undefined);
+            primary.kill('SIGHUP');
+            await reloaded;
+          },
           stop: () => group.stop(),
         };
       });

@@ -11,6 +11,12 @@ import { lacksPackage } from './requirements.mjs';
 const COMMAND = fileURLToPath(new URL('../node_modules/pm2/bin/pm2', import.meta.url));
 const NAME = 'plain';
 
+/**
+ * As pm2's page on graceful shutdown advises: a new process replaces an old one once it says that it
+ * is ready, and the old one has more time to drain than it needs.
+ */
+const GRACEFUL = ['--wait-ready', '--listen-timeout', '30000', '--kill-timeout', '15000'];
+
 /** @type {System} */
 export const pm2 = {
   name: 'pm2',
@@ -34,7 +40,7 @@ export const pm2 = {
         PM2_DISABLE_VERSION_CHECK: 'true',
       };
       const command = (...args) => group.run(node, [COMMAND, ...args], { env, cwd: home });
-      await command('start', PLAIN_APP, '--name', NAME, '-i', String(workers));
+      await command('start', PLAIN_APP, '--name', NAME, '-i', String(workers), ...GRACEFUL);
       // The daemon is not a child of the process that started it.
       const daemon = Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'));
       const workerPids = () => clusterWorkers(daemon);
