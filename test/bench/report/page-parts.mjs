@@ -67,7 +67,7 @@ function turned(tables) {
   return { head: ['', ...labels], align: ['l', ...labels.map(() => 'r')], rows };
 }
 
-/** The results of one machine and one commit, those of the main figures: no table mixes two. */
+/** Results of the machine and commit of the main figures. No table mixes two. */
 function mainRunOf(results) {
   const main =
     FIGURES.map(({ scope }) => results.find((result) => result.scope === scope)).find(Boolean) ??
@@ -94,7 +94,7 @@ export function pageParts(results) {
       table,
     ]),
     others.length > 0 &&
-      `Of another machine or commit, and therefore in no table above: ${others.map(linkTo).join(', ')}.`,
+      `The tables above are of one machine and commit, and these are of others: ${others.map(linkTo).join(', ')}.`,
     ...charts(results),
     '## To reproduce it',
     commands(results),
