@@ -94,7 +94,7 @@ export function pageParts(results) {
       table,
     ]),
     others.length > 0 &&
-      `The tables above are of one machine and commit, and these are of others: ${others.map(linkTo).join(', ')}.`,
+      `These scopes are of another machine or commit, and in no table above: ${others.map(linkTo).join(', ')}.`,
     ...charts(results),
     '## To reproduce it',
     commands(results),
