@@ -1,5 +1,5 @@
 // Redraws what the benchmark measured: npm run bench:report
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderMarkdown, renderPlainTable } from './report/markdown.mjs';
@@ -10,7 +10,7 @@ import { tablesOf } from './report/result-tables.mjs';
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const root = new URL('../../', import.meta.url);
 const README = fileURLToPath(new URL('README.md', root));
-const PAGE = fileURLToPath(new URL('docs/benchmarks.md', root));
+const DOCS = fileURLToPath(new URL('docs', root));
 
 /** Writes report.md and the charts of every result in a directory; returns the results. */
 export async function writeReport(directory) {
@@ -34,11 +34,14 @@ export function renderTables(result) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { pageParts, readmeParts } = await import('./report/page-parts.mjs');
-  const { writeBlock } = await import('./report/page-block.mjs');
+  const { rewrite, writeBlock } = await import('./report/page-block.mjs');
+  const { fillFigures } = await import('./report/figures.mjs');
   const results = await writeReport(RESULTS);
   await writeBlock(README, renderMarkdown(readmeParts(results)));
-  await writeBlock(PAGE, renderMarkdown(pageParts(results)));
-  console.log(
-    `${results.length} scopes: test/bench/results/report.md, docs/benchmarks.md, README.md`,
-  );
+  await writeBlock(join(DOCS, 'benchmarks.md'), renderMarkdown(pageParts(results)));
+  const pages = readdirSync(DOCS).filter((name) => name.endsWith('.md'));
+  for (const page of [README, ...pages.map((name) => join(DOCS, name))]) {
+    await rewrite(page, (text) => fillFigures(text, results));
+  }
+  console.log(`${results.length} scopes: test/bench/results/report.md, README.md, docs/*.md`);
 }

@@ -4,13 +4,7 @@ import { seal } from '../../src/contract/ipc/index.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { HUB_VERSION } from '../../src/hub/wire/limits.js';
 import { VERSION as JOB_VERSION } from '../../src/integrations/bullmq/redis/messages.js';
-import { counted, measured, megabytes, NOTHING } from '../bench/report/format.mjs';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
-
-interface BenchRow {
-  readonly label: string;
-  readonly [metric: string]: unknown;
-}
 
 describe('the promise that no request is lost', () => {
   it('names its exceptions, in the README and where they are explained', () => {
@@ -57,30 +51,6 @@ describe('the page of deployment', () => {
       readDocument('docs/deployment.md'),
     )!;
     expect(Number(ms!.replace('_', '')) + lameDuckMs + killTimeoutMs).toBeLessThan(10_000);
-  });
-});
-
-describe('the memory that pages tell', () => {
-  /** Resident MB after 50 scrapes: a primary on Node 20 to 26, and what a worker of the sample app holds on Node 24. */
-  const PRIMARY = [59, 64] as const;
-  const WORKER = [108 + 39, 108 + 45] as const;
-  /** Resident MB under load on Express, from keep-alive to steady. */
-  const LOADED = [320, 342] as const;
-
-  it.each([
-    ['README.md', /a second worker takes about (\d+) MB/, WORKER],
-    ['docs/decide.md', /a second worker about (\d+) MB/, WORKER],
-    ['docs/getting-started.md', /The primary then takes about (\d+) MB/, PRIMARY],
-    ['docs/kubernetes.md', /the primary adds about (\d+) MB/, PRIMARY],
-    ['docs/faq.md', /the primary takes about (\d+) MB/, PRIMARY],
-    ['docs/capacity.md', /\| (\d+) MB for the primary/, [72, 72]],
-    ['docs/capacity.md', /after some hours \((\d+) MB\)/, LOADED],
-    ['docs/capacity.md', /of the primary +\| (\d+) MB/, WORKER],
-    ['docs/capacity.md', /of the primary +\| \d+ MB, \d+ MB and (\d+) MB/, PRIMARY],
-  ])('is what was measured last: %s, %s', (path, claim, [least, most]) => {
-    const [, megabytes] = claim.exec(readDocument(path))!;
-    expect(Number(megabytes)).toBeGreaterThanOrEqual(least);
-    expect(Number(megabytes)).toBeLessThanOrEqual(most);
   });
 });
 
@@ -145,46 +115,5 @@ describe('the page of security', () => {
     const [, word] = /The package has (\w+) dependencies/.exec(readDocument('docs/security.md'))!;
     const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
     expect(words.indexOf(word!)).toBe(Object.keys(dependencies).length);
-  });
-});
-
-describe('the page that decides', () => {
-  const page = readDocument('docs/decide.md');
-  const costs = rowsOf(sectionOf(page, 'Measured costs')).slice(2);
-  const rowsOfScope = (scope: string, label: string): BenchRow[] =>
-    (
-      JSON.parse(readDocument(`test/bench/results/${scope}.json`)) as { rows: BenchRow[] }
-    ).rows.filter((row) => row.label === label);
-  const cell = (rows: BenchRow[], metric: string, format: (value: number) => string): string =>
-    rows[0]![metric] === undefined
-      ? NOTHING
-      : rows.map((row) => format(row[metric] as number)).join(', ');
-
-  it.each(costs.map(([system, ...cells]) => [system!, cells] as const))(
-    'tells what was measured last, on Express and on Fastify: %s',
-    (system, cells) => {
-      const kept = rowsOfScope('keep-alive', system);
-      expect(cells).toEqual([
-        cell(kept, 'cpuMicros', measured),
-        cell(rowsOfScope('new-connections', system), 'cpuMicros', measured),
-        cell(kept, 'idleWorkerRssBytes', megabytes),
-        cell(kept, 'frontRssBytes', megabytes),
-        cell(kept, 'totalRssBytes', megabytes),
-      ]);
-    },
-  );
-
-  it('tells what reloads lost, and how long they took', () => {
-    const rows = rowsOf(sectionOf(page, 'The six ways compared'));
-    const told = (title: string) => rows.find(([first]) => first === title)!.slice(1, 4);
-    const reloads = ['nestjs-cluster', 'pm2 -i 2', 'Platformatic Watt, 2 workers'].map(
-      (label) => rowsOfScope('reloads', label)[0]!,
-    );
-    expect(told('lost in ten reloads')).toEqual(
-      reloads.map(({ lost, requests }) => `${String(lost)} of ${counted(requests as number)}`),
-    );
-    expect(told('duration of such a reload')).toEqual(
-      reloads.map(({ reloadMs }) => `${measured((reloadMs as number) / 1_000)} s`),
-    );
   });
 });

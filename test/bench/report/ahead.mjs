@@ -1,4 +1,5 @@
 import { columnOf, hasMetric, withUnit } from './columns.mjs';
+import { resultOf } from './figures.mjs';
 import { defaultRow, groupsOf } from './groups.mjs';
 
 /** The metrics in which another system can be ahead. */
@@ -11,6 +12,8 @@ const MAIN_METRICS = [
   'busiestRatio',
   'frontRssBytes',
   'workerRssBytes',
+  'idleWorkerRssBytes',
+  'totalRssBytes',
 ];
 /** Minimum difference that is reported. Even medians differ by less because of noise. */
 const NOTICEABLE_RATIO = 0.03;
@@ -18,7 +21,7 @@ const NOTICEABLE_RATIO = 0.03;
 const MAX_LINES = 10;
 /** Other scopes show memory too. If this scope was run, memory is compared only here. */
 const MEMORY_SCOPE = 'memory';
-const MEMORY_METRICS = ['frontRssBytes', 'workerRssBytes'];
+const MEMORY_METRICS = MAIN_METRICS.filter((metric) => metric.endsWith('RssBytes'));
 
 /**
  * Every value of another system that is better than nestjs-cluster's with its defaults.
@@ -95,7 +98,7 @@ export function aheadList(results) {
  */
 export function aheadSummary(results, figures) {
   const shown = figures.flatMap(({ scope, metric }) => {
-    const result = results.find((candidate) => candidate.scope === scope);
+    const result = resultOf(results, scope);
     return result === undefined ? [] : aheadInScope(result, [metric]);
   });
   if (shown.length === 0) return 'Nowhere, in these figures.';

@@ -6,10 +6,19 @@ const END = '<!-- bench:end -->';
 
 /** Puts Markdown between the markers of a page, formatted as `npm run lint` wants it. */
 export async function writeBlock(path, markdown) {
+  await rewrite(path, (page) => replaceBlock(page, markdown, path));
+}
+
+/**
+ * Writes what a change makes of a page, formatted; a page that stays is not written.
+ *
+ * @param {string} path
+ * @param {(page: string) => string} change
+ */
+export async function rewrite(path, change) {
   const page = readFileSync(path, 'utf8');
-  const replaced = replaceBlock(page, markdown, path);
   const config = await resolveConfig(path);
-  const formatted = await format(replaced, { ...config, filepath: path });
+  const formatted = await format(change(page), { ...config, filepath: path });
   if (formatted !== page) writeFileSync(path, formatted);
 }
 

@@ -1,6 +1,7 @@
 import { aheadSummary } from './ahead.mjs';
 import { columnOf, hasMetric } from './columns.mjs';
 import { dayOf, machineOf } from './facts.mjs';
+import { resultOf } from './figures.mjs';
 import { NOTHING } from './format.mjs';
 import { groupsOf } from './groups.mjs';
 import { picture } from './picture.mjs';
@@ -15,6 +16,11 @@ const FIGURES = [
   { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills, of all sent' },
   { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
+];
+const PAGE_FIGURES = [
+  ...FIGURES,
+  { scope: 'memory', metric: 'totalRssBytes', heading: 'In all, MB' },
+  { scope: 'memory', metric: 'idleWorkerRssBytes', heading: 'Idle worker, MB' },
 ];
 const CHARTS = ['keep-alive', 'new-connections', 'mixed', 'reloads'];
 /** From docs/. */
@@ -61,7 +67,7 @@ function turned(tables) {
   return { head: ['', ...labels], align: ['l', ...labels.map(() => 'r')], rows };
 }
 
-/** The results of one machine and one commit, those of the main figures: no table mixes two. */
+/** Results of the machine and commit of the main figures. No table mixes two. */
 function mainRunOf(results) {
   const main =
     FIGURES.map(({ scope }) => results.find((result) => result.scope === scope)).find(Boolean) ??
@@ -82,16 +88,19 @@ export function pageParts(results) {
   const run = mainRunOf(results);
   const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
-    ...figureTables(run).flatMap((table) => [table.caption && `**${table.caption}**`, table]),
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
+    ...figureTables(run, undefined, PAGE_FIGURES).flatMap((table) => [
+      table.caption && `**${table.caption}**`,
+      table,
+    ]),
     others.length > 0 &&
-      `Of another machine or commit, and therefore in no table above: ${others.map(linkTo).join(', ')}.`,
+      `These scopes are of another machine or commit, and in no table above: ${others.map(linkTo).join(', ')}.`,
     ...charts(results),
     '## To reproduce it',
     commands(results),
     '## Where another system is ahead',
     `These figures are of nestjs-cluster with its defaults; [all of them](${RESULTS}report.md#ahead), scope by scope:`,
-    aheadSummary(run, FIGURES),
+    aheadSummary(run, PAGE_FIGURES),
   ].filter(Boolean);
 }
 
@@ -105,7 +114,7 @@ export function pageParts(results) {
  */
 export function figureTables(results, systems, shownFigures = FIGURES) {
   const figures = shownFigures.flatMap(({ scope, ...figure }) => {
-    const result = results.find((candidate) => candidate.scope === scope);
+    const result = resultOf(results, scope);
     return result?.rows.some((row) => hasMetric(row, figure.metric)) ? [{ result, ...figure }] : [];
   });
   const scopes = [...new Set(figures.map(({ result }) => result))];
