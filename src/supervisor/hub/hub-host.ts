@@ -149,7 +149,7 @@ export class HubHost {
 
   #restart(reason: string): void {
     if (performance.now() - this.#startedAt > STABLE_MS) this.#restartMs = RESTART_MS;
-    this.warn(`the hub ended, and is started anew without what it held: ${reason}`);
+    this.warn(`the hub ended, and is started anew without its counts and cached values: ${reason}`);
     this.#startLater();
   }
 

@@ -33,7 +33,7 @@ export function addDoctorCommand(program: Command): void {
     )
     .option(
       '--max-connections <n>',
-      'connections that the database allows (default: as PostgreSQL and MySQL come)',
+      'connections that the database allows (default: as the database comes)',
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option(
