@@ -32,6 +32,7 @@ export type {
 export { bootstrap } from './bootstrap/bootstrap.js';
 export { workerIdentity } from './bootstrap/roles/own-identity.js';
 export type {
+  AppFactory,
   AppOf,
   AppSource,
   BystanderRuntime,

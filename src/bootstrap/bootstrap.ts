@@ -10,10 +10,10 @@ import {
 } from '../contract/options/index.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
 import type {
+  AppFactory,
   AppOf,
-  AppSource,
   ClusterRuntime,
-  CreateAppContext,
+  StandaloneRuntime,
 } from './cluster-runtime.interface.js';
 import { detectRole } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
@@ -35,10 +35,10 @@ const NO_WORKERS_HERE =
  *
  * @returns when the first worker is ready and serves the app.
  */
-export async function bootstrap<S extends AppSource>(
-  createApp: (context: CreateAppContext) => Promise<S> | S,
+export async function bootstrap<F extends AppFactory>(
+  createApp: F,
   options: ClusterOptions = {},
-): Promise<ClusterRuntime<AppOf<S>>> {
+): Promise<ClusterRuntime<AppOf<Awaited<ReturnType<F>>>>> {
   let resolved: ResolvedClusterOptions | undefined;
   try {
     const role = detectRole();
@@ -55,7 +55,8 @@ export async function bootstrap<S extends AppSource>(
     // Each role loads only the files that it needs, which keeps the primary small.
     if (role.name === 'parent' && resolved.workers === 0) {
       const { runStandalone } = await import('./roles/run-standalone.js');
-      return await runStandalone(createApp, resolved);
+      const runtime = await runStandalone(createApp, resolved);
+      return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
     }
     // A ClusterError would end the test runner. A plain Error only fails the test.
     if (COMMON_JS) throw new Error(NO_WORKERS_HERE);

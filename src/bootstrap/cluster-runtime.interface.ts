@@ -25,6 +25,9 @@ export type CreateAppModule =
  */
 export type AppSource = INestApplicationContext | CreateAppModule;
 
+/** The function passed to `bootstrap()`. It may give one of several apps. */
+export type AppFactory = (context: CreateAppContext) => Promise<AppSource> | AppSource;
+
 /** The type of the app that an {@link AppSource} creates. */
 export type AppOf<S extends AppSource> = S extends INestApplicationContext
   ? S

@@ -4,7 +4,7 @@ import { show } from '../contract/options/index.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { explainDoubleClass } from '../contract/process/two-copies.js';
 import { explainLostImport } from './lost-import.js';
-import type { AppOf, AppSource, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
+import type { AppFactory, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
 
 type Exports = Readonly<Record<string, unknown>>;
 
@@ -13,10 +13,10 @@ type Exports = Readonly<Record<string, unknown>>;
  *
  * @throws ClusterConfigurationError for any other result, and any error of the user's function.
  */
-export async function createAppBy<S extends AppSource>(
-  createApp: (context: CreateAppContext) => Promise<S> | S,
+export async function createAppBy(
+  createApp: AppFactory,
   context: CreateAppContext,
-): Promise<AppOf<S>> {
+): Promise<INestApplicationContext> {
   let created: unknown;
   try {
     created = await createApp(context);
@@ -25,11 +25,11 @@ export async function createAppBy<S extends AppSource>(
     if (doubled !== undefined) throw new ClusterConfigurationError(doubled, { cause: error });
     throw explainLostImport(error);
   }
-  if (isApp<AppOf<S>>(created)) return created;
+  if (isApp(created)) return created;
   const create = factoryIn(created);
   if (create !== undefined) {
     noteAppImport(createApp);
-    return (await createAppBy(create, context)) as AppOf<S>;
+    return await createAppBy(create, context);
   }
   throw new ClusterConfigurationError(
     `createApp() gave ${describe(created)}, and not an app; return what NestFactory.create(), createMicroservice() or createApplicationContext() gives, or a module that exports createApp or a default function`,
@@ -37,7 +37,7 @@ export async function createAppBy<S extends AppSource>(
 }
 
 /** Checks only the methods that are needed, because tests may use a fake app. */
-function isApp<App>(value: unknown): value is App {
+function isApp(value: unknown): value is INestApplicationContext {
   const { init, close } = (value ?? {}) as Exports;
   return typeof init === 'function' && typeof close === 'function';
 }

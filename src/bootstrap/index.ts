@@ -1,6 +1,7 @@
 export { bootstrap } from './bootstrap.js';
 export { workerIdentity } from './roles/own-identity.js';
 export type {
+  AppFactory,
   AppOf,
   AppSource,
   BystanderRuntime,

@@ -12,12 +12,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
 import { bootstrap } from '../bootstrap/bootstrap.js';
-import type {
-  AppOf,
-  AppSource,
-  ClusterRuntime,
-  CreateAppContext,
-} from '../bootstrap/cluster-runtime.interface.js';
+import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
 import { ClusterService } from './cluster.service.js';
@@ -82,10 +77,10 @@ export class ClusterModule
     OnApplicationShutdown
 {
   /** The same function as `bootstrap()` of `nestjs-cluster/bootstrap`. That entry point does not load Nest. */
-  static bootstrap<S extends AppSource>(
-    createApp: (context: CreateAppContext) => Promise<S> | S,
+  static bootstrap<F extends AppFactory>(
+    createApp: F,
     options?: ClusterOptions,
-  ): Promise<ClusterRuntime<AppOf<S>>> {
+  ): Promise<ClusterRuntime<AppOf<Awaited<ReturnType<F>>>>> {
     return bootstrap(createApp, options);
   }
 

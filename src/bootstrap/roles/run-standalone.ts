@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
 import { createEventLog, type EmitEvent, EventListeners } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
@@ -10,12 +11,7 @@ import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/signals.js';
 import { SoloLink } from '../../worker/link/solo-link.js';
 import { ServedApp } from '../../worker/life/served-app.js';
-import type {
-  AppOf,
-  AppSource,
-  CreateAppContext,
-  StandaloneRuntime,
-} from '../cluster-runtime.interface.js';
+import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
@@ -33,10 +29,10 @@ const NO_ADMIN_LISTENER =
  *
  * @throws ClusterAddressError, and any error of creating the app.
  */
-export function runStandalone<S extends AppSource>(
-  createApp: (context: CreateAppContext) => Promise<S> | S,
+export function runStandalone(
+  createApp: AppFactory,
   options: ResolvedClusterOptions,
-): Promise<StandaloneRuntime<AppOf<S>>> {
+): Promise<StandaloneRuntime<INestApplicationContext>> {
   settleAsyncContexts();
   return new Standalone(options).run(createApp);
 }
@@ -74,9 +70,7 @@ class Standalone {
     });
   }
 
-  async run<S extends AppSource>(
-    createApp: (context: CreateAppContext) => Promise<S> | S,
-  ): Promise<StandaloneRuntime<AppOf<S>>> {
+  async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {
     const { admin, doctor, addressGiven } = this.options;
     if (process.env['NOTIFY_SOCKET']) {
       const { tellSystemd } = await import('../tell-systemd.js');
@@ -101,7 +95,7 @@ class Standalone {
     return {
       role: 'standalone',
       app,
-      url: url as StandaloneRuntime<AppOf<S>>['url'],
+      url,
       shutdown: async () => {
         this.#ignoreStopSignals();
         await this.#shutdown();
@@ -110,7 +104,7 @@ class Standalone {
   }
 
   /** Creates the app. If it has an HTTP server, makes it listen on its address. */
-  async #start<S extends AppSource>(createApp: (context: CreateAppContext) => Promise<S> | S) {
+  async #start(createApp: AppFactory) {
     const { address, addressGiven } = this.options;
     const open = () => whenFree(() => BoundSocket.open(address));
     // An app without an HTTP server does not need the default address.

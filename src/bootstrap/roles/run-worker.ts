@@ -5,7 +5,7 @@ import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
 import { quietStart } from '../../worker/boot/quiet-start.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import { setTitle } from '../../contract/process/process-title.js';
-import type { AppSource, CreateAppContext, WorkerRuntime } from '../cluster-runtime.interface.js';
+import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { examination } from '../examination.js';
@@ -13,7 +13,7 @@ import { guardOutput } from '../guard-output.js';
 
 /** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
 export async function runWorker(
-  createApp: (context: CreateAppContext) => Promise<AppSource> | AppSource,
+  createApp: AppFactory,
   options: ResolvedClusterOptions,
   assignment: OwnAssignment,
 ): Promise<WorkerRuntime> {

@@ -98,11 +98,11 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     outcome === 'completed'
       ? info(`upgrade completed in ${formatMs(durationMs)}: the primary pid=${pid} has taken over`)
       : error(`upgrade aborted after ${formatMs(durationMs)}, this primary serves on: ${reason}`),
-  scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${to} workers`),
+  scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';
     // With `workers: 0` there is one process, and no worker.
-    const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${workers} workers`}`;
+    const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${countWorkers(workers)}`}`;
     return force === 'drain' ? info(text) : warn(text);
   },
   stopped: ({ exitCode, uptimeMs }) =>

@@ -35,7 +35,7 @@ export class Connection {
   inFlight = 0;
   /**
    * When the oldest request in flight began, in monotonic ms. If no request is in flight, when the
-   * last request began. Before the first request, when the connection was opened.
+   * last request was answered. Before the first request, when the connection was opened.
    */
   startedAt = performance.now();
   /** The scope of the oldest request in flight, if scopes are in use. */

@@ -218,7 +218,8 @@ export class RequestTracker {
     connection.finish();
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
-    this.reports.sent(request, response, startedAt, bytes);
+    const endedAt = this.reports.sent(request, response, startedAt, bytes);
+    if (connection.inFlight === 0) connection.startedAt = endedAt;
   };
 }
 

@@ -31,11 +31,13 @@ export class ResponseReports {
     return now;
   }
 
-  /** The response was sent. Runs for every request, so it must be cheap. */
-  sent(request: IncomingMessage, response: ServerResponse, startedAt: number, bytes: number): void {
+  /** The response was sent. @returns when, as {@link begun}. Runs for every request. */
+  sent(request: IncomingMessage, response: ServerResponse, startedAt: number, bytes: number) {
     this.noted?.ended(request);
-    if (this.observer === undefined) return;
-    this.#finished(request, response, performance.now() - startedAt, bytes);
+    if (this.observer === undefined) return this.#clock.now();
+    const now = performance.now();
+    this.#finished(request, response, now - startedAt, bytes);
+    return now;
   }
 
   /** The connection is closed. Reports at most one request as aborted: the newest in flight. */

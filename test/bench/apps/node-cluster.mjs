@@ -11,7 +11,7 @@ if (cluster.isPrimary) {
     process.env.SCHEDULING === 'shared' ? cluster.SCHED_NONE : cluster.SCHED_RR;
   const replaced = new Set();
   cluster.on('exit', (worker) => replaced.has(worker) || cluster.fork());
-  process.on('SIGHUP', async () => {
+  const reload = async () => {
     for (const worker of Object.values(cluster.workers)) {
       await once(cluster.fork(), 'listening');
       replaced.add(worker);
@@ -19,7 +19,8 @@ if (cluster.isPrimary) {
       await once(worker, 'exit');
     }
     console.log('reloaded');
-  });
+  };
+  process.on('SIGHUP', () => void reload());
   cluster.on('listening', ({ process: { pid } }) => console.log(`worker ${pid} listening`));
   for (let k = 0; k < Number(process.env.WORKERS); k += 1) cluster.fork();
 } else {

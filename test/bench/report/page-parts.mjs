@@ -48,7 +48,7 @@ export function readmeParts(results) {
   ];
 }
 
-/** The tables in one: a row for each figure and group, a column for each system. */
+/** The tables in one, dense so that the README stays small: a row for each figure and group, a column for each system. */
 function turned(tables) {
   const [{ rows: systems }] = tables;
   const labels = systems.map(({ cells: [{ text }] }) => text);
@@ -64,7 +64,7 @@ function turned(tables) {
       ],
     })),
   );
-  return { head: ['', ...labels], align: ['l', ...labels.map(() => 'r')], rows };
+  return { head: ['', ...labels], align: ['l', ...labels.map(() => 'r')], rows, dense: true };
 }
 
 /** Results of the machine and commit of the main figures. No table mixes two. */

@@ -57,6 +57,8 @@ export interface Column {
 
 export interface Table {
   caption?: string;
+  /** Written without padding. */
+  dense?: boolean;
   head: string[];
   align: string[];
   rows: { ours: boolean; cells: Cell[] }[];

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PATIENCE_MS } from '../../../support/patience.js';
 import { HttpServers } from '../../../../src/worker/listen/http-servers.js';
 import { RequestTracker } from '../../../../src/worker/http/request-tracker.js';
@@ -74,6 +74,31 @@ describe('a server that closes', () => {
       { timeout: PATIENCE_MS },
     );
     await once(adopted.close(), 'close');
+  });
+});
+
+describe('an idle connection in a drain', () => {
+  it('stays open for a second after its last answer, however long the answer took', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    tracker.reports.observer = { finished: () => {}, aborted: () => {}, blocked: () => {} };
+    server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+      vi.advanceTimersByTime(5_000);
+      response.end('hello');
+    });
+    const sweep = vi.spyOn(server, 'closeIdleConnections');
+    await listen();
+    const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    await once(client, 'data');
+    tracker.closeAfterResponse();
+    vi.advanceTimersByTime(900);
+    tracker.closeIdle();
+    expect(sweep).not.toHaveBeenCalled();
+
+    vi.advanceTimersByTime(200);
+    tracker.closeIdle();
+    expect(sweep).toHaveBeenCalledTimes(1);
   });
 });
 
