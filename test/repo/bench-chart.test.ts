@@ -67,6 +67,13 @@ describe('the chart of a scope', () => {
     expect(panels[0]?.bars[0]?.text).toBe('0');
   });
 
+  it('says that losses are a sum, which has no spread', () => {
+    const rows = [benchRow('', 'pm2', { lost: 9, rounds: [{ lost: 4 }, { lost: 5 }] })];
+    const losses = benchResult({ chart: benchChart('lost', { unit: '' }), rows });
+    expect(chartPanels(losses)!.panels[0]!.bars[0]).not.toHaveProperty('least');
+    expect(chartSubtitle(losses, chartPanels(losses)!)).toBe('lower is better; sum of 3 rounds');
+  });
+
   it('is none where no row has its metric', () => {
     expect(
       chartPanels(benchResult({ rows: [benchRow('', 'pm2', { notRun: 'x' })] })),

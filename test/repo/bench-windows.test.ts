@@ -128,12 +128,12 @@ describe('the metrics of a row', () => {
 });
 
 describe('the rounds of a row', () => {
-  it('are a median of what was measured, and a sum of what was sent and lost', () => {
+  it('are a median of what was measured, a sum of what was sent and lost, and the most of one event', () => {
     const rounds = [
-      { asked: 100, lost: 0, reloadMs: 3 },
-      { asked: 120, lost: 0, reloadMs: 9 },
-      { asked: 110, lost: 4, reloadMs: 4 },
+      { asked: 100, lost: 0, lostMost: 0, reloadMs: 3 },
+      { asked: 120, lost: 0, lostMost: 0, reloadMs: 9 },
+      { asked: 110, lost: 4, lostMost: 3, reloadMs: 4 },
     ];
-    expect(mediansOf(rounds)).toEqual({ asked: 330, lost: 4, reloadMs: 4 });
+    expect(mediansOf(rounds)).toEqual({ asked: 330, lost: 4, lostMost: 3, reloadMs: 4 });
   });
 });

@@ -14,7 +14,7 @@ const FIGURES =
   /(?<![\d.,])\d[\d.,]*(?: to \d[\d.,]*)? (?:µs|ms|s|MB|MiB|%|times|\w+ a second)(?![\w/])/g;
 const COST =
   /µs|\b(?:takes?|took|costs?|saves?|needs?|needed|adds?|median|p99|slower|faster|lower|more|less)\b/;
-/** What is allowed, expected or chosen is not measured. */
+/** A sentence with one of these words gives a limit, a default or a choice, not a measurement. */
 const LIMIT =
   /\b(?:at most|at least|by default|up to|or more|may|above|a gain is|below|in a row|(?:less|more|longer) than)\b/i;
 /** The command of a scope, or in one sentence where and how something was measured. */

@@ -81,7 +81,7 @@ export const scaling = {
 export const kills = {
   name: 'kills',
   title: 'Requests lost in kills',
-  about: `${CLIENTS} Meanwhile a worker is killed by SIGKILL, three times in each of ten starts, the next one when as many workers as before answer again. What was in flight in the killed worker cannot be saved; nothing else should be lost.`,
+  about: `${CLIENTS} Meanwhile a worker is killed by SIGKILL, three times in each of ten starts, the next one when as many workers as before answer again. Requests in flight in the killed worker cannot be saved. Nothing else should be lost.`,
   rounds: 10,
   adapters: ['express'],
   parameters: {},

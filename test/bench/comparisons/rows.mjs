@@ -1,3 +1,4 @@
+import { columnOf } from '../report/columns.mjs';
 import { median } from '../statistics.mjs';
 
 /** The system that a row is about, and why it was not run. */
@@ -6,11 +7,14 @@ export function identityOf(group, { contestant: { system }, label, notRun }) {
   return { group, system: system.name, label, ours, ...(notRun !== undefined && { notRun }) };
 }
 
-/** Counts that are added up, because a median of losses hides the round that lost most. */
-const TOTALS = ['asked', 'lost'];
+/** How a column that says so is made of its rounds, because a median of losses hides the worst round. */
+const COMBINED = {
+  sum: (values) => values.reduce((sum, value) => sum + value, 0),
+  most: (values) => Math.max(...values),
+};
 
 /**
- * The medians of the rounds, the sums of what they asked and lost, and of their errors.
+ * The medians of the rounds, or what a column has instead, and the sum of their errors.
  *
  * @param rounds metrics by name, `errors` by kind.
  */
@@ -46,7 +50,7 @@ function medians(rounds) {
 
 function inOne(key, values) {
   if (typeof values[0] === 'boolean') return values.every(Boolean);
-  return TOTALS.includes(key) ? values.reduce((sum, value) => sum + value, 0) : median(values);
+  return (COMBINED[columnOf(key).combined] ?? median)(values);
 }
 
 function isFigure(value) {

@@ -11,7 +11,7 @@ import {
 
 /**
  * Every metric that a row may have, in the order of the tables. `title` is how
- * charts and sentences call it; `heading` the head of its column, where that is
+ * charts and sentences call it; `combined` how rounds make one figure, where that is not their median; `heading` the head of its column, where that is
  * not title and unit; `better` is missing where neither less nor more is.
  */
 const METRICS = {
@@ -77,15 +77,27 @@ const METRICS = {
   longestMs: milliseconds('Longest request', 'Longest'),
   requests: { title: 'Requests', format: counted },
   answered: { title: 'Answered', format: counted, better: 'higher' },
-  asked: { title: 'Requests sent', heading: 'Sent', format: counted },
-  lost: { title: 'Requests lost', heading: 'Lost', format: counted, better: 'lower' },
+  asked: { title: 'Requests sent', heading: 'Sent', format: counted, combined: 'sum' },
+  lost: {
+    title: 'Requests lost',
+    heading: 'Lost',
+    format: counted,
+    combined: 'sum',
+    better: 'lower',
+  },
   lostMost: {
     title: 'Most lost in one event',
     heading: 'Most lost at once',
     format: counted,
+    combined: 'most',
     better: 'lower',
   },
-  inFlight: { title: 'Most in flight at an event', heading: 'In flight', format: counted },
+  inFlight: {
+    title: 'Most in flight at an event',
+    heading: 'In flight',
+    format: counted,
+    combined: 'most',
+  },
   timeouts: { title: 'Timeouts', format: counted, better: 'lower' },
   refused: { title: 'Refused', format: counted, better: 'lower' },
   errors: { title: 'Errors', format: errorsByKind },

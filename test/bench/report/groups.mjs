@@ -1,3 +1,4 @@
+import { columnOf } from './columns.mjs';
 import { quantile } from '../statistics.mjs';
 
 /** The system that everything is compared with. */
@@ -24,12 +25,14 @@ export function defaultRow(rows) {
 
 /**
  * The least and the largest value that the rounds of a row measured. For windows the upper quartile
- * instead of the largest, because some are always disturbed. Undefined if there are fewer than two.
+ * instead of the largest, because some are always disturbed. Undefined if there are fewer than two,
+ * and for a figure that is no median.
  *
  * @param {import('./types.d.mts').Row} row
  * @param {string} key
  */
 export function spreadOf({ rounds = [], windows }, key) {
+  if (columnOf(key).combined !== undefined) return undefined;
   const counted = windows?.filter(({ counts }) => counts) ?? rounds;
   const values = counted.map((each) => each[key]).filter(Number.isFinite);
   if (values.length < 2) return undefined;

@@ -44,7 +44,7 @@ export function readmeParts(results) {
   return [
     `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
     turned(figureTables(run, PEERS, README_FIGURES)),
-    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Medians; differences of a few percent are noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost a sum; differences of a few percent are noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
   ];
 }
 
@@ -88,7 +88,7 @@ export function pageParts(results) {
   const run = mainRunOf(results);
   const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
     ...figureTables(run, undefined, PAGE_FIGURES).flatMap((table) => [
       table.caption && `**${table.caption}**`,
       table,

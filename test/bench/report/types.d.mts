@@ -53,6 +53,8 @@ export interface Column {
   // oxlint-disable-next-line typescript/no-explicit-any -- see Row
   format: (value: any) => string;
   better?: 'lower' | 'higher';
+  /** How rounds make one figure, if not as their median. */
+  combined?: 'sum' | 'most';
 }
 
 export interface Table {
