@@ -26,7 +26,7 @@ export function defaultRow(rows) {
 /**
  * The least and the largest value that the rounds of a row measured. For windows the upper quartile
  * instead of the largest, because some are always disturbed. Undefined if there are fewer than two,
- * and for a figure that is no median.
+ * and if the figure is not a median.
  *
  * @param {import('./types.d.mts').Row} row
  * @param {string} key
