@@ -9,12 +9,8 @@ import { LogFile } from './log-file.mjs';
 import { Releases } from './releases.mjs';
 import { clockLibrary } from './requirements.mjs';
 import { RunContext } from './run-context.mjs';
-import { schedule } from './schedule.mjs';
 import { Scraper } from './scraper.mjs';
 
-/** With a longer run faults come less close together. */
-const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
-const LONG_SECONDS = 300;
 /** A run goes on for at most so much longer, until every kind has been made once. */
 const LATER_MS = 60_000;
 /** Drain, hooks, and some. */
@@ -25,6 +21,8 @@ const AFTERMATH_MS = 1_000;
 /**
  * Runs a cluster under clients and faults.
  *
+ * @param settings with `schedule`, the faults as they come; see schedule.mjs. `observe(cluster)`
+ *   may begin to record something, and returns what stops it.
  * @param interrupted resolves when it is to end early.
  * @returns everything that was seen; judged by judge.mjs.
  */
@@ -41,6 +39,7 @@ export async function makeChaos(settings, interrupted, progress) {
   const context = new RunContext(settings.workers, cluster, log, releases, scraper);
   const over = Promise.race([interrupted, cluster.exited.then(() => 'exited')]);
   let clients;
+  let stopObserving = () => {};
   try {
     const started = context.started().catch(({ message }) => context.failed(message));
     await Promise.race([started, over]);
@@ -50,9 +49,11 @@ export async function makeChaos(settings, interrupted, progress) {
       .eventually('every kind of client is served', served)
       .catch(({ message }) => context.failed(message));
     await Promise.race([working, over]);
+    stopObserving = settings.observe?.(cluster) ?? stopObserving;
     const faults = await makeFaults(settings, context, clients, over, progress);
     await delay(AFTERMATH_MS);
     const diedEarly = cluster.exit;
+    stopObserving();
     const endedBadly = await clients.stop();
     await scraper.stop();
     const exit = await cluster.stop(STOP_MS);
@@ -72,6 +73,7 @@ export async function makeChaos(settings, interrupted, progress) {
     };
   } finally {
     context.undoNow();
+    stopObserving();
     clients?.destroy();
     await scraper.stop();
     await cluster.destroy();
@@ -81,14 +83,13 @@ export async function makeChaos(settings, interrupted, progress) {
 }
 
 /** Resolves with what was made, `{ name, parameters, at, injectMs, recoveryMs, sample }`. */
-async function makeFaults({ seed, faults, seconds }, context, clients, over, progress) {
+async function makeFaults({ schedule, faults, seconds }, context, clients, over, progress) {
   const deadline = Date.now() + seconds * 1_000;
   const latest = deadline + LATER_MS;
-  const longestPauseMs = LONGEST_PAUSE_MS[seconds < LONG_SECONDS ? 'short' : 'long'];
   const made = [];
   let ended;
   void over.then(() => (ended = true));
-  for (const { fault, parameters, pauseMs } of schedule(seed, faults, longestPauseMs)) {
+  for (const { fault, parameters, pauseMs } of schedule) {
     await Promise.race([delay(pauseMs), over]);
     const complete = made.length >= faults.length;
     if (ended || Date.now() > (complete ? deadline : latest)) return made;

@@ -13,3 +13,22 @@ export function* schedule(seed, faults, longestPauseMs) {
     }
   }
 }
+
+/**
+ * What happens in a soak, without end: in each ten minutes two kills, five minutes apart, and one
+ * reload between them.
+ */
+export function* timetable({ kill, reload }, now = Date.now) {
+  const begin = now();
+  const parameters = { share: 0, workers: 1 };
+  for (let tens = 0; ; tens++) {
+    for (const { fault, minute } of [
+      { fault: kill, minute: 2 },
+      { fault: reload, minute: 4 },
+      { fault: kill, minute: 7 },
+    ]) {
+      const at = begin + (tens * 10 + minute) * 60_000;
+      yield { fault, parameters, pauseMs: Math.max(0, at - now()) };
+    }
+  }
+}

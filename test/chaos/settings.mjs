@@ -3,6 +3,11 @@ import { parseArgs } from 'node:util';
 import { CLIENTS } from './clients.mjs';
 import { FAULTS } from './faults/index.mjs';
 import { whatIsMissing } from './requirements.mjs';
+import { schedule } from './schedule.mjs';
+
+/** With a longer run faults come less close together. */
+const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
+const LONG_SECONDS = 300;
 
 const FAULT_NAMES = FAULTS.map(({ name }) => name);
 const CLIENT_NAMES = Object.keys(CLIENTS);
@@ -45,11 +50,15 @@ export function readSettings(args) {
   } catch {
     throw new UsageError(`--node ${node}: expected the path of a Node`);
   }
+  const seconds = values.minutes
+    ? count('--minutes', values.minutes) * 60
+    : count('--seconds', values.seconds);
+  const seed = values.seed ? count('--seed', values.seed) : Math.floor(Math.random() * 1e6) + 1;
+  const longestPauseMs = LONGEST_PAUSE_MS[seconds < LONG_SECONDS ? 'short' : 'long'];
   return {
-    seconds: values.minutes
-      ? count('--minutes', values.minutes) * 60
-      : count('--seconds', values.seconds),
-    seed: values.seed ? count('--seed', values.seed) : Math.floor(Math.random() * 1e6) + 1,
+    seconds,
+    seed,
+    schedule: schedule(seed, faults, longestPauseMs),
     workers: count('--workers', values.workers),
     adapter,
     node,

@@ -3,6 +3,7 @@ import { chartOption } from '../bench/report/chart-option.mjs';
 import { chartPanels, chartSubtitle } from '../bench/report/chart-panels.mjs';
 import { THEMES } from '../bench/report/chart-themes.mjs';
 import { picture } from '../bench/report/picture.mjs';
+import { timelineOption } from '../bench/report/timeline-option.mjs';
 import { benchChart, benchResult, benchRow } from '../unit/support/bench-results.js';
 
 interface Label {
@@ -156,6 +157,49 @@ describe('the chart of a scope', () => {
     expect(shown).toContain('src="test/bench/results/keep-alive-light.svg"');
     expect(shown).toContain('alt="Keep-alive: CPU per request, µs, lower is better');
     expect(picture(benchResult({ rows: [] }), '')).toBeUndefined();
+  });
+});
+
+describe('the chart of a soak', () => {
+  const sample = (minute: number, residentBytes: number, p99Ms: number | null = 2) => ({
+    minute,
+    primary: { descriptors: 40, residentBytes, heapBytes: 20e6 },
+    workers: [{ residentBytes: 100e6 }, { residentBytes: 140e6 }],
+    p50Ms: 1,
+    p99Ms,
+    maxMs: 9,
+  });
+  const soak = benchResult({
+    scope: 'soak',
+    title: 'A soak',
+    chart: undefined,
+    timeline: {
+      title: '3 minutes in 2 parts',
+      parts: [
+        { samples: [sample(1, 60e6), sample(2, 61e6, null)] },
+        { samples: [sample(1, 62e6)] },
+      ],
+    },
+  });
+  const { option, height } = timelineOption(soak, THEMES.light);
+
+  it('puts the parts behind one another, with a gap and a mark between them', () => {
+    const [primary, workers] = option.series;
+    expect(primary.data).toEqual([
+      [1 / 60, 60],
+      [2 / 60, 61],
+      ['–', '–'],
+      [3 / 60, 62],
+    ]);
+    expect(workers.data[0]).toEqual([1 / 60, 120]);
+    expect(primary.markLine.data).toEqual([{ xAxis: 2 / 60 }]);
+  });
+
+  it('leaves out what was not recorded, and has room for all panels', () => {
+    const latency = option.series.at(-2);
+    expect(latency.data.map(([, value]: [number, unknown]) => value)).toEqual([2, null, '–', 2]);
+    expect(height).toBeGreaterThan(option.grid.at(-1).top + option.grid.at(-1).height);
+    expect(picture(soak, '')).toContain('alt="A soak: 3 minutes in 2 parts" src="soak-light.svg"');
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fallen, readCounters } from '../chaos/counters.mjs';
 import { FAULTS } from '../chaos/faults/index.mjs';
 import { flatness } from '../chaos/flatness.mjs';
-import { schedule } from '../chaos/schedule.mjs';
+import { schedule, timetable } from '../chaos/schedule.mjs';
 import { allowance, refusal } from '../chaos/verdict.mjs';
 
 const LONGEST_PAUSE_MS = 500;
@@ -25,6 +25,19 @@ describe('the faults of a chaos run', () => {
     const names = sequence(7, 2 * FAULTS.length).map(({ name }) => name);
     expect(new Set(names.slice(0, FAULTS.length)).size).toBe(FAULTS.length);
     expect(names.slice(FAULTS.length)).not.toEqual(names.slice(0, FAULTS.length));
+  });
+});
+
+describe('the timetable of a soak', () => {
+  it('has a kill every five minutes and a reload every ten, also where a fault takes its time', () => {
+    let now = 0;
+    const coming = timetable({ kill: 'kill', reload: 'reload' }, () => now);
+    const minutes = Array.from({ length: 6 }, () => {
+      const { fault, pauseMs } = coming.next().value!;
+      now += pauseMs + 20_000;
+      return `${fault} ${(now - 20_000) / 60_000}`;
+    });
+    expect(minutes).toEqual(['kill 2', 'reload 4', 'kill 7', 'kill 12', 'reload 14', 'kill 17']);
   });
 });
 

@@ -10,7 +10,7 @@ export const fibonacci = {
   name: 'fibonacci',
   title: 'Article 3: far more than the machine can do',
   about:
-    '"Multi-process versus single process (pm2, autocannon)", a NestJS app: `autocannon -c 1000 -d 10 -p 10` on `/test`, fibonacci(35) in the request, with 1, 2 and all workers; two cores compute some 22 of them a second. Besides, a light route, GET /hello, is asked every 10 ms; what is not answered counts with the time it waited. Refused is a 503 with Retry-After.',
+    '"Multi-process versus single process (pm2, autocannon)", a NestJS app: `autocannon -c 1000 -d 10 -p 10` on `/test`, fibonacci(35) in the request, with 1, 2 and all workers: far more than two cores can compute. Besides, a light route, GET /hello, is asked every 10 ms; what is not answered counts with the time it waited. Refused is a 503 with Retry-After.',
   rounds: 1,
   adapters: ['express'],
   parameters: { tool: 'autocannon -c 1000 -d 10 -p 10', path: '/test' },

@@ -2,7 +2,8 @@ import { chartSubtitle } from './chart-panels.mjs';
 
 export const CHART_WIDTH = 830; // the width of a README on GitHub
 /** GitHub's fonts. No quotes: ECharts writes this into an attribute without escaping it. */
-const FONT = '-apple-system, BlinkMacSystemFont, Segoe UI, Noto Sans, Helvetica, Arial, sans-serif';
+export const FONT =
+  '-apple-system, BlinkMacSystemFont, Segoe UI, Noto Sans, Helvetica, Arial, sans-serif';
 const TITLE_HEIGHT = 54;
 const PANEL_HEAD_HEIGHT = 26;
 const PANEL_GAP = 12;
@@ -63,7 +64,8 @@ export function chartOption(result, chart, theme) {
   return { option, width: CHART_WIDTH, height: top };
 }
 
-function heading(text, { left, top, size, color, weight = 'bold' }) {
+/** A line of text above a chart or a panel. */
+export function heading(text, { left, top, size, color, weight = 'bold' }) {
   return { text, left, top, padding: 0, textStyle: { fontSize: size, fontWeight: weight, color } };
 }
 

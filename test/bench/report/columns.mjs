@@ -51,6 +51,12 @@ const METRICS = {
     format: measured,
     better: 'lower',
   },
+  databaseMicros: {
+    title: 'CPU of the database per request',
+    unit: 'µs',
+    format: measured,
+    better: 'lower',
+  },
   cpuRatio: { title: '× nestjs-cluster', format: measured, better: 'lower' },
   cpuRatioQuartile: {
     title: '× nestjs-cluster, lower quartile',
@@ -92,6 +98,14 @@ const METRICS = {
     combined: 'most',
     better: 'lower',
   },
+  lostOtherwise: {
+    title: 'Lost, though no killed worker had them',
+    heading: 'Lost otherwise',
+    format: counted,
+    better: 'lower',
+  },
+  kills: { title: 'Kills', format: counted },
+  reloads: { title: 'Reloads', format: counted },
   inFlight: {
     title: 'Most in flight at an event',
     heading: 'In flight',
@@ -133,6 +147,17 @@ const METRICS = {
     heading: 'RSS of primary or proxy, MB',
     unit: 'MB',
     format: megabytes,
+    better: 'lower',
+  },
+  frontHeapBytes: {
+    title: 'JavaScript heap of the primary',
+    unit: 'MB',
+    format: megabytes,
+    better: 'lower',
+  },
+  frontDescriptors: {
+    title: 'Open descriptors of the primary',
+    format: counted,
     better: 'lower',
   },
   workerRssBytes: { title: 'RSS of a worker', unit: 'MB', format: megabytes, better: 'lower' },

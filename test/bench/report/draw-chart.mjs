@@ -1,24 +1,41 @@
-import { CustomChart } from 'echarts/charts';
-import { GridComponent, TitleComponent } from 'echarts/components';
+import { CustomChart, LineChart } from 'echarts/charts';
+import {
+  GridComponent,
+  LegendComponent,
+  MarkLineComponent,
+  TitleComponent,
+} from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { chartOption } from './chart-option.mjs';
-import { chartPanels, chartSubtitle } from './chart-panels.mjs';
+import { chartPanels } from './chart-panels.mjs';
 import { THEMES } from './chart-themes.mjs';
+import { describeChart } from './picture.mjs';
+import { timelineOption } from './timeline-option.mjs';
 
-use([CustomChart, GridComponent, TitleComponent, SVGRenderer]);
+use([
+  CustomChart,
+  GridComponent,
+  LegendComponent,
+  LineChart,
+  MarkLineComponent,
+  SVGRenderer,
+  TitleComponent,
+]);
 
 /** The chart of a scope as SVG, by theme: `{ light, dark }`; undefined where there is nothing to show. */
 export function drawChart(result) {
-  const chart = chartPanels(result);
-  if (chart === undefined) return undefined;
-  const label = `${result.title}: ${result.chart.title}, ${chartSubtitle(result, chart)}`;
+  const label = describeChart(result);
+  if (label === undefined) return undefined;
   return Object.fromEntries(
-    Object.entries(THEMES).map(([name, theme]) => [
-      name,
-      toSvg(chartOption(result, chart, theme), label),
-    ]),
+    Object.entries(THEMES).map(([name, theme]) => [name, toSvg(optionOf(result, theme), label)]),
   );
+}
+
+function optionOf(result, theme) {
+  return result.timeline === undefined
+    ? chartOption(result, chartPanels(result), theme)
+    : timelineOption(result, theme);
 }
 
 function toSvg({ option, width, height }, label) {

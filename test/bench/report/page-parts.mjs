@@ -9,7 +9,6 @@ import { picture } from './picture.mjs';
 /** The main figures: columns of the tables, as far as their scope was run. */
 const FIGURES = [
   { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive, CPU µs' },
-  { scope: 'keep-alive', metric: 'p99Ms', heading: 'Keep-alive, p99 ms' },
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
   { scope: 'mixed', metric: 'lightP99Ms', heading: 'Light route under heavy load, p99 ms' },
   { scope: 'reloads', metric: 'lost', of: 'asked', heading: 'Lost in reloads, of all sent' },
@@ -28,8 +27,6 @@ const RESULTS = '../test/bench/results/';
 
 /** Columns of the README: what a reader most likely has now. */
 const PEERS = ['reuse-port', 'pm2', 'watt', 'nestjs-cluster', 'nestjs-cluster-cpu-bound'];
-/** Rows of the README, as far as they were measured. */
-const README_FIGURES = FIGURES.filter(({ metric }) => metric !== 'p99Ms');
 const NOTHING_YET = 'Nothing is measured yet: `npm run bench`.';
 
 /**
@@ -43,7 +40,7 @@ export function readmeParts(results) {
   const run = mainRunOf(results);
   return [
     `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
-    turned(figureTables(run, PEERS, README_FIGURES)),
+    turned(figureTables(run, PEERS)),
     'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost a sum; differences of a few percent are noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
   ];
 }
@@ -88,7 +85,7 @@ export function pageParts(results) {
   const run = mainRunOf(results);
   const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md).`,
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order.`,
     ...figureTables(run, undefined, PAGE_FIGURES).flatMap((table) => [
       table.caption && `**${table.caption}**`,
       table,
@@ -168,10 +165,12 @@ function commands(results) {
   return {
     head: ['', 'command'],
     align: ['l', 'l'],
-    rows: results.map(({ scope, title, command }) => ({
-      ours: false,
-      cells: [{ text: linkTo({ scope, title }) }, { text: `\`${command}\`` }],
-    })),
+    rows: results
+      .filter(({ command }) => command !== undefined)
+      .map(({ scope, title, command }) => ({
+        ours: false,
+        cells: [{ text: linkTo({ scope, title }) }, { text: `\`${command}\`` }],
+      })),
   };
 }
 

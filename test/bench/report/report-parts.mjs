@@ -31,7 +31,7 @@ function scopeParts(result) {
   return [
     `<a id="${scope}"></a>\n\n## ${title}`,
     about,
-    `\`\`\`sh\n${command}\n\`\`\``,
+    command && `\`\`\`sh\n${command}\n\`\`\``,
     factsOf(result),
     picture(result, ''),
     ...tablesOf(result).flatMap((table) => [table.caption && `### ${table.caption}`, table]),

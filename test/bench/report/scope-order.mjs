@@ -16,6 +16,8 @@ export const SCOPE_ORDER = [
   'recovery',
   'memory',
   'instrumentation',
+  'techempower',
+  'soak',
 ];
 
 /**

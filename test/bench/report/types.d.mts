@@ -3,6 +3,7 @@ export interface Result {
   scope: string;
   title: string;
   about?: string;
+  /** How to repeat it; nothing where a program of others, which is not here, is needed. */
   command?: string;
   date?: string;
   parameters?: {
@@ -19,7 +20,27 @@ export interface Result {
   versions?: Record<string, string>;
   rows: Row[];
   chart?: Chart;
+  /** Instead of a chart: what was recorded, part by part, in the order of time. */
+  timeline?: { title: string; parts: { samples: Sample[] }[] };
   found?: { article: string; said: string; measured: string }[];
+}
+
+/** A minute of a soak. */
+export interface Sample {
+  minute: number;
+  primary: Held;
+  workers: Held[];
+  /** Of a kept connection; null if nothing was answered. */
+  p50Ms: number | null;
+  p99Ms: number | null;
+  maxMs: number | null;
+}
+
+/** What a process holds. */
+export interface Held {
+  descriptors?: number;
+  residentBytes?: number;
+  heapBytes?: number;
 }
 
 /** A system in a group; every other key is a metric, see columns.mjs. */
