@@ -41,7 +41,7 @@ export function readmeParts(results) {
   return [
     `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
     turned(figureTables(run, PEERS)),
-    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost a sum; differences of a few percent are noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost a sum; a difference below 15 % may be noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
   ];
 }
 

@@ -2,7 +2,7 @@ import { chartPanels, chartSubtitle } from './chart-panels.mjs';
 import { CHART_WIDTH } from './chart-option.mjs';
 
 /**
- * What the chart of a scope shows, in words; undefined where it has none.
+ * The words that describe the chart of a scope; undefined if it has no chart.
  *
  * @param {import('./types.d.mts').Result} result
  */
