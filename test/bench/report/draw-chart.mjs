@@ -1,10 +1,5 @@
 import { CustomChart, LineChart } from 'echarts/charts';
-import {
-  GridComponent,
-  LegendComponent,
-  MarkLineComponent,
-  TitleComponent,
-} from 'echarts/components';
+import { GridComponent, MarkLineComponent, TitleComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { chartOption } from './chart-option.mjs';
@@ -13,15 +8,7 @@ import { THEMES } from './chart-themes.mjs';
 import { describeChart } from './picture.mjs';
 import { timelineOption } from './timeline-option.mjs';
 
-use([
-  CustomChart,
-  GridComponent,
-  LegendComponent,
-  LineChart,
-  MarkLineComponent,
-  SVGRenderer,
-  TitleComponent,
-]);
+use([CustomChart, GridComponent, LineChart, MarkLineComponent, SVGRenderer, TitleComponent]);
 
 /** The chart of a scope as SVG, by theme: `{ light, dark }`; undefined where there is nothing to show. */
 export function drawChart(result) {
@@ -48,6 +35,7 @@ function toSvg({ option, width, height }, label) {
       .renderToSVGString({ useViewBox: true })
       .replaceAll(/ class="zr[^"]*"/g, '')
       .replace(/<style\b[^]*?<\/style>\n?/, '')
+      .replaceAll(/\bzr\d+-c(?=\d)/g, 'clip-') // ids, which ECharts counts over all its charts too
       .replace('<svg ', `<svg role="img" aria-label="${escapeAttribute(label)}" `);
     if (/\bzr\d*-/.test(svg)) throw new Error('ECharts numbers something new in its SVG');
     return `${svg}\n`;

@@ -10,25 +10,26 @@ const MINUTES = 60;
 /** What is drawn, one below the other; a line reads its value from a sample. */
 const PANELS = [
   {
-    title: 'Resident memory, MB: primary, and mean of the workers',
+    title: 'Resident memory, MB: primary (blue), and mean of the workers (grey)',
     lines: [
       ({ primary }) => megabytes(primary.residentBytes),
       (sample) => megabytes(meanOf(sample, 'residentBytes')),
     ],
   },
   {
-    title: 'JavaScript heap, MB: primary after a collection, and mean of the workers',
+    title: 'JavaScript heap, MB: primary after a collection (blue), and mean of the workers (grey)',
     lines: [
       ({ primary }) => megabytes(primary.heapBytes),
       (sample) => megabytes(meanOf(sample, 'heapBytes')),
     ],
   },
   {
-    title: 'Open descriptors: primary, and mean of the workers',
+    title: 'Open descriptors: primary (blue), and mean of the workers (grey)',
     lines: [({ primary }) => primary.descriptors, (sample) => meanOf(sample, 'descriptors')],
   },
   {
-    title: 'Latency of a kept connection, ms: 99th percentile, and median, of each minute',
+    title:
+      'Latency of a kept connection, ms: 99th percentile (blue) and median (grey) of each minute',
     lines: [({ p99Ms }) => p99Ms, ({ p50Ms }) => p50Ms],
     log: true,
   },
