@@ -14,23 +14,31 @@ const reports = join(INSTALLED, 'websocket/reports');
 /** Large messages, and compression: they measure ws, and take minutes. */
 const LEFT_OUT = ['9.*', '12.*', '13.*'];
 
-/** @returns the result of each case. */
-async function check(port) {
+/**
+ * Runs all cases, or only some. kosoku waits half a second for an answer and then drops its connection.
+ * On a machine that other programs use, an answer may take longer, so such a case runs again.
+ *
+ * @returns the result of each case.
+ */
+async function check(port, only = []) {
+  const chosen = only.flatMap((name) => ['-i', name]);
   const excluded = LEFT_OUT.flatMap((each) => ['-x', each]);
-  const args = [
-    '-m',
-    'fuzzingclient',
-    '-p',
-    '4',
-    ...excluded,
-    '-o',
-    reports,
-    `ws://127.0.0.1:${port}`,
-  ];
-  const child = spawn(kosoku, args, { stdio: 'ignore' });
+  const args = ['-m', 'fuzzingclient', '-p', '4', '-o', reports, `ws://127.0.0.1:${port}`];
+  const child = spawn(kosoku, [...(only.length > 0 ? chosen : excluded), ...args], {
+    stdio: 'ignore',
+  });
   await once(child, 'exit');
-  return Object.entries(Object.values(JSON.parse(readFileSync(join(reports, 'index.json'))))[0]);
+  const read = (name) => JSON.parse(readFileSync(join(reports, name), 'utf8'));
+  const results = Object.entries(Object.values(read('index.json'))[0]);
+  const late = results.filter(
+    ([, result]) => !isGood(result) && read(result.reportfile).droppedByMe === true,
+  );
+  if (only.length > 0 || late.length === 0) return results;
+  const names = late.map(([name]) => name);
+  const again = new Map(await check(port, names));
+  return results.map(([name, result]) => [name, again.get(name) ?? result]);
 }
+
 const isGood = ({ behavior, behaviorClose }) =>
   ['OK', 'NON-STRICT', 'INFORMATIONAL'].includes(behavior) &&
   ['OK', 'INFORMATIONAL'].includes(behaviorClose);
