@@ -97,7 +97,10 @@ function keep(part, { workers, adapter, node }) {
     parameters: { minutes, workers, adapter },
     rows: parts.flatMap(rowsOf),
     timeline: {
-      title: `${minutes} minutes in ${parts.length} parts; a dashed line is where a part begins`,
+      title:
+        parts.length === 1
+          ? `${minutes} minutes`
+          : `${minutes} minutes in ${parts.length} parts; a dashed line is where a part begins`,
       parts,
     },
   };

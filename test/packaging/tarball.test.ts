@@ -126,7 +126,7 @@ describe('package.json', () => {
       '@nestjs/throttler': '^6.0.0',
       '@opentelemetry/api': '^1.3.0',
       autocannon: '^8.0.0 || ^9.0.0',
-      bullmq: '^6.0.0',
+      bullmq: '^5.0.0 || ^6.0.0',
       'bullmq-otel': '^2.0.0',
       ioredis: '^5.0.0',
       'prom-client': '^15.1.0',

@@ -12,7 +12,9 @@ export function installedNodes(): ReadonlyMap<number, string> {
 export function sensitiveNodes(): ReadonlyMap<number, string> {
   const underTest = process.env['TEST_NODE'] ?? process.execPath;
   return new Map(
-    [...installedNodes()].filter(([major, path]) => path !== underTest && NODE_SENSITIVE.has(major)),
+    [...installedNodes()].filter(
+      ([major, path]) => path !== underTest && NODE_SENSITIVE.has(major),
+    ),
   );
 }
 

@@ -131,6 +131,17 @@ describe('nestjs-cluster doctor', () => {
     ]);
   });
 
+  it('notes once what a package of the app calls', async () => {
+    const { code, report } = await examined([PROGRAMS.app], {
+      TEST_APP: behaviour('package-hooks'),
+    });
+
+    expect(report.findings).toMatchObject([
+      { name: 'shutdown-hooks', level: 'note', where: '/app/node_modules/framework/index.js:1' },
+    ]);
+    expect(code).toBe(0);
+  });
+
   it('leaves nothing running and nothing written, and needs no address of the app', async () => {
     const port = await freePorts(2);
     for (const each of [port, port + 1]) {

@@ -36,6 +36,16 @@ async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
   expect(cluster.all('worker-died')).toHaveLength(died);
 }
 
+describe('an app whose listen() does not listen', () => {
+  it('does not start, and says why', async () => {
+    const cluster = new ClusterProcess({ env: behaviour('listens-not') });
+    expect((await cluster.exited()).code).not.toBe(0);
+    expect(cluster.all('failed')[0]!.message).toContain(
+      'app.listen() has returned, and the HTTP server does not listen',
+    );
+  });
+});
+
 describe('port 0', () => {
   it('is one port of all workers, and stays it when one is replaced', async () => {
     const cluster = await ClusterProcess.start({ options: { port: 0 } });

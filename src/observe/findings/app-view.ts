@@ -24,6 +24,7 @@ interface NestWrapper {
   readonly token?: unknown;
   readonly metatype?: unknown;
   readonly instance?: unknown;
+  readonly isAlias?: boolean; // another token for an instance, by `useExisting`
 }
 
 interface NestApp {
@@ -83,7 +84,8 @@ export class AppView {
 }
 
 function membersOf(module: NestModule, wrappers: NestModule['providers']): Member[] {
-  return [...(wrappers ?? [])].map(([key, { token, metatype, instance }]) => ({
+  const own = [...(wrappers ?? [])].filter(([, { isAlias }]) => isAlias !== true);
+  return own.map(([key, { token, metatype, instance }]) => ({
     module: nameOf(module),
     token: token ?? key,
     type: isClass(metatype) ? metatype : undefined,

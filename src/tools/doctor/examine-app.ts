@@ -38,10 +38,9 @@ export async function examineApp(
 function reportOf({ report, warnings }: Examined, script: string): DoctorReport {
   const main = relative(process.cwd(), script);
   const found = report.findings as readonly Finding[];
-  const hooks = found.some(({ name }) => name === 'shutdown-hooks');
   const told = warnings
     // The finding 'shutdown-hooks' already reports this warning.
-    .filter((text) => !(hooks && text.startsWith('enableShutdownHooks()')))
+    .filter((text) => !text.startsWith('enableShutdownHooks()'))
     .map((text) => findingOf(text, main));
   return {
     main,

@@ -9,6 +9,9 @@ import type { HttpApp } from '../life/worker-app.interface.js';
 export const ALREADY_LISTENING =
   'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
 
+const SILENT =
+  'app.listen() has returned, and the HTTP server does not listen; leave the listen() of the app as Nest made it';
+
 /** An overload of `listen()` that Node documents and its types leave out. */
 interface HandleListener {
   listen(handle: unknown, backlog: number): void;
@@ -62,10 +65,11 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
   return server;
 }
 
-/** The URL of a listening server, with the port that the OS chose if the port was 0. */
+/** @returns the URL of a server, with the port that the OS chose if the port was 0. @throws if it does not listen. */
 export function addressOf(server: net.Server): string {
   const bound = server.address();
-  if (bound === null || typeof bound === 'string') return `unix:${bound ?? ''}`;
+  if (bound === null) throw new Error(SILENT);
+  if (typeof bound === 'string') return `unix:${bound}`;
   const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
   const scheme = server instanceof tls.Server ? 'https' : 'http';
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;

@@ -17,7 +17,8 @@ interface SchedulerRegistry {
 
 export const scheduledJobs: Check = {
   name: 'scheduled-jobs',
-  remedy: 'import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker',
+  remedy:
+    'import ClusterScheduleModule of nestjs-cluster/schedule too, which runs them in one worker',
   look(app, { workers }) {
     if (app.providers.some(({ module }) => module === GATE)) return [];
     const registry = app.providers.find(

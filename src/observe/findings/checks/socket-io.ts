@@ -11,7 +11,8 @@ const IN_MEMORY: ReadonlySet<string> = new Set(['Adapter', 'SessionAwareAdapter'
 /** Set by this package's adapter, with which a client may reach any worker. */
 const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
-const REMEDY = 'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of nestjs-cluster/socket.io';
+const REMEDY =
+  'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of nestjs-cluster/socket.io, which your own adapter may extend';
 
 export const socketIoAdapter: Check = {
   name: 'socket-io-adapter',

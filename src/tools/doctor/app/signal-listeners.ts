@@ -8,8 +8,6 @@ const NEST_LISTENS = 'listenToShutdownSignals';
 /** The signals that ask an app to end. */
 const SIGNALS: ReadonlySet<string | symbol> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
 
-const MAX_FRAMES = 30;
-
 /** A line of the app's code that adds a listener to a signal. */
 interface Place {
   readonly where: string;
@@ -34,7 +32,7 @@ export class SignalListeners {
             level: 'note',
             where,
             problem: 'enableShutdownHooks() is taken back: the hooks run once, after the drain',
-            remedy: 'leave the call out',
+            remedy: 'leave the call out, unless a package makes it',
           }
         : {
             name: 'signal-listener',
@@ -47,15 +45,18 @@ export class SignalListeners {
     );
   }
 
-  readonly #note = (name: string | symbol): void => {
-    if (!SIGNALS.has(name)) return;
+  readonly #note = (signal: string | symbol): void => {
+    if (!SIGNALS.has(signal)) return;
     const frames = framesOfListener();
     const byNest = frames.some((frame) => frame.getFunctionName() === NEST_LISTENS);
+    const files = frames.filter(isFile);
     const caller = byNest
-      ? frames.find((frame) => isFile(frame) && !isInstalled(frame))
-      : frames.find(isFile);
-    if (caller === undefined || isInstalled(caller)) return;
-    const where = `${pathOf(caller)}:${caller.getLineNumber()}`;
+      ? (files.find((frame) => !isInstalled(frame)) ?? files.at(-1))
+      : files.slice(0, 1).find((frame) => !isInstalled(frame));
+    if (caller === undefined) return;
+    const name = caller.getFileName()!;
+    const path = name.startsWith('file:') ? fileURLToPath(name) : name;
+    const where = `${path}:${caller.getLineNumber()}`;
     this.#places.set(`${where} ${byNest}`, { where, byNest });
   };
 }
@@ -68,7 +69,7 @@ const ADDS = '_addListener';
 
 /** The stack frames, starting with the call of `process.on()`. */
 function framesOfListener(): NodeJS.CallSite[] {
-  const sites = callSites(MAX_FRAMES, framesOfListener);
+  const sites = callSites(30, framesOfListener);
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 
@@ -79,9 +80,4 @@ function isFile(frame: NodeJS.CallSite): boolean {
 
 function isInstalled(frame: NodeJS.CallSite): boolean {
   return /[\\/]node_modules[\\/]/.test(frame.getFileName() ?? '');
-}
-
-function pathOf(frame: NodeJS.CallSite): string {
-  const name = frame.getFileName()!;
-  return name.startsWith('file:') ? fileURLToPath(name) : name;
 }

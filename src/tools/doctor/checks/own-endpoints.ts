@@ -22,7 +22,7 @@ export const ownHealth: Check = {
   look: (app) =>
     observe(
       app,
-      /^\/healthz?(\/|$)/i,
+      /^\/healthz?(\/(live|ready))?\/?$/i,
       'it answers for the one worker that gets the request, and knows nothing of the others',
     ),
 };

@@ -89,7 +89,7 @@ describe('scheduled jobs', () => {
     app.get(SchedulerRegistry).addTimeout('report', timer);
 
     expect(startWarnings(app, [], 4)).toEqual([
-      "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule, which runs them in one worker; doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+      "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule too, which runs them in one worker; doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'], 4)).toEqual([]);
   });
