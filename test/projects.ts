@@ -35,10 +35,9 @@ export const PROJECTS: readonly Project[] = [
 
 /**
  * Test files that depend on how Node itself works, which differs between its major versions. If
- * `TEST_NODES` lists the program of that version, they run once more on it, in a project `node-20`,
- * `node-24` or `node-26`. All other files test our own code, which is the same on every version.
- * CI runs `npm test` on Node 20, and `npm run test:rest` with clusters on Node 24. To save time,
- * each file runs again on only one other version.
+ * `TEST_NODES` lists the program of that version, they run once more on it, in a project `node-24`
+ * or `node-26`. All other files test our own code, which is the same on every version. To save
+ * time, each file is run again on only one of the two.
  *
  * The tests that run again are about how Node listens, accepts connections and passes them on,
  * closes HTTP, TLS and WebSocket connections, ends its channel and its streams, runs, loses and
@@ -48,10 +47,12 @@ export const PROJECTS: readonly Project[] = [
  * tests, and they do not run again.
  */
 export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
-  [24, ['integration/drain', 'integration/hang', 'integration/offload']],
   [
-    20,
+    24,
     [
+      'integration/drain',
+      'integration/hang',
+      'integration/offload',
       'thorough/accept-queue',
       'thorough/async-contexts',
       'thorough/descriptors',

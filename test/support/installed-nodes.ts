@@ -8,12 +8,11 @@ export function installedNodes(): ReadonlyMap<number, string> {
   return new Map([process.execPath, ...paths].map((path) => [majorOf(path), path]));
 }
 
-/** Installed Nodes with tests of their own ({@link NODE_SENSITIVE}), but not the Node under test. */
+/** Installed Nodes with tests of their own ({@link NODE_SENSITIVE}), but not vitest's Node. */
 export function sensitiveNodes(): ReadonlyMap<number, string> {
-  const underTest = process.env['TEST_NODE'] ?? process.execPath;
   return new Map(
     [...installedNodes()].filter(
-      ([major, path]) => path !== underTest && NODE_SENSITIVE.has(major),
+      ([major, path]) => path !== process.execPath && NODE_SENSITIVE.has(major),
     ),
   );
 }
