@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { quantile } from '../bench/statistics.mjs';
 import { descriptorsOf } from './process-table.mjs';
 
+const SAMPLE_MS = 60_000;
 const PROBE_PAUSE_MS = 50;
 
 /** Records what a cluster uses and how fast it answers: a sample for each minute. */
@@ -14,9 +15,10 @@ export class Recorder {
   #timer;
   #stopped = false;
 
-  constructor(cluster, intervalMs = 60_000) {
+  constructor(cluster) {
     this.#cluster = cluster;
-    this.#timer = setInterval(() => void this.#take(), intervalMs);
+    // No sample can be taken of a cluster that has just ended: the run tells that itself.
+    this.#timer = setInterval(() => void this.#take().catch(() => {}), SAMPLE_MS);
     void this.#probe();
   }
 

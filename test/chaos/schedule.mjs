@@ -15,8 +15,8 @@ export function* schedule(seed, faults, longestPauseMs) {
 }
 
 /**
- * What happens in a soak, without end: in each ten minutes two kills, five minutes apart, and one
- * reload between them.
+ * The faults of a soak, without end: in each ten minutes two kills, five minutes apart, and a reload
+ * between them.
  */
 export function* timetable({ kill, reload }, now = Date.now) {
   const begin = now();

@@ -4,7 +4,6 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describeMachine, readCommit, readVersions } from '../bench/machine.mjs';
 import { makeChaos } from './chaos.mjs';
-import { FAULTS } from './faults/index.mjs';
 import { median } from './flatness.mjs';
 import { judge } from './judge.mjs';
 import { Recorder } from './recorder.mjs';
@@ -35,15 +34,13 @@ process.exit();
 async function main(args) {
   const settings = readSettings(['--faults', 'kill,reload', ...args]);
   if (settings.help) return console.log(HELP);
-  const [kill, reload] = ['kill', 'reload'].map((name) =>
-    FAULTS.find((each) => each.name === name),
-  );
+  const faults = Object.fromEntries(settings.faults.map((fault) => [fault.name, fault]));
   const began = { date: new Date().toISOString(), commit: readCommit() };
   let recorder;
   const seen = await makeChaos(
     {
       ...settings,
-      schedule: timetable({ kill, reload }),
+      schedule: timetable(faults),
       observe(cluster) {
         recorder = new Recorder(cluster);
         return () => recorder.stop();

@@ -188,7 +188,7 @@ describe('the chart of a soak', () => {
     expect(primary.data).toEqual([
       [1 / 60, 60],
       [2 / 60, 61],
-      ['–', '–'],
+      [2 / 60, undefined],
       [3 / 60, 62],
     ]);
     expect(workers.data[0]).toEqual([1 / 60, 120]);
@@ -197,7 +197,12 @@ describe('the chart of a soak', () => {
 
   it('leaves out what was not recorded, and has room for all panels', () => {
     const latency = option.series.at(-2);
-    expect(latency.data.map(([, value]: [number, unknown]) => value)).toEqual([2, null, '–', 2]);
+    expect(latency.data.map(([, value]: [number, unknown]) => value)).toEqual([
+      2,
+      null,
+      undefined,
+      2,
+    ]);
     expect(height).toBeGreaterThan(option.grid.at(-1).top + option.grid.at(-1).height);
     expect(picture(soak, '')).toContain('alt="A soak: 3 minutes in 2 parts" src="soak-light.svg"');
   });

@@ -39,7 +39,7 @@ async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
 describe('an app whose listen() does not listen', () => {
   it('does not start, and says why', async () => {
     const cluster = new ClusterProcess({ env: behaviour('listens-not') });
-    expect((await cluster.exited()).code).not.toBe(0);
+    expect((await cluster.exited()).code).toBe(78);
     expect(cluster.all('failed')[0]!.message).toContain(
       'app.listen() has returned, and the HTTP server does not listen',
     );

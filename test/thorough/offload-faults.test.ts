@@ -377,7 +377,7 @@ describe('a thread that is lost', () => {
   let cluster: ClusterProcess;
 
   beforeAll(async () => {
-    cluster = await start({ threads: 2 }, { env: { NODE_OPTIONS: '--max-old-space-size=400' } });
+    cluster = await start({ threads: 2 }, { env: { NODE_OPTIONS: '--max-old-space-size=96' } });
   });
   afterAll(stopAll);
 

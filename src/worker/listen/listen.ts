@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type net from 'node:net';
 import tls from 'node:tls';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../life/worker-app.interface.js';
@@ -9,6 +10,7 @@ import type { HttpApp } from '../life/worker-app.interface.js';
 export const ALREADY_LISTENING =
   'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
 
+/** The error for an app whose `listen()` was replaced by something that does not listen. */
 const SILENT =
   'app.listen() has returned, and the HTTP server does not listen; leave the listen() of the app as Nest made it';
 
@@ -68,7 +70,7 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
 /** @returns the URL of a server, with the port that the OS chose if the port was 0. @throws if it does not listen. */
 export function addressOf(server: net.Server): string {
   const bound = server.address();
-  if (bound === null) throw new Error(SILENT);
+  if (bound === null) throw new ClusterConfigurationError(SILENT);
   if (typeof bound === 'string') return `unix:${bound}`;
   const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
   const scheme = server instanceof tls.Server ? 'https' : 'http';

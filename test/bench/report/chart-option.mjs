@@ -4,7 +4,8 @@ export const CHART_WIDTH = 830; // the width of a README on GitHub
 /** GitHub's fonts. No quotes: ECharts writes this into an attribute without escaping it. */
 export const FONT =
   '-apple-system, BlinkMacSystemFont, Segoe UI, Noto Sans, Helvetica, Arial, sans-serif';
-const TITLE_HEIGHT = 54;
+/** The room that {@link titles} take. */
+export const TITLE_HEIGHT = 54;
 const PANEL_HEAD_HEIGHT = 26;
 const PANEL_GAP = 12;
 const ROW_HEIGHT = 23;
@@ -28,21 +29,7 @@ export function chartOption(result, chart, theme) {
   const option = {
     animation: false,
     textStyle: { fontFamily: FONT },
-    title: [
-      heading(`${result.title}: ${result.chart.title}`, {
-        left: 0,
-        top: 0,
-        size: 16,
-        color: theme.text,
-      }),
-      heading(chartSubtitle(result, chart), {
-        left: 0,
-        top: 25,
-        size: 12,
-        color: theme.mutedText,
-        weight: 'normal',
-      }),
-    ],
+    title: titles(`${result.title}: ${result.chart.title}`, chartSubtitle(result, chart), theme),
     grid: [],
     xAxis: [],
     yAxis: [],
@@ -62,6 +49,14 @@ export function chartOption(result, chart, theme) {
     top += height + (log ? SCALE_HEIGHT : 0) + PANEL_GAP;
   });
   return { option, width: CHART_WIDTH, height: top };
+}
+
+/** The title of a chart and the line below it. */
+export function titles(title, subtitle, { text, mutedText }) {
+  return [
+    heading(title, { left: 0, top: 0, size: 16, color: text }),
+    heading(subtitle, { left: 0, top: 25, size: 12, color: mutedText, weight: 'normal' }),
+  ];
 }
 
 /** A line of text above a chart or a panel. */

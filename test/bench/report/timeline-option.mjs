@@ -1,13 +1,11 @@
-import { CHART_WIDTH, FONT, heading } from './chart-option.mjs';
-import { NOTHING } from './format.mjs';
+import { CHART_WIDTH, FONT, heading, TITLE_HEIGHT, titles } from './chart-option.mjs';
 
-const TITLE_HEIGHT = 54;
 const PANEL_HEAD_HEIGHT = 24;
 const PANEL_HEIGHT = 110;
 const PANEL_GAP = 34;
 const MINUTES = 60;
 
-/** What is drawn, one below the other; a line reads its value from a sample. */
+/** The panels of the chart, from top to bottom. A line reads its value from a sample. */
 const PANELS = [
   {
     title: 'Resident memory, MB: primary (blue), and mean of the workers (grey)',
@@ -44,20 +42,10 @@ const PANELS = [
  * @returns {{ option: Record<string, any>, width: number, height: number }}
  */
 export function timelineOption({ title, timeline }, theme) {
-  const text = theme.text;
   const option = {
     animation: false,
     textStyle: { fontFamily: FONT },
-    title: [
-      heading(title, { left: 0, top: 0, size: 16, color: text }),
-      heading(timeline.title, {
-        left: 0,
-        top: 25,
-        size: 12,
-        color: theme.mutedText,
-        weight: 'normal',
-      }),
-    ],
+    title: titles(title, timeline.title, theme),
     grid: [],
     xAxis: [],
     yAxis: [],
@@ -66,7 +54,7 @@ export function timelineOption({ title, timeline }, theme) {
   const { samples, begins, hours } = inHours(timeline.parts);
   let top = TITLE_HEIGHT;
   PANELS.forEach((panel, index) => {
-    option.title.push(heading(panel.title, { left: 0, top, size: 12, color: text }));
+    option.title.push(heading(panel.title, { left: 0, top, size: 12, color: theme.text }));
     top += PANEL_HEAD_HEIGHT;
     option.grid.push({ left: 52, right: 16, top, height: PANEL_HEIGHT });
     option.xAxis.push(timeAxis({ index, hours, theme }));
@@ -87,7 +75,7 @@ function inHours(parts) {
   for (const part of parts) {
     if (samples.length > 0) {
       begins.push(before / MINUTES);
-      samples.push(undefined);
+      samples.push({ hour: before / MINUTES });
     }
     for (const sample of part.samples) {
       samples.push({ hour: (before + sample.minute) / MINUTES, sample });
@@ -98,17 +86,14 @@ function inHours(parts) {
 }
 
 function lineOf({ samples, read, index, line, begins, theme }) {
-  const value = (each) =>
-    each === undefined ? [NOTHING, NOTHING] : [each.hour, read(each.sample)];
   return {
     type: 'line',
     xAxisIndex: index,
     yAxisIndex: index,
     silent: true,
     showSymbol: false,
-    connectNulls: false,
     lineStyle: { width: 1.5, color: line === 0 ? theme.accent : theme.neutral },
-    data: samples.map(value),
+    data: samples.map(({ hour, sample }) => [hour, sample && read(sample)]),
     markLine: line === 0 && {
       silent: true,
       symbol: 'none',

@@ -50,10 +50,8 @@ export class SignalListeners {
     const frames = framesOfListener();
     const byNest = frames.some((frame) => frame.getFunctionName() === NEST_LISTENS);
     const files = frames.filter(isFile);
-    const caller = byNest
-      ? (files.find((frame) => !isInstalled(frame)) ?? files.at(-1))
-      : files.slice(0, 1).find((frame) => !isInstalled(frame));
-    if (caller === undefined) return;
+    const caller = byNest ? (files.find((frame) => !isInstalled(frame)) ?? files.at(-1)) : files[0];
+    if (caller === undefined || (!byNest && isInstalled(caller))) return;
     const name = caller.getFileName()!;
     const path = name.startsWith('file:') ? fileURLToPath(name) : name;
     const where = `${path}:${caller.getLineNumber()}`;
@@ -67,7 +65,7 @@ export class SignalListeners {
  */
 const ADDS = '_addListener';
 
-/** The stack frames, starting with the call of `process.on()`. */
+/** The stack frames, at most 30, starting with the call of `process.on()`. */
 function framesOfListener(): NodeJS.CallSite[] {
   const sites = callSites(30, framesOfListener);
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
