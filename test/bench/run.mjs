@@ -72,6 +72,11 @@ async function measure(name, settings) {
   });
   const result = { ...about, ...compared, title: `${compared.title}${title}` };
   console.log(`\n${renderTables(result)}\n`);
+  if (result.rows.every(({ notRun }) => notRun !== undefined)) {
+    console.error('error: no system was measured, so nothing is published');
+    process.exitCode = 1;
+    return result;
+  }
   if (settings.systems === undefined && !settings.force) {
     mkdirSync(RESULTS, { recursive: true });
     writeJson(`${RESULTS}${result.scope}.json`, result);

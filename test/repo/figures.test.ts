@@ -104,8 +104,8 @@ it.each([
   ['A worker takes 12 MB.', 1],
   ['A worker takes 12<!-- fig a b c d --> MB.', 0],
   ['A worker takes at most 12 MB.', 0],
-  ['A connection costs 148 µs ([why](docs/decide.md#measured-costs)).', 0],
-  ['A connection costs 147 µs ([why](docs/decide.md#measured-costs)).', 1],
+  ['A call costs 147 µs ([why](docs/cpu-bound-methods.md#threads-or-processes)).', 0],
+  ['A call costs 146 µs ([why](docs/cpu-bound-methods.md#threads-or-processes)).', 1],
   ['A worker takes 12 MB. It was measured on Node 24.', 0],
 ])('a figure without a source is found: %s', (text, count) => {
   expect(withoutSource('README.md', `# A\n\n${text}\n`)).toHaveLength(count);

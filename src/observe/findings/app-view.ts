@@ -22,7 +22,8 @@ interface NestModule {
 
 interface NestWrapper {
   readonly token?: unknown;
-  readonly metatype?: unknown;
+  readonly metatype?: Class | null; // the class, or the function of a factory
+  readonly inject?: unknown; // of a factory alone
   readonly instance?: unknown;
   readonly isAlias?: boolean; // another token for an instance, by `useExisting`
 }
@@ -85,17 +86,12 @@ export class AppView {
 
 function membersOf(module: NestModule, wrappers: NestModule['providers']): Member[] {
   const own = [...(wrappers ?? [])].filter(([, { isAlias }]) => isAlias !== true);
-  return own.map(([key, { token, metatype, instance }]) => ({
+  return own.map(([key, { token, metatype, inject, instance }]) => ({
     module: nameOf(module),
     token: token ?? key,
-    type: isClass(metatype) ? metatype : undefined,
+    type: inject == null ? (metatype ?? undefined) : undefined,
     instance,
   }));
-}
-
-/** Whether `metatype` is a class. For a provider made by a factory, `metatype` is the factory function. */
-function isClass(metatype: unknown): metatype is Class {
-  return typeof metatype === 'function' && metatype.prototype !== undefined;
 }
 
 function nameOf({ metatype }: NestModule): string {
@@ -139,10 +135,12 @@ export function nameOfMember({ type, token, instance }: Member): string {
 
 /** The matching methods of a member's class, in the form in which a finding names them. */
 export function methodNamesOf(
-  { type, module }: Member,
+  { type: declared, module, instance }: Member,
   matches: (method: object, type: Class) => boolean,
 ): string[] {
-  if (type === undefined) return [];
+  const type =
+    declared ?? (isPlainlyReadable(instance) ? (instance.constructor as Class) : undefined);
+  if (typeof type !== 'function') return [];
   return methodsOf(type)
     .filter(([, method]) => matches(method, type))
     .map(([name]) => `${type.name}.${name}() (${module})`);

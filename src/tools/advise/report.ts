@@ -209,7 +209,7 @@ function tableOf(
     '',
     ...methods.map(({ name, remedy }) => `${name}: ${remedy}.`),
     '',
-    'A call in a thread costs 0.04 to 0.07 ms, and the time to copy its arguments and its result.',
+    'A call in a thread costs 0.1 to 0.2 ms, and the time to copy its arguments and its result.',
   ];
 }
 

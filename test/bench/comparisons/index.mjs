@@ -4,7 +4,6 @@ import { slow } from './article-slow.mjs';
 import { steady } from './article-steady.mjs';
 import { cost } from './cost.mjs';
 import { evenness } from './evenness.mjs';
-import { instrumentation } from './instrumentation.mjs';
 import { kills, reloads, scaling } from './losses.mjs';
 import { memory } from './memory.mjs';
 import { mixed } from './mixed.mjs';
@@ -29,5 +28,4 @@ export const COMPARISONS = [
   startup,
   recovery,
   memory,
-  instrumentation,
 ];

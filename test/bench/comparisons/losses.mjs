@@ -35,7 +35,7 @@ export const reloads = {
   title: 'Requests lost in reloads',
   about: `${CLIENTS} Meanwhile the app is reloaded, twice in each of ten starts, in the way that the system offers.`,
   rounds: 10,
-  adapters: ['express'],
+  adapters: ['express', 'fastify'],
   parameters: {},
   events: 2,
   chart,
@@ -83,7 +83,7 @@ export const kills = {
   title: 'Requests lost in kills',
   about: `${CLIENTS} Meanwhile a worker is killed by SIGKILL, three times in each of ten starts, the next one when as many workers as before answer again. Requests in flight in the killed worker cannot be saved. Nothing else should be lost.`,
   rounds: 10,
-  adapters: ['express'],
+  adapters: ['express', 'fastify'],
   parameters: {},
   events: 3,
   chart,
@@ -96,7 +96,7 @@ export const kills = {
         run,
         EVERYBODY,
         'supervision',
-        'has no supervision: a killed worker stays dead',
+        'has no worker that can be killed and is replaced',
       ),
       async measure(running, { workers }) {
         const { metrics } = await lossesOf(running, run.events, async () => {

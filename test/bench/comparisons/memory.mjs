@@ -8,9 +8,9 @@ const IDLE_MS = 1_000;
 
 /** nestjs-cluster with its threads turned off, which shows how much memory that saves. */
 const VARIANTS = [
-  { label: 'nestjs-cluster, no thread for @CpuBound', env: { CLUSTER_OFFLOAD: 'inline' } },
+  { label: 'nestjs-cluster, no threads for @CpuBound', env: { CLUSTER_OFFLOAD: 'inline' } },
   {
-    label: 'nestjs-cluster, neither thread nor watchdog',
+    label: 'nestjs-cluster, neither threads nor watchdog',
     env: { CLUSTER_OFFLOAD: 'inline', SAMPLE_OPTIONS: '{"watchdog":false}' },
   },
 ];
@@ -18,7 +18,7 @@ const VARIANTS = [
 export const memory = {
   name: 'memory',
   title: 'Memory',
-  about: `Resident memory when idle, and after ${LOAD_SECONDS} s of wrk on 64 kept connections. A worker of nestjs-cluster has, beside the app, the watchdog's thread, and where the app has @CpuBound() methods, as the sample app does, a thread for them; the last rows are without.`,
+  about: `Resident memory when idle, and after ${LOAD_SECONDS} s of wrk on 64 kept connections. A worker of nestjs-cluster has, beside the app, the watchdog's thread, and where the app has @CpuBound() methods, as the sample app does, what is loaded for them: no thread runs before the first call, but one worker has checked at the start that a thread can load them. The last rows are without.`,
   rounds: 3,
   programs: ['wrk'],
   adapters: ['express', 'fastify'],

@@ -11,8 +11,8 @@ const FIGURES = [
   { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive, CPU µs' },
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
   { scope: 'mixed', metric: 'lightP99Ms', heading: 'Light route under heavy load, p99 ms' },
-  { scope: 'reloads', metric: 'lost', of: 'asked', heading: 'Lost in reloads, of all sent' },
-  { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills, of all sent' },
+  { scope: 'reloads', metric: 'lost', of: 'asked', heading: 'Lost in reloads' },
+  { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills' },
   { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
 ];
@@ -41,7 +41,7 @@ export function readmeParts(results) {
   return [
     `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
     turned(figureTables(run, PEERS)),
-    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost a sum; a difference below 15 % may be noise. "Not run": the system has no reload, or no supervision. [All systems and scopes](docs/benchmarks.md).',
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost, of all sent, a sum. A difference below 15 % may be noise. "Not run": no reload, or no worker to kill. [All systems and scopes](docs/benchmarks.md).',
   ];
 }
 
@@ -85,7 +85,7 @@ export function pageParts(results) {
   const run = mainRunOf(results);
   const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order.`,
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order. A difference below 15 % may be noise.`,
     ...figureTables(run, undefined, PAGE_FIGURES).flatMap((table) => [
       table.caption && `**${table.caption}**`,
       table,
@@ -96,7 +96,7 @@ export function pageParts(results) {
     '## To reproduce it',
     commands(results),
     '## Where another system is ahead',
-    `These figures are of nestjs-cluster with its defaults; [all of them](${RESULTS}report.md#ahead), scope by scope:`,
+    `These are the figures of the tables above, of nestjs-cluster with its defaults. In [the other scopes](${RESULTS}report.md#ahead), such as the four articles, other systems are ahead too, and some by more:`,
     aheadSummary(run, PAGE_FIGURES),
   ].filter(Boolean);
 }

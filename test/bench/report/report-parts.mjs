@@ -16,7 +16,7 @@ const BY_WINDOWS = `All systems were up at once in tables that show the least CP
 export function reportParts(results) {
   return [
     '# Measurements',
-    'Written by `npm run bench:report` from the JSON files beside it: do not edit. Numbers are medians of interleaved rounds, with the least and the most of the rounds in small. Requests sent and lost are sums of all rounds; compare them within a table, not between machines. `× nestjs-cluster` is a row over nestjs-cluster as it is by default.',
+    'Written by `npm run bench:report` from the JSON files beside it: do not edit. Numbers are medians of interleaved rounds, with the least and the most of the rounds in small. Requests sent and lost are sums of all rounds; compare them within a table, not between machines. `× nestjs-cluster` is the median of the ratios of each round to nestjs-cluster as it is by default, so it may differ from the ratio of two medians.',
     results.map(({ scope, title }) => `- [${title}](#${scope})`).join('\n'),
     ...(results.some(({ rows }) => rows.some(({ windows }) => windows)) ? [BY_WINDOWS] : []),
     ...results.flatMap(scopeParts),

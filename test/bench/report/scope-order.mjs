@@ -15,7 +15,6 @@ export const SCOPE_ORDER = [
   'startup',
   'recovery',
   'memory',
-  'instrumentation',
   'techempower',
   'soak',
 ];

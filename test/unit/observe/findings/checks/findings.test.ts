@@ -70,6 +70,17 @@ describe('scheduled jobs', () => {
     expect(startWarnings(app, [], 1)).toEqual([]);
   });
 
+  it('are named where a factory makes the provider', async () => {
+    class Reports {
+      @Cron('0 3 * * *') nightly() {}
+    }
+    const reports = { provide: 'REPORTS', useFactory: () => new Reports() };
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [reports] });
+    expect(look(scheduledJobs, app, SITUATION)).toEqual([
+      'Reports.nightly() (AppModule): scheduled jobs run in every worker, so 4 times each',
+    ]);
+  });
+
   it('are none where nothing is scheduled', async () => {
     expect(cheapNames(await appOf({ imports: [ScheduleModule.forRoot()] }))).toEqual([]);
   });
