@@ -89,7 +89,7 @@ function membersOf(module: NestModule, wrappers: NestModule['providers']): Membe
   return own.map(([key, { token, metatype, inject, instance }]) => ({
     module: nameOf(module),
     token: token ?? key,
-    type: inject == null ? (metatype ?? undefined) : undefined,
+    type: Array.isArray(inject) ? undefined : (metatype ?? undefined),
     instance,
   }));
 }

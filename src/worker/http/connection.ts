@@ -21,7 +21,11 @@ const SENT = { sent: true, onRequest: () => true };
 
 export const CONNECTION = Symbol('nestjs-cluster.connection');
 
-export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
+/** `_httpMessage` is the response that is sent now. Node 20 to 26 set it and do not document it. */
+export type TrackedSocket = Socket & {
+  [CONNECTION]?: Connection;
+  readonly _httpMessage?: { finished: boolean } | null;
+};
 
 /** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };

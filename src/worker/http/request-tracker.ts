@@ -135,13 +135,22 @@ export class RequestTracker {
     for (const { inFlight, startedAt } of this.#connections) {
       if (patient && inFlight === 0 && now - startedAt < RECENT_MS) return;
     }
-    // A server for HTTP/2 only does not have this method.
-    for (const server of this.#servers) server.closeIdleConnections?.();
+    this.#closeIdleConnections();
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
     for (const { socket, inFlight } of this.#connections) {
       if (inFlight === 0 && socket.bytesRead === 0) socket.destroy();
     }
+  }
+
+  /** Node would also close a connection whose response has ended and is still being sent. */
+  #closeIdleConnections(): void {
+    const sending = [...this.#connections].flatMap(({ socket }) => socket._httpMessage ?? []);
+    const ended = sending.filter(({ finished }) => finished);
+    for (const response of ended) response.finished = false;
+    // A server for HTTP/2 only does not have this method.
+    for (const server of this.#servers) server.closeIdleConnections?.();
+    for (const response of ended) response.finished = true;
   }
 
   /**

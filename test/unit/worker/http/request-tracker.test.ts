@@ -102,6 +102,32 @@ describe('an idle connection in a drain', () => {
   });
 });
 
+describe('a response in a drain', () => {
+  it('is sent whole to a client that reads late, and its connection is closed then', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const body = Buffer.alloc(20e6, 'x');
+    server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+      response.end(body);
+    });
+    await listen();
+    const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    await once(client, 'readable');
+    tracker.closeAfterResponse();
+    vi.advanceTimersByTime(2_000);
+    tracker.closeIdle(false);
+
+    let bytes = 0;
+    client.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    const isWhole = () => bytes > body.length && tracker.requestsInFlight === 0;
+    await vi.waitUntil(() => isWhole() || client.closed, { timeout: PATIENCE_MS });
+    expect(bytes).toBeGreaterThan(body.length);
+    tracker.closeIdle(false);
+    await once(client, 'close');
+  });
+});
+
 describe('a server of HTTP/2 that answers streams, as that of gRPC does', () => {
   it('sends its own trailers', async () => {
     const grpc = http2.createServer();
