@@ -148,9 +148,12 @@ export class RequestTracker {
     const sending = [...this.#connections].flatMap(({ socket }) => socket._httpMessage ?? []);
     const ended = sending.filter(({ finished }) => finished);
     for (const response of ended) response.finished = false;
-    // A server for HTTP/2 only does not have this method.
-    for (const server of this.#servers) server.closeIdleConnections?.();
-    for (const response of ended) response.finished = true;
+    try {
+      // A server for HTTP/2 only does not have this method.
+      for (const server of this.#servers) server.closeIdleConnections?.();
+    } finally {
+      for (const response of ended) response.finished = true;
+    }
   }
 
   /**
