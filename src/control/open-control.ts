@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { appName } from '../contract/files/app-name.js';
+import { appName, mainScript } from '../contract/files/app-name.js';
 import { ControlApi } from './control-api.js';
 import { claimDirectory, defaultSocketPath } from '../contract/files/control-address.js';
 import { ControlServer } from './control-server.js';
@@ -37,7 +37,7 @@ export class Control {
     { options, ...of }: Pick<Controlled, 'cluster' | 'upgrades' | 'events' | 'options'>,
     warn: (message: string) => void,
   ): Promise<Control> {
-    const name = options.name ?? appName(process.argv[1]!);
+    const name = options.name ?? appName(mainScript(process.argv[1]!));
     const startedAt = new Date().toISOString();
     const control = new Control({ ...of, options, name, startedAt }, warn);
     await control.#keep();

@@ -28,3 +28,9 @@ function realPath(script: string): string {
     return script;
   }
 }
+
+/** The app's script. pm2 runs it from a script of its own, and names it in `pm_exec_path`. */
+export function mainScript(script: string): string {
+  const isOfPm2 = /\bProcessContainer\w*\.js$/.test(script);
+  return (isOfPm2 && process.env['pm_exec_path']) || script;
+}

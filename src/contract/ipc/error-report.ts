@@ -18,21 +18,17 @@ export function cutText(text: string): string {
 
 /** Reports an error or any other thrown value, cut to fit into a message. Never throws. */
 export function reportError(thrown: unknown): ErrorReport {
-  if (!(thrown instanceof Error)) return { name: 'Error', message: asText(thrown) };
-  const { name, message, stack, code } = thrown as NodeJS.ErrnoException;
-  return {
-    name: asText(name),
-    message: asText(message),
-    stack: typeof stack === 'string' ? asText(stack) : undefined,
-    code: typeof code === 'string' ? asText(code) : undefined,
-  };
-}
-
-/** Converts a value to text. `String()` fails for an object without a prototype, or with a toString() that throws. */
-function asText(value: unknown): string {
   try {
-    return cutText(String(value));
+    if (!(thrown instanceof Error)) return { name: 'Error', message: cutText(String(thrown)) };
+    const { name, message, stack, code } = thrown as NodeJS.ErrnoException;
+    return {
+      name: cutText(String(name)),
+      message: cutText(String(message)),
+      stack: typeof stack === 'string' ? cutText(stack) : undefined,
+      code: typeof code === 'string' ? cutText(code) : undefined,
+    };
   } catch {
-    return 'a value that cannot be shown as text';
+    // An object without a prototype has no text, and a getter, a proxy or toString() may throw.
+    return { name: 'Error', message: 'a value that cannot be shown as text' };
   }
 }

@@ -6,6 +6,7 @@ import { loadHub } from '../client/hub-of-process.js';
 import { NO_BODY } from '../wire/limits.js';
 import { ClusterCacheUnconfirmedError } from './cache.errors.js';
 import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
+import { messageOf } from '../../contract/errors/index.js';
 import { checkTtl, decode, encode } from './cached-value.js';
 import { StaleKeys } from './stale-keys.js';
 
@@ -222,18 +223,30 @@ export class SharedCache {
   #noteRefusal(error: unknown): Answer {
     if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
     const why = error.message;
-    if (why !== this.#warned) this.warn(`the cache '${this.name}' does not keep a value: ${why}`);
-    this.#warned = why;
+    this.#warnOf(`the cache '${this.name}' does not keep a value: ${why}`);
     return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
   }
 
+  #warnOf(message: string): void {
+    if (message !== this.#warned) this.warn(message);
+    this.#warned = message;
+  }
+
   #valueIn(answer: Answer | undefined): CachedValue {
-    if (answer?.header.t !== 'hit') {
-      this.#count('miss', 1);
+    const value =
+      answer?.header.t === 'hit' ? this.#decoded(answer.header.form, answer.body) : undefined;
+    this.#count(value === undefined ? 'miss' : 'hit', 1);
+    return value;
+  }
+
+  /** V8 writes values that it cannot read again, because they are nested too deeply. */
+  #decoded(form: string, body: Buffer): CachedValue {
+    try {
+      return { value: decode(form, body) };
+    } catch (error) {
+      this.#warnOf(`the cache '${this.name}' cannot read a value: ${messageOf(error)}`);
       return undefined;
     }
-    this.#count('hit', 1);
-    return { value: decode(answer.header.form, answer.body) };
   }
 
   #count(what: string, count: number): void {

@@ -55,7 +55,7 @@ export class ClusterIoAdapter extends IoAdapter {
     function adapter(nsp: Namespace): HubAdapter {
       const [name] = tagsOf([nsp.name]); // short even if a client has chosen a long name
       const channel = `socket.io ${JSON.stringify([port, path, name])}`;
-      return new HubAdapter(nsp, channels, sessions, channel);
+      return new HubAdapter(nsp, channels, sessions, channel, warn);
     }
     const server = super.createIOServer(port, { adapter, ...options } as ServerOptions);
     const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };

@@ -7,6 +7,7 @@ import {
   type Room,
   type Session,
 } from 'socket.io-adapter';
+import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
 import type { HubChannels, SayOptions } from '../client/hub-channels.js';
 import { RecoveringClients } from './recovering-clients.js';
 import { decodeJson, encodeJson } from '../client/json-payload.js';
@@ -59,14 +60,17 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   readonly #recovering = new RecoveringClients();
   /** Sockets of this worker whose own rooms may have members in other workers. */
   readonly #shared = new Set<Room>();
+  readonly #warnings: OnceAMinute;
 
   constructor(
     nsp: Namespace,
     private readonly channels: HubChannels,
     private readonly sessions: SessionStore,
     private readonly channel: string,
+    warn: (message: string) => void,
   ) {
     super(nsp, {});
+    this.#warnings = new OnceAMinute(warn);
     nsp.on(SURRENDER, (pid, done) => {
       this.#surrender(pid);
       done();
@@ -80,7 +84,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
           const message = decodeJson(body) as ClusterMessage;
           if (offset !== undefined)
             this.#recovering.note(offset, (message as { data: Broadcast }).data);
-          this.onMessage(message, offset);
+          if (message.type !== MessageType.BROADCAST) this.onMessage(message, offset);
+          else this.#sending(() => this.onMessage(message, offset));
         }),
       left: (uid) => this.onMessage({ type: MessageType.ADAPTER_CLOSE, uid, nsp: nsp.name }),
       joined: () => super.init(),
@@ -93,6 +98,25 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   override close(): void {
     super.close();
     this.channels.part(this.uid);
+  }
+
+  /** Never rejects, because nobody handles the promise: an uncaught error would end the worker. */
+  override async broadcast(...packet: Parameters<ClusterAdapterWithHeartbeat['broadcast']>) {
+    await super.broadcast(...packet).catch((error: unknown) => this.#notSent(error));
+  }
+
+  /** Runs a call that sends packets to clients. A client may choose data that cannot be encoded. */
+  #sending(send: () => void): void {
+    try {
+      send();
+    } catch (error) {
+      this.#notSent(error);
+    }
+  }
+
+  #notSent(error: unknown): void {
+    const why = `Socket.IO could not send a message: ${messageOf(error)}`;
+    this.#warnings.say(why, 'not sent');
   }
 
   /** Resolves with the echo, so the base class sends to its own clients in the common order. */
@@ -169,7 +193,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     // CONNECT, and would get them twice if it lost the connection in between.
     queueMicrotask(() => {
       const packets = client.packetsFor(this.sids.get(id) ?? new Set());
-      for (const data of packets) socket!.packet({ type: EVENT, data });
+      for (const data of packets) this.#sending(() => socket!.packet({ type: EVENT, data }));
     });
   }
 

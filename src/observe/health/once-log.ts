@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { inspect } from 'node:util';
-import { oneLine } from '../../contract/errors/index.js';
+import { inspected, oneLine } from '../../contract/errors/index.js';
+import { reportError } from '../../contract/ipc/index.js';
 
 /** Maximum number of remembered messages. Without it, messages that contain the time would pile up. */
 const MAX_REMEMBERED = 100;
@@ -12,26 +12,17 @@ export class OnceLog {
 
   /** @param error is logged in full. Errors with the same message count as the same error. */
   error(what: string, error?: unknown): void {
-    const key = error === undefined ? what : `${what}: ${show(() => messageOf(error))}`;
+    const key = error === undefined ? what : `${what}: ${headOf(error)}`;
     if (this.#said.has(key)) return;
     if (this.#said.size >= MAX_REMEMBERED) this.#said.delete(this.#said.values().next().value!);
     this.#said.add(key);
-    const text = error === undefined ? what : `${what}: ${show(() => inspect(error))}`;
+    const text = error === undefined ? what : `${what}: ${inspected(error)}`;
     this.#logger.error(oneLine(text));
   }
 }
 
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return inspect(error);
-  const { name, message, code = '' } = error as NodeJS.ErrnoException;
+/** What is the same each time: not the stack. */
+function headOf(error: unknown): string {
+  const { name, message, code = '' } = reportError(error);
   return `${name}: ${message} ${code}`;
-}
-
-/** Some thrown values cannot be converted to text. */
-function show(text: () => string): string {
-  try {
-    return text();
-  } catch {
-    return 'a value that cannot be shown as text';
-  }
 }

@@ -1,5 +1,4 @@
-import { inspect } from 'node:util';
-import { ClusterError } from '../../contract/errors/index.js';
+import { ClusterError, inspected } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
 import {
   type BootPhase,
@@ -204,7 +203,7 @@ export class WorkerAgent {
 
   /** Finishes the open requests and ends, because the app's state is unknown after an uncaught error. */
   #onUncaught(error: unknown): void {
-    process.stderr.write(`${inspect(error)}\n`);
+    process.stderr.write(`${inspected(error)}\n`);
     this.#reports.fatal(error, false);
     this.#exitCode = 1;
     this.#served.sockets.othersFollow();

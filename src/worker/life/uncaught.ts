@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { inspected } from '../../contract/errors/thrown.js';
 
 /**
  * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
@@ -31,7 +31,7 @@ export function throwUncaught(error: unknown, prints: () => boolean): void {
     // Prints the error here, because Node would print the line of the `throw` below first.
     if (!print || !isWithoutPlace(error)) {
       process.once('uncaughtException', () => {
-        if (print) process.stderr.write(`${inspect(error)}\n`);
+        if (print) process.stderr.write(`${inspected(error)}\n`);
       });
     }
   }

@@ -11,7 +11,7 @@ import {
 import { createServer, Server } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished, describe, expect, it, vi } from 'vitest';
-import { appName } from '../../../src/contract/files/app-name.js';
+import { appName, mainScript } from '../../../src/contract/files/app-name.js';
 import {
   claimDirectory,
   cleanName,
@@ -226,6 +226,14 @@ describe('the name of a cluster', () => {
     for (const path of ['main.js', 'dist/main.js', 'dist/bad/main.js', 'dist/odd/main.js']) {
       expect(appName(join(directory, path))).toBe('acme-shop');
     }
+  });
+
+  it('is the name of the app that pm2 runs, not of pm2', () => {
+    vi.stubEnv('pm_exec_path', '/srv/shop/dist/main.js');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const ofPm2 = '/usr/lib/node_modules/pm2/lib/ProcessContainerFork.js';
+    expect(mainScript(ofPm2)).toBe('/srv/shop/dist/main.js');
+    expect(mainScript('/srv/other/main.js')).toBe('/srv/other/main.js');
   });
 });
 

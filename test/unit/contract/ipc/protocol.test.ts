@@ -219,6 +219,10 @@ const informs = ({ type, field }: { type: string; field: string }) =>
   INFORMS.test(`${type}.${field}`);
 const isElement = ({ path }: { path: Path }) => typeof path.at(-1) === 'number';
 
+const no = () => {
+  throw new Error('no');
+};
+
 describe('a message of a worker', () => {
   it.each(Object.values(WORKER_MESSAGES))('passes as it was sent: $type', (message) => {
     expect(parseWorkerMessage(onTheWire(seal(message)))).toEqual(message);
@@ -665,6 +669,8 @@ describe('reportError', () => {
     ['an error without a name', Object.assign(new Error('x'), { name: undefined })],
     // Error.prepareStackTrace may return any value. Some libraries make it return an array.
     ['an error whose stack is an array', Object.assign(new Error('x'), { stack: [{}] })],
+    ['an error whose stack throws', Object.defineProperty(new Error('x'), 'stack', { get: no })],
+    ['a proxy without a prototype', new Proxy(new Error('x'), { getPrototypeOf: no })],
   ])('fits a message whatever was thrown: %s', (_, thrown) => {
     expect(arrives(reportError(thrown))).toBe(true);
   });

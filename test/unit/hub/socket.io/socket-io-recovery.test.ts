@@ -39,7 +39,7 @@ function workers(
     const server = new Server({ connectionStateRecovery });
     const sessions = new SessionStore(hub, channels, ids, 1024 * 1024, warn);
     server.adapter(function adapter(nsp: Namespace) {
-      return new HubAdapter(nsp, channels, sessions, channel);
+      return new HubAdapter(nsp, channels, sessions, channel, warn);
     } as never);
     return server.of('/');
   });
@@ -86,6 +86,23 @@ async function firstOf(nsp: ReturnType<Server['of']>): Promise<Client> {
   await vi.waitFor(() => expect(client.heard()).toHaveLength(1));
   return client;
 }
+
+it.each(['one worker', 'both workers'])(
+  'a message nested too deeply is left out, and said once a minute: clients of %s',
+  async (of) => {
+    const [one, other] = workers();
+    if (of === 'both workers') await connected(connect(other!));
+    const client = await connected(connect(one!));
+    const deep: unknown = JSON.parse('['.repeat(6_000) + ']'.repeat(6_000));
+    one!.emit('deep', deep);
+    one!.emit('deep', deep);
+    one!.emit('next');
+    await vi.waitFor(() => expect(client.heard()).toEqual([['next', expect.any(String)]]));
+    expect(warn.mock.calls.flat()).toContainEqual(
+      expect.stringMatching(/^Socket\.IO could not send a message: Maximum call stack size/),
+    );
+  },
+);
 
 describe('a client who comes back', () => {
   it('has missed nothing, nor has it anything twice, to whichever worker it comes', async () => {
