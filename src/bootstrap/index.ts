@@ -1,18 +1,6 @@
 export { bootstrap } from './bootstrap.js';
 export { workerIdentity } from './roles/own-identity.js';
-export type {
-  AppFactory,
-  AppOf,
-  AppSource,
-  BystanderRuntime,
-  ClusterRuntime,
-  CreateApp,
-  CreateAppContext,
-  CreateAppModule,
-  PrimaryRuntime,
-  StandaloneRuntime,
-  WorkerRuntime,
-} from './cluster-runtime.interface.js';
+export type * from './cluster-runtime.interface.js';
 export type {
   AdminOptions,
   BalancingStrategy,

@@ -1,32 +1,9 @@
 export { BALANCING_STRATEGIES } from './choices.js';
-export type {
-  AdminOptions,
-  ClusterOptions,
-  ControlOptions,
-  ElasticWorkers,
-  HeartbeatOptions,
-  LimitOptions,
-  MemoryOptions,
-  RecycleOptions,
-  ReloadOptions,
-  RestartOptions,
-  ShutdownOptions,
-  WatchdogOptions,
-} from './cluster-options.interface.js';
+export type * from './cluster-options.interface.js';
 export type { BalancingStrategy, BootLogs } from './choices.js';
-export type {
-  InForce,
-  ListenAddress,
-  ResolvedAdminOptions,
-  ResolvedClusterOptions,
-} from './resolved-options.interface.js';
+export type * from './resolved-options.interface.js';
 export { type DoctorOptions, FINDING_NAMES, type FindingName } from './doctor-options.interface.js';
-export type {
-  LogFormat,
-  LogLevel,
-  LogOptions,
-  ResolvedLogOptions,
-} from './log-options.interface.js';
+export type * from './log-options.interface.js';
 export { LOG_LEVELS } from './log-options.interface.js';
 export { COMMON_JS } from './common-js.js';
 export {

@@ -1,18 +1,6 @@
 // The options of the Nest module. They are separate from the options of bootstrap(), so that the
 // primary does not load them.
-export type {
-  Class,
-  ClusterModuleOptions,
-  ClusterModuleOptionsFactory,
-  HealthIndicatorEntry,
-  HealthIndicatorReport,
-  HealthOptions,
-  MetricsOptions,
-  MinReady,
-  OffloadOptions,
-  ResolvedModuleOptions,
-  ResolvedOffloadOptions,
-} from './module-options.interface.js';
+export type * from './module-options.interface.js';
 export type { FindingName } from './doctor-options.interface.js';
 export { isInstalled, isMissing, loadPeer } from './check/load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';

@@ -22,8 +22,13 @@ export function encode(value: unknown): { readonly form: string; readonly body: 
   return { form: 'v', body: serialize(value) };
 }
 
-export function decode(form: string, body: Buffer): unknown {
-  if (form === 's') return body.toString();
-  if (form === 'b') return Buffer.from(body);
-  return deserialize(body);
+/** @returns `undefined` for a value that V8 has written and cannot read: one that is nested too deeply. */
+export function decode(form: string, body: Buffer): { readonly value: unknown } | undefined {
+  if (form === 's') return { value: body.toString() };
+  if (form === 'b') return { value: Buffer.from(body) };
+  try {
+    return { value: deserialize(body) };
+  } catch {
+    return undefined;
+  }
 }

@@ -6,7 +6,6 @@ import { loadHub } from '../client/hub-of-process.js';
 import { NO_BODY } from '../wire/limits.js';
 import { ClusterCacheUnconfirmedError } from './cache.errors.js';
 import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
-import { messageOf } from '../../contract/errors/index.js';
 import { checkTtl, decode, encode } from './cached-value.js';
 import { StaleKeys } from './stale-keys.js';
 
@@ -223,30 +222,15 @@ export class SharedCache {
   #noteRefusal(error: unknown): Answer {
     if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
     const why = error.message;
-    this.#warnOf(`the cache '${this.name}' does not keep a value: ${why}`);
+    if (why !== this.#warned) this.warn(`the cache '${this.name}' does not keep a value: ${why}`);
+    this.#warned = why;
     return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
   }
 
-  #warnOf(message: string): void {
-    if (message !== this.#warned) this.warn(message);
-    this.#warned = message;
-  }
-
   #valueIn(answer: Answer | undefined): CachedValue {
-    const value =
-      answer?.header.t === 'hit' ? this.#decoded(answer.header.form, answer.body) : undefined;
+    const value = answer?.header.t === 'hit' ? decode(answer.header.form, answer.body) : undefined;
     this.#count(value === undefined ? 'miss' : 'hit', 1);
     return value;
-  }
-
-  /** V8 writes values that it cannot read again, because they are nested too deeply. */
-  #decoded(form: string, body: Buffer): CachedValue {
-    try {
-      return { value: decode(form, body) };
-    } catch (error) {
-      this.#warnOf(`the cache '${this.name}' cannot read a value: ${messageOf(error)}`);
-      return undefined;
-    }
   }
 
   #count(what: string, count: number): void {

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { integer, option, optionGroup, validate } from '../../contract/options/check/validate.js';
+import { OnceAMinute } from '../../contract/errors/once-a-minute.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { HubChannels } from '../client/hub-channels.js';
 import { hubOf } from '../client/hub-of-process.js';
@@ -47,7 +48,8 @@ export class ClusterIoAdapter extends IoAdapter {
     const { path = '' } = options ?? {};
     const link = currentLink();
     const hub = hubOf(link);
-    const warn = (message: string): void => link?.warn(message);
+    const warnings = new OnceAMinute((line) => link?.warn(line));
+    const warn = (text: string): void => warnings.say(text, text);
     const channels = (this.#channels ??= new HubChannels(hub, warn));
     const ids = new PrivateIds(link?.findHub());
     const sessions = new SessionStore(hub, channels, ids, this.#maxBytes, warn);

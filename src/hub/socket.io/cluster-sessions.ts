@@ -67,10 +67,9 @@ export function shareSessions(
  */
 export function askToReconnect(client: EngineClient, lostMs = LOST_MS): void {
   client.transport.closeTimeout = lostMs;
-  const timer = setTimeout(() => {
+  setTimeout(() => {
     const { name, writable } = client.transport;
     if (name === 'polling' && !writable) client.close(true);
-  }, lostMs);
-  timer.unref();
+  }, lostMs).unref();
   client.close();
 }

@@ -9,26 +9,19 @@ const WITHIN_MS = 1_000;
 
 /** Disconnects clients that ask for too many namespaces, because each takes a socket in memory. */
 export function limitConnects(engine: Pick<Engine, 'on'>, warn: (message: string) => void): void {
-  let warned = false;
   engine.on('connection', (client) => {
     let since = -Infinity;
     let count = 0;
     client.on('packet', ({ type, data }) => {
       if (type !== 'message' || typeof data !== 'string' || data[0] !== CONNECT) return;
       const now = performance.now();
-      if (now - since > WITHIN_MS) {
-        since = now;
-        count = 0;
-      }
+      if (now - since > WITHIN_MS) [since, count] = [now, 0];
       count += 1;
       if (count <= MAX_CONNECTS) return;
       client.close(true);
-      if (!warned) {
-        warn(
-          `a client asked for more than ${MAX_CONNECTS} namespaces of Socket.IO within a second, and was disconnected`,
-        );
-      }
-      warned = true;
+      warn(
+        `a client asked for more than ${MAX_CONNECTS} namespaces of Socket.IO within a second, and was disconnected`,
+      );
     });
   });
 }

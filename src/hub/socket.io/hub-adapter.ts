@@ -7,7 +7,6 @@ import {
   type Room,
   type Session,
 } from 'socket.io-adapter';
-import { messageOf, OnceAMinute } from '../../contract/errors/index.js';
 import type { HubChannels, SayOptions } from '../client/hub-channels.js';
 import { RecoveringClients } from './recovering-clients.js';
 import { decodeJson, encodeJson } from '../client/json-payload.js';
@@ -60,17 +59,15 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   readonly #recovering = new RecoveringClients();
   /** Sockets of this worker whose own rooms may have members in other workers. */
   readonly #shared = new Set<Room>();
-  readonly #warnings: OnceAMinute;
 
   constructor(
     nsp: Namespace,
     private readonly channels: HubChannels,
     private readonly sessions: SessionStore,
     private readonly channel: string,
-    warn: (message: string) => void,
+    private readonly warn: (message: string) => void,
   ) {
     super(nsp, {});
-    this.#warnings = new OnceAMinute(warn);
     nsp.on(SURRENDER, (pid, done) => {
       this.#surrender(pid);
       done();
@@ -85,7 +82,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
           if (offset !== undefined)
             this.#recovering.note(offset, (message as { data: Broadcast }).data);
           if (message.type !== MessageType.BROADCAST) this.onMessage(message, offset);
-          else this.#sending(() => this.onMessage(message, offset));
+          else void this.#sending(() => this.onMessage(message, offset));
         }),
       left: (uid) => this.onMessage({ type: MessageType.ADAPTER_CLOSE, uid, nsp: nsp.name }),
       joined: () => super.init(),
@@ -100,23 +97,15 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     this.channels.part(this.uid);
   }
 
-  /** Never rejects, because nobody handles the promise: an uncaught error would end the worker. */
-  override async broadcast(...packet: Parameters<ClusterAdapterWithHeartbeat['broadcast']>) {
-    await super.broadcast(...packet).catch((error: unknown) => this.#notSent(error));
+  override broadcast(...packet: Parameters<ClusterAdapterWithHeartbeat['broadcast']>) {
+    return this.#sending(() => super.broadcast(...packet));
   }
 
-  /** Runs a call that sends packets to clients. A client may choose data that cannot be encoded. */
-  #sending(send: () => void): void {
-    try {
-      send();
-    } catch (error) {
-      this.#notSent(error);
-    }
-  }
-
-  #notSent(error: unknown): void {
-    const why = `Socket.IO could not send a message: ${messageOf(error)}`;
-    this.#warnings.say(why, 'not sent');
+  /** Nobody handles an error of a call that sends. A client may choose data that cannot be encoded. */
+  #sending(send: () => Promise<void> | void): Promise<void> {
+    return new Promise<void>((sent) => sent(send())).catch((error: unknown) =>
+      this.warn(`Socket.IO could not send a message: ${String(error)}`),
+    );
   }
 
   /** Resolves with the echo, so the base class sends to its own clients in the common order. */
@@ -193,7 +182,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     // CONNECT, and would get them twice if it lost the connection in between.
     queueMicrotask(() => {
       const packets = client.packetsFor(this.sids.get(id) ?? new Set());
-      for (const data of packets) this.#sending(() => socket!.packet({ type: EVENT, data }));
+      for (const data of packets) void this.#sending(() => socket!.packet({ type: EVENT, data }));
     });
   }
 

@@ -57,6 +57,4 @@ export class RecoveringClients {
   }
 }
 
-function numberOf(offset: string): number {
-  return Number(offset.split('.')[1]);
-}
+const numberOf = (offset: string): number => Number(offset.split('.')[1]);

@@ -50,7 +50,6 @@ export function tagsOf(rooms: Iterable<unknown>): string[] {
  */
 export class SessionStore {
   readonly #taking = new Set<string>();
-  #warned = false;
 
   constructor(
     private readonly hub: HubClient,
@@ -74,17 +73,14 @@ export class SessionStore {
     await this.hub.ask(question, KEEP_MS, body);
   }
 
-  /** @returns `undefined` if the data is not JSON. The first such case is logged. */
+  /** @returns `undefined` if the data is not JSON. */
   encodeData(session: { readonly data: unknown }): Buffer | undefined {
     try {
       return encodeJson(session);
     } catch (error) {
-      if (!this.#warned) {
-        this.warn(
-          `socket.data of a client is not JSON: other workers see it empty, and a client that has it cannot be recovered: ${(error as Error).message.split('\n')[0]}`,
-        );
-      }
-      this.#warned = true;
+      this.warn(
+        `socket.data of a client is not JSON: other workers see it empty, and a client that has it cannot be recovered: ${(error as Error).message.split('\n')[0]}`,
+      );
       return undefined;
     }
   }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { foreignClusterPage } from '../exposition/cluster-page.js';
 import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
@@ -9,8 +10,10 @@ import { ALIVE, healthReport } from './admin-health.js';
 import { unauthorized } from './authorization.js';
 import { refusalOf } from './guard-request.js';
 
-/** Maximum number of connections, for probes and scrapes. Further connections are closed at once. */
-const MAX_CONNECTIONS = 64;
+/** Maximum number of connections without a request in flight. A new connection takes the place of the oldest. */
+const MAX_WAITING = 64;
+/** Maximum number of connections. Further connections are closed at once. */
+const MAX_CONNECTIONS = 128;
 const REQUEST_TIMEOUT_MS = 5_000;
 /** How often Node checks for requests over the timeout, in ms. Node's default is 30 s. */
 const TIMEOUT_CHECK_MS = 1_000;
@@ -72,11 +75,28 @@ export function createAdminServer(
       );
     },
   );
-  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = STALLED_MS;
-  // Makes room for the next attempt of a refused client, unless all connections are in use.
-  server.on('drop', () => server.closeIdleConnections());
+  limitConnections(server);
   return server;
+}
+
+/** Clients that send no request, or half of one, must not keep probes out. */
+function limitConnections(server: Server): void {
+  server.maxConnections = MAX_CONNECTIONS;
+  const waiting = new Set<Socket>(); // the oldest first
+  const wait = (socket: Socket): void => {
+    const [oldest] = waiting;
+    if (waiting.size >= MAX_WAITING) oldest!.destroy();
+    if (!socket.destroyed) waiting.add(socket);
+  };
+  server.on('connection', (socket: Socket) => {
+    wait(socket);
+    socket.once('close', () => waiting.delete(socket));
+  });
+  server.on('request', ({ socket }, response) => {
+    waiting.delete(socket);
+    response.once('finish', () => wait(socket));
+  });
 }
 
 function send(request: IncomingMessage, response: ServerResponse, answer: EndpointResponse): void {

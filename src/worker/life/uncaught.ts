@@ -1,4 +1,4 @@
-import { inspected } from '../../contract/errors/thrown.js';
+import { inspected } from '../../contract/errors/inspected.js';
 
 /**
  * Handles uncaught errors, for which Node would end the process at once, with all its requests. If

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { OnceAMinute } from '../../../../src/contract/errors/index.js';
 import type { Engine } from '../../../../src/hub/socket.io/engine.interface.js';
 import { limitConnects } from '../../../../src/hub/socket.io/connect-limit.js';
 
@@ -9,7 +10,8 @@ afterEach(() => vi.useRealTimers());
 it('a client that asks for more than 100 namespaces within a second is disconnected, of which one line tells', () => {
   const engine = new EventEmitter();
   const warn = vi.fn();
-  limitConnects(engine as Pick<Engine, 'on'>, warn);
+  const warnings = new OnceAMinute(warn);
+  limitConnects(engine as Pick<Engine, 'on'>, (text) => warnings.say(text, text));
   const connect = () => {
     const client = Object.assign(new EventEmitter(), { close: vi.fn() });
     engine.emit('connection', client);
