@@ -19,8 +19,8 @@ afterEach(stopAll);
 
 async function start({ env = behaviour('twenty-routes'), ...options }: StartOptions = {}) {
   const socket = join(temporaryDirectory(), 'control.sock');
-  const control = { path: socket };
-  const cluster = await ClusterProcess.start({ ...options, options: { control }, env });
+  const settings = { control: { path: socket }, reload: { canaryMs: 1 } };
+  const cluster = await ClusterProcess.start({ ...options, options: settings, env });
   const advise = (seconds: number, ...args: string[]) =>
     commandLine('advise', '--cluster', socket, '--seconds', String(seconds), ...args);
   return { cluster, socket, advise };
@@ -42,26 +42,25 @@ async function underLoad<T>(
 
 const MIXED = [60, 3] as const;
 
-it('names the five routes that block among 20, in each of three runs under mixed load', async () => {
+it('names the five routes that block among 20, under mixed load', async () => {
   const { cluster, advise } = await start();
 
-  for (const run of [1, 2, 3]) {
-    const { code, stdout, stderr } = await underLoad(cluster, MIXED, () => advise(8, '--json'));
-    expect({ run, code, stderr }).toEqual({ run, code: 0, stderr: '' });
-    const advice = JSON.parse(stdout) as Advice;
-    const found = advice.methods.map(({ name, route, kind, cpuBound }) =>
-      [name, route, kind, cpuBound].join(' '),
-    );
-    expect(found.sort()).toEqual([
-      'BlockingController.crypto GET /blocking/crypto crypto refused',
-      'BlockingController.json GET /blocking/json json refused',
-      'BlockingController.library GET /blocking/library code refused',
-      'BlockingController.regexp GET /blocking/regexp regexp refused',
-      'Reports.build  code can work',
-    ]);
-    expect(advice.waitP99WithoutMs).toBeLessThan(advice.waitP99Ms / 2);
-    expect([advice.workers, advice.lost, advice.nothing]).toEqual([2, [], null]);
-  }
+  const { code, stdout, stderr } = await underLoad(cluster, MIXED, () => advise(8, '--json'));
+
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const advice = JSON.parse(stdout) as Advice;
+  const found = advice.methods.map(({ name, route, kind, cpuBound }) =>
+    [name, route, kind, cpuBound].join(' '),
+  );
+  expect(found.sort()).toEqual([
+    'BlockingController.crypto GET /blocking/crypto crypto refused',
+    'BlockingController.json GET /blocking/json json refused',
+    'BlockingController.library GET /blocking/library code refused',
+    'BlockingController.regexp GET /blocking/regexp regexp refused',
+    'Reports.build  code can work',
+  ]);
+  expect(advice.waitP99WithoutMs).toBeLessThan(advice.waitP99Ms / 2);
+  expect([advice.workers, advice.lost, advice.nothing]).toEqual([2, [], null]);
 });
 
 it('names them in a bundle in one line without a source map', async () => {
@@ -88,21 +87,11 @@ it('names them in a bundle in one line without a source map', async () => {
   expect(stdout).toContain('Reports.build: @CpuBound() can work here; its callers get a promise');
 });
 
-it('says why there is nothing to gain', async () => {
-  const { cluster, advise } = await start();
-
-  expect((await advise(3)).stdout).toMatch(
-    /\nNothing to gain: the event loops were busy for \d\.\d %: ask again while/,
-  );
-  const { stdout } = await underLoad(cluster, [300, 0], () => advise(4));
-  expect(stdout).toMatch(/\nNothing to gain: no method took 5\.0 % of the event loop in calls of/);
-});
-
 it('goes on when a worker dies and when the cluster reloads, and says what is missing', async () => {
   const { cluster, socket, advise } = await start();
 
   const advised = await underLoad(cluster, MIXED, async () => {
-    const advising = advise(24, '--json');
+    const advising = advise(14, '--json');
     process.kill(cluster.workerPids[0]!, 'SIGKILL');
     const readied = () => cluster.all('worker-ready').length;
     await eventually('a worker in its place', readied, (count) => count > 2);
