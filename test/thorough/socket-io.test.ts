@@ -228,16 +228,21 @@ describe('a session id that a client has made up', () => {
 
 describe('a flood of CONNECTs', () => {
   const OBSERVED_MS = 1_500;
+  /** The longest that a flood may hold up an event loop. */
+  const MOST_MS = 100;
 
   const begin = async (): Promise<string> => {
     const { body } = await poll('');
     return (JSON.parse(body.slice(1)) as { sid: string }).sid;
   };
 
-  /** @returns the longest block of an event loop, in ms: the least of three rounds. */
+  /**
+   * @returns the longest block of an event loop, in ms. A round that others disturb is repeated, up to
+   *   three times, and the least counts.
+   */
   async function flood(packet: (own: { pid: string; offset: string }) => string): Promise<number> {
     const standstills: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 3 && !standstills.some((ms) => ms < MOST_MS); round += 1) {
       const [known, sid] = [await begin(), await begin()];
       await poll(`&sid=${known}`, { method: 'POST', body: '40' });
       const { body: greeted } = await poll(`&sid=${known}`);
@@ -269,7 +274,7 @@ describe('a flood of CONNECTs', () => {
     ['with the id of a client', ({ pid }) => asking(pid)],
     ['without an id', () => '40'],
   ])('%s holds up no event loop', async (_name, packet) => {
-    expect(await flood(packet)).toBeLessThan(100);
+    expect(await flood(packet)).toBeLessThan(MOST_MS);
     expect(await clients[0]!.socket.emitWithAck('who')).toBe(clients[0]!.pid);
   });
 });

@@ -156,7 +156,7 @@ describe('an app without metrics', () => {
     const tune = new TuneProcess(
       [
         '--url',
-        `http://127.0.0.1:${port}/hello`,
+        `http://127.0.0.1:${port}/wait/50`,
         '--max-workers',
         '1',
         '--seconds',
@@ -177,6 +177,9 @@ describe('an app without metrics', () => {
     expect(tune.stdout).toContain(
       'note: the CPU, and whether the route runs in threads, is not known',
     );
+    const [titles, figures] = tune.stdout.split('\n');
+    const p50 = figures!.trim().split(/ +/)[titles!.split(/ {2,}/).indexOf('p50 ms')];
+    expect(Number(p50)).toBeGreaterThanOrEqual(50);
   });
 });
 

@@ -4,11 +4,8 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { type Answer, request } from '../support/http-client.js';
-import { scrape } from '../support/scrape.js';
 
 afterEach(stopAll);
-
-type Limit = { readonly maxRequests?: number; readonly queueMs?: number } | false;
 
 interface Timed extends Answer {
   /** When the answer came, in monotonic ms. */
@@ -17,10 +14,10 @@ interface Timed extends Answer {
 }
 
 /** A cluster of one worker with the routes of the fixture, and a client with open connections. */
-async function start(limit: Limit, adapter = 'express', workers = 1) {
+async function start(limit: object | false) {
   const cluster = await ClusterProcess.start({
-    options: { workers, limit },
-    env: { ...behaviour('limited'), TEST_ADAPTER: adapter },
+    options: { workers: 1, limit },
+    env: behaviour('limited'),
   });
   const agent = new http.Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
@@ -50,7 +47,7 @@ async function start(limit: Limit, adapter = 'express', workers = 1) {
     await Promise.all(Array.from({ length: atOnce }, loop));
     return answers;
   };
-  return { cluster, ask, askAtRate, askInTurn };
+  return { ask, askAtRate, askInTurn };
 }
 
 const p99Of = (answers: readonly Timed[]): number => {
@@ -102,34 +99,5 @@ describe('a worker at three times its capacity', () => {
     expect(new Set(shed.map(({ headers }) => headers['retry-after']))).toEqual(new Set(['1']));
     expect(new Set(vital.map(({ status }) => status))).toEqual(new Set([200]));
     expect(p99Of(late), figures).toBeGreaterThan(5 * p99Of(answered));
-  });
-});
-
-describe.each([
-  ['express', 1],
-  ['fastify', 1],
-  ['express', 0],
-])('a process at its limit, with %s and %d workers', (adapter, workers) => {
-  it('answers critical routes, health and metrics, and refuses sheddable requests first', async () => {
-    const { cluster, ask } = await start({ maxRequests: 1, queueMs: 60_000 }, adapter, workers);
-    const running = ask('/hold');
-    await cluster.until('a request that runs', () => cluster.output.includes('waits\n'));
-    // Whichever comes first, the sheddable one has no place.
-    const batch = ask('/batch');
-    const waiting = ask('/hello');
-    expect((await batch).status).toBe(503);
-    expect(JSON.parse((await batch).body)).toMatchObject({ statusCode: 503 });
-    const [vital, health, page] = await Promise.all([
-      ask('/vital/7'),
-      ask('/health/live'),
-      scrape(cluster.url),
-    ]);
-    expect([vital.status, vital.body, health.status]).toEqual([200, '7', 200]);
-    expect(page.sum('nestjs_cluster_request_limit', { worker: '0' })).toBe(1);
-    const shed = (priority: string) => page.sum('nestjs_cluster_requests_shed_total', { priority });
-    expect([shed('sheddable'), shed('normal')]).toEqual([1, 0]);
-    const [first, second] = await Promise.all([running, waiting]);
-    expect([first.status, second.status]).toEqual([200, 200]);
-    expect(second.ms).toBeGreaterThan(2_000);
   });
 });

@@ -61,13 +61,3 @@ describe('a route that computes', () => {
     }
   });
 });
-
-describe('a route that waits', () => {
-  it('is to have one worker', MEASURED, async () => {
-    const found = await tune('/wait/50', 1, '--max-workers', '4');
-
-    expectRecommended(found, 'CLUSTER_WORKERS=1');
-    const [one] = rowsOf(found);
-    expect(one!['p50 ms']).toBeGreaterThanOrEqual(50);
-  });
-});
