@@ -124,8 +124,9 @@ describe('a request under quarantine', () => {
       await request(cluster.url, '/fatal/timer/bad');
       await cluster.until('a death', () => cluster.all('worker-died').length >= deaths);
     }
-    rmSync(broken);
     await cluster.event('quarantined');
+    await cluster.until('two workers', () => cluster.workerPids.length === 2);
+    rmSync(broken);
 
     const client = new SteadyLoad(cluster.url, ['/fatal/timer/bad'], 2);
     await cluster.event('quarantine-ended');
