@@ -78,7 +78,7 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
   quarantined: ({ method, route, path, wholeRoute, deaths }) =>
     error(
-      `${method} ${wholeRoute ? route : path} has ended ${deaths} workers` +
+      `${method} ${(wholeRoute ? route : null) ?? path} has ended ${deaths} workers` +
         `${route === null || wholeRoute ? '' : ` (route ${route})`}: quarantined, answered 503; one is tried a minute`,
     ),
   'quarantine-ended': ({ method, path }) =>

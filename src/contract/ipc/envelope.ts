@@ -48,7 +48,7 @@ const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
 const head = v.pipe(v.string(), v.maxLength(Math.ceil(MAX_PASSED_HEAD_BYTES / 3) * 4));
 /** A method, a route or a path. */
 const part = v.pipe(v.string(), v.maxLength(500));
-const fingerprint = v.object({ method: part, route: v.nullable(part), url: name, path: part });
+const fingerprint = v.object({ method: part, route: part, url: name, path: part });
 const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
 /** A measurement that counts as 0 if another version of this package leaves it out. */
 const measured = v.fallback(amount, 0);

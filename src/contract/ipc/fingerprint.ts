@@ -1,8 +1,8 @@
 /** The data by which a request that ends workers is recognised. */
 export interface Fingerprint {
   readonly method: string;
-  /** Template of the app's route; `null` if no Nest route matches the path. */
-  readonly route: string | null;
+  /** Template of the app's route. If no Nest route matches, a hash of the path, which has no slash. */
+  readonly route: string;
   /** Short hash of the URL with its query, so that a client's text never becomes a key. */
   readonly url: string;
   /** The path without the query, shortened, for logs. */
@@ -13,7 +13,7 @@ export interface Fingerprint {
 export interface QuarantineEntry {
   readonly id: number;
   readonly method: string;
-  readonly route: string | null;
+  readonly route: string;
   /** Hash of one URL; `null` = every request of the route. */
   readonly url: string | null;
   /** Whether this worker passes one such request to the app, to see whether the request still ends workers. */

@@ -4,6 +4,7 @@ import { MAX_SUSPECTS } from '../../contract/ipc/index.js';
 import type { FailureCause, WorkerIdentity } from '../../contract/snapshot/index.js';
 import {
   NO_QUARANTINE,
+  type Quarantined,
   type QuarantineState,
   requestLived,
   trialLived,
@@ -117,8 +118,8 @@ export class Quarantine {
     this.#state = workerEnded(this.#state, suspects, certain, performance.now());
     for (const entry of this.#state.quarantined) {
       if (entry.id <= before) continue;
-      const { method, route, path, url, deaths } = entry;
-      this.emit('quarantined', { method, route, path, wholeRoute: url === null, deaths });
+      const { url, deaths } = entry;
+      this.emit('quarantined', { ...named(entry), wholeRoute: url === null, deaths });
     }
     this.#tellAll();
     // The request may block other workers too. Only the watchdogs of those workers can report that.
@@ -139,8 +140,7 @@ export class Quarantine {
     if (entry === undefined || worker.counted) return;
     this.#state = trialLived(this.#state, id);
     this.#mayTry.delete(id);
-    const { method, route, path } = entry;
-    this.emit('quarantine-ended', { method, route, path });
+    this.emit('quarantine-ended', named(entry));
     this.#tellAll();
   }
 
@@ -165,4 +165,9 @@ export class Quarantine {
     });
     worker.send({ type: 'quarantine', watch: this.#watches, entries });
   }
+}
+
+/** A request as events name it. */
+function named({ method, route, path }: Quarantined) {
+  return { method, route: route.startsWith('/') ? route : null, path };
 }

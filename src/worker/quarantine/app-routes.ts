@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { unescape } from 'node:querystring';
 import type { Fingerprint } from '../../contract/ipc/index.js';
 import { PRIORITY, type RequestPriority } from '../../contract/options/choices.js';
-import { describeRequest, type RequestLine } from './describe-request.js';
+import { describeRequest, targetOf, type RequestLine } from './describe-request.js';
 
 /** The methods of an HTTP adapter by which Nest registers routes. */
 const REGISTRARS = [
@@ -64,32 +65,39 @@ export class AppRoutes {
     this.#routes.sort((a, b) => a.wildcards - b.wildcards);
   }
 
-  /** The template of the route that matches the path, or `null` if no route does. */
-  find(method: string, path: string): string | null {
-    return this.#find(method, path)?.template ?? null;
-  }
-
-  /** The priority of the route that matches the path. A HEAD request has the priority of its GET route. */
+  /** The priority of the route that matches the path. */
   priority(method: string, path: string): RequestPriority {
     if (!this.#hasPriorities) return 'normal';
-    return this.#find(method === 'HEAD' ? 'GET' : method, path)?.priority ?? 'normal';
+    return this.#find(method, segmentsOf(path))?.priority ?? 'normal';
   }
 
-  #find(method: string, path: string): Route | undefined {
-    const asked = segmentsOf(path);
+  /** The route that handles a request. A GET route also handles HEAD. */
+  #find(method: string, asked: readonly string[]): Route | undefined {
     return this.#routes.find(
-      (route) => (route.method ?? method) === method && matches(route.segments, asked),
+      ({ method: own = method, segments }) =>
+        (own === method || (own === 'GET' && method === 'HEAD')) && matches(segments, asked),
     );
   }
 
   /** Identifies a request. The same request has the same fingerprint in every worker. */
   fingerprint(request: RequestLine): Fingerprint {
     const { method, path } = describeRequest(request, 0);
-    const { originalUrl, url = '' } = request;
-    const hash = createHash('sha1').update(originalUrl ?? url);
-    const route = this.find(method, path);
-    return { method, route, url: hash.digest('base64url').slice(0, 16), path };
+    const target = targetOf(request);
+    const asked = segmentsOf(target.path);
+    const found = this.#find(method, asked);
+    return {
+      // If HEAD has no route of its own, the handler of GET answers it.
+      method: method === 'HEAD' && found?.method !== 'HEAD' ? 'GET' : method,
+      // Express ignores the case of a path, and the slash at its end.
+      route: found?.template ?? hashOf(asked.join('/').toLowerCase()),
+      url: hashOf(target.url),
+      path,
+    };
   }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha1').update(text).digest('base64url').slice(0, 16);
 }
 
 /** The priority that `@Priority()` has set. Nest copies the metadata of a method to the handler that it registers. */
@@ -100,8 +108,11 @@ function priorityOf(handler: unknown): RequestPriority | undefined {
   return getMetadata?.(PRIORITY, handler) as RequestPriority | undefined;
 }
 
+/** The segments of a path, decoded. */
 function segmentsOf(path: string): string[] {
-  return path.split('/').filter((segment) => segment !== '');
+  const segments = path.split('/').filter((segment) => segment !== '');
+  // Does not throw if an encoding is malformed.
+  return path.includes('%') ? segments.map((segment) => unescape(segment)) : segments;
 }
 
 /** Whether a segment is a parameter or a wildcard, in the syntax of Express or Fastify. */

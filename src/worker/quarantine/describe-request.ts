@@ -6,11 +6,18 @@ const MAX_PATH_LENGTH = 200;
 
 export type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
 
-/** The method and path of a request. Leaves out the query, which may hold secrets. */
-export function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
+/** The URL and the path, without the scheme and authority of `GET http://host/path`. Routers ignore a fragment. */
+const TARGET = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?(?<url>(?<path>[^?#]*).*)/is;
+
+/** The URL of a request with its query, which may hold secrets, and the path. Neither is shortened. */
+export function targetOf({ originalUrl, url = '' }: RequestLine): Record<'url' | 'path', string> {
   // In `url`, Express cuts off the part that a router has matched. `originalUrl` has the whole URL.
-  const { originalUrl, url } = request;
-  const path = (originalUrl ?? url ?? '').split('?')[0]!.slice(0, MAX_PATH_LENGTH);
+  return TARGET.exec(originalUrl ?? url)!.groups as Record<'url' | 'path', string>;
+}
+
+/** The method and the shortened path of a request. */
+export function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
+  const path = targetOf(request).path.slice(0, MAX_PATH_LENGTH);
   return { method: request.method ?? '', path, forMs };
 }
 

@@ -15,7 +15,7 @@ interface SuspectUrl {
 export interface SuspectRoute {
   readonly key: string;
   readonly method: string;
-  readonly route: string | null;
+  readonly route: string;
   readonly urls: readonly SuspectUrl[];
   /** The number of workers that ended while they handled requests of the route. */
   readonly deaths: number;
@@ -27,7 +27,7 @@ export interface SuspectRoute {
 export interface Quarantined {
   readonly id: number;
   readonly method: string;
-  readonly route: string | null;
+  readonly route: string;
   /** The URL of the requests; `null` for every request of the route. */
   readonly url: string | null;
   readonly path: string;
@@ -173,7 +173,7 @@ function judge(state: QuarantineState, key: string): Verdict {
   if (deadly.length > 0) {
     return { weight, entries: deadly.map((each) => ({ method, route, ...each })) };
   }
-  const isRoute = route !== null && deaths >= (lives ? DEADLY_ROUTE : DEADLY);
+  const isRoute = deaths >= (lives ? DEADLY_ROUTE : DEADLY);
   const { path } = urls.at(-1)!;
   return { weight, entries: isRoute ? [{ method, route, url: null, path, deaths }] : [] };
 }
@@ -196,18 +196,12 @@ function convict(
 }
 
 /** Whether an entry covers a request. */
-function isUnder(
-  { method, route, url }: Pick<Quarantined, 'method' | 'route' | 'url'>,
-  request: Fingerprint,
-): boolean {
-  return (
-    method === request.method && route === request.route && (url ?? request.url) === request.url
-  );
+function isUnder(entry: Quarantined, request: Fingerprint): boolean {
+  return keyOf(entry) === keyOf(request) && (entry.url ?? request.url) === request.url;
 }
 
-/** The key of a request's route. The URL takes the place of a route that is missing. */
-function keyOf({ method, route, url }: Fingerprint): string {
-  return route === null ? `${method}  ${url}` : `${method} ${route}`;
+function keyOf({ method, route }: Pick<Fingerprint, 'method' | 'route'>): string {
+  return `${method} ${route}`;
 }
 
 function put(state: QuarantineState, suspect: SuspectRoute): QuarantineState {

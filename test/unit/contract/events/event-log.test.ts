@@ -78,6 +78,12 @@ const STARTED = {
 
 const EVENTS: readonly AnyEvent[] = [
   {
+    name: 'quarantined',
+    event: { method: 'GET', route: null, path: '/graphql', wholeRoute: true, deaths: 2 },
+    level: 'error',
+    text: 'GET /graphql has ended 2 workers: quarantined, answered 503; one is tried a minute',
+  },
+  {
     name: 'starting',
     event: { workers: 8, pid: 4711, node: '24.21.0' },
     level: 'info',

@@ -183,8 +183,6 @@ const NULLABLE = new Set([
   'checked.detail',
   'verified.error',
   'stack.blockedForMs',
-  'suspects.suspects.0.route',
-  'flight.began.route',
 ]);
 const OPTIONAL = new Set([
   'error.stack',

@@ -292,31 +292,3 @@ describe('what is at work in a worker that blocks, or ends of its own accord', (
     watch.hear({ type: 'quarantine', watch: false, entries: [] });
   });
 });
-
-describe('the route of a path', () => {
-  it.each([
-    ['GET', '/cats/7', '/cats/:id'],
-    ['GET', '/cats/best', '/cats/best'],
-    ['POST', '/cats/7', null],
-    ['GET', '/cats', null],
-    ['DELETE', '/any/7', '/any/:id'],
-    ['GET', '/files/a/b/c', '/files/*path'],
-  ])('%s %s is %s', (method, path, template) => {
-    const routes = new AppRoutes();
-    routes.add('get', '/cats/:id');
-    routes.add('get', '/cats/best');
-    routes.add('all', '/any/:id');
-    routes.add('get', '/files/*path');
-    expect(routes.find(method, path)).toBe(template);
-  });
-
-  it('is learned from what Nest registers at its adapter', () => {
-    const routes = new AppRoutes();
-    const adapter = { get: vi.fn() };
-    const { get } = adapter;
-    routes.follow(adapter);
-    adapter.get('/cats/:id', () => {});
-    expect(get).toHaveBeenCalledOnce();
-    expect(routes.find('GET', '/cats/7')).toBe('/cats/:id');
-  });
-});

@@ -9,7 +9,7 @@ import {
   workerEnded,
 } from '../../../../../src/supervisor/decide/policies/quarantine.policy.js';
 
-const request = (url: string, route: string | null = '/items/:id'): Fingerprint => ({
+const request = (url: string, route = '/items/:id'): Fingerprint => ({
   method: 'GET',
   route,
   url,
@@ -80,12 +80,6 @@ describe('a request that ends workers', () => {
     expect(told(all)).toEqual([['GET', '/items/:id', null, 5]]);
   });
 
-  it('is known by its URL alone where it has no route', () => {
-    const unrouted = [request('7', null), request('8', null)].map((each) => [each]);
-    expect(told(ended(unrouted))).toEqual([]);
-    expect(told(ended([...unrouted, unrouted[0]!]))).toEqual([['GET', null, '7', 2]]);
-  });
-
   it('is forgotten where it ends one worker in more than five minutes', () => {
     const first = workerEnded(NO_QUARANTINE, [KILLER], true, 0);
     expect(told(workerEnded(first, [KILLER], true, 299_999))).toHaveLength(1);
@@ -139,7 +133,7 @@ describe('what is remembered', () => {
     let state = NO_QUARANTINE;
     for (let n = 0; n < 1_000; n += 1) {
       const found = Array.from({ length: 16 }, (_, i) =>
-        request(`${n} ${i}`, i % 2 ? `/${n}` : null),
+        request(`${n} ${i}`, i % 2 ? `/${n}` : `hash ${n} ${i}`),
       );
       state = workerEnded(state, found, false, n);
       state = workerEnded(state, found, false, n);

@@ -77,6 +77,17 @@ describe('the primary and requests that end workers', () => {
     ]);
   });
 
+  it('holds for a path without a route, whose query the client varies', () => {
+    const { begin, die, emit, told } = start();
+    for (const slot of [0, 1]) {
+      begin(slot, 1, { method: 'GET', route: 'hash', url: `${slot}`, path: '/graphql' });
+      die(slot);
+    }
+    expect(told(3)).toMatchObject({ entries: [{ method: 'GET', route: 'hash', url: null }] });
+    const request = { method: 'GET', route: null, path: '/graphql' };
+    expect(emit.mock.calls).toEqual([['quarantined', { ...request, wholeRoute: true, deaths: 2 }]]);
+  });
+
   it('asks the watchdogs of the others what they are at: they may be blocked by the same request', () => {
     const { workers, die } = start();
     const asked = workers.map((worker) => vi.spyOn(worker, 'askWatchdog'));
