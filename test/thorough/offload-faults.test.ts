@@ -142,6 +142,19 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     expect((await TaskCounts.of(cluster)).of('queue_timeout')).toBe(1);
   });
 
+  it.each([900, 4_000, 45_000])(
+    'copies or refuses at once what is nested %i levels deep, and keeps its thread',
+    async (levels) => {
+      const { body } = await askJson<unknown[]>(cluster.url, `/nested/${levels}`);
+
+      const outcome =
+        levels < 1_000
+          ? 'completed'
+          : (expect.stringContaining('is nested too deeply (more than 1000 levels)') as unknown);
+      expect(body).toEqual([body[0], outcome, outcome, body[0]]);
+    },
+  );
+
   it('answers what has run for timeoutMs by 504', async () => {
     const name = `${mode}-brief`;
     const { status, body } = await askJson(cluster.url, `/faults/brief/${name}`);

@@ -1,5 +1,6 @@
 import type { TaskRejection } from '../offload.exceptions.js';
 import { copyRequest, keyOf, uncloneableArguments } from '../task/arguments.js';
+import { findUncloneable } from '../task/cloneable.js';
 import { restoreResult } from '../task/parcel.js';
 import type { Completed, Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
 import { restoreError } from '../task/task-error.js';
@@ -107,8 +108,10 @@ export class Dispatcher {
       if (same !== undefined && same.waiters.size <= this.maxQueue) return same.addWaiter(waiter);
       const refusal = same === undefined ? this.#refusal(task) : 'queue-full';
       if (refusal !== undefined) return this.#turnAway(waiter, task, this.#rejected(task, refusal));
-      // Copies the arguments of a call that must wait, because the caller may change its own.
-      const kept = this.#canStart(task) ? request : copyRequest(request);
+      // Copies the arguments of a call that must wait, because the caller may change its own. Also
+      // copies an error, because a thread on Node 20 cannot read one that is its own cause.
+      const stays = this.#canStart(task) && !request.args.some((arg) => arg instanceof Error);
+      const kept = stays ? request : copyRequest(request);
       call = new Call(task, kept, key, waiter.trace);
     } catch (error) {
       return this.#turnAway(waiter, task, failedWith(uncloneableArguments(task, request, error)));
@@ -179,7 +182,8 @@ export class Dispatcher {
   #onLost(call: Call, error: unknown): void {
     const { task, request, state } = call;
     if (state === 'over') return this.pump();
-    if (error instanceof DOMException && error.name === 'DataCloneError') {
+    const isTooDeep = error instanceof RangeError && findUncloneable(request, '') !== undefined;
+    if (isTooDeep || (error instanceof DOMException && error.name === 'DataCloneError')) {
       return this.#fail(call, failedWith(uncloneableArguments(task, request, error)));
     }
     this.reportLostThread(task, error);

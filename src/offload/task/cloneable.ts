@@ -3,6 +3,9 @@ import { types } from 'node:util';
 /** Values of these types are cloned or shared as a whole, so their parts are not checked. */
 const { isAnyArrayBuffer, isDate, isRegExp } = types;
 
+/** Maximum depth of a value. The stack of the event loop suffices to read about 1,600 levels of objects. */
+const MAX_DEPTH = 1_000;
+
 /**
  * Describes the part of a value that structured clone refuses; `undefined` if none is found.
  *
@@ -11,19 +14,26 @@ const { isAnyArrayBuffer, isDate, isRegExp } = types;
 export function findUncloneable(value: unknown, name: string): string | undefined {
   const seen = new Set<object>();
   const rest: { path: string; value: unknown }[] = [{ path: name, value }];
+  const depths = [0];
+  let hasCause = false;
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     const { path, value } = next;
+    const depth = depths.pop()!;
     const obstacle = obstacleIn(value);
     if (obstacle !== undefined) return `${path} is ${obstacle}`;
     if (typeof value !== 'object' || value === null || seen.has(value) || isWhole(value)) continue;
+    if (depth > MAX_DEPTH) return `${name} is nested too deeply (more than ${MAX_DEPTH} levels)`;
     seen.add(value);
     try {
-      for (const part of partsOf(value, path)) rest.push(part);
+      hasCause ||= types.isNativeError(value) && typeof value.cause === 'object';
+      // Structured clone visits the parts in this order, so it reaches the same depth in a graph.
+      for (const part of partsOf(value, path).reverse()) depths[rest.push(part) - 1] = depth + 1;
     } catch (error) {
       return `${path} cannot be read: ${String(error)}`;
     }
   }
-  return undefined;
+  // Node 20 cannot read an error that is its own cause.
+  return hasCause && !canBeCloned(value) ? `${name} has an error that is its own cause` : undefined;
 }
 
 function obstacleIn(value: unknown): string | undefined {
@@ -52,7 +62,7 @@ function isOddNative(value: object): boolean {
   );
 }
 
-function canBeCloned(value: object): boolean {
+function canBeCloned(value: unknown): boolean {
   try {
     structuredClone(value);
     return true;

@@ -976,6 +976,34 @@ describe('arguments that cannot be copied', () => {
     expect((caller.error as Error).message).toContain('could not be cloned.');
   });
 
+  it('are told where they are nested too deeply', async () => {
+    const { runner, submit, reports } = start();
+    let tree: unknown = 1;
+    for (let i = 0; i < 5_000; i += 1) tree = { tree };
+    const caller = submit([tree]);
+    runner.runs[0]!.lose(new RangeError('Maximum call stack size exceeded'));
+    await settled();
+    expect((caller.error as Error).message).toContain(
+      'argument 1 (first) is nested too deeply (more than 1000 levels); pass plain data',
+    );
+    expect(reports).toEqual([]);
+  });
+
+  it('may be an error that is its own cause, which a thread may not be able to read', async () => {
+    const { runner, submit } = start();
+    const circle = new Error('x');
+    circle.cause = circle;
+    const caller = submit([circle]);
+    const arrives = process.versions.node >= '22';
+    expect(runner.runs).toHaveLength(arrives ? 1 : 0);
+    runner.runs[0]?.complete(1);
+    await settled();
+    if (arrives) return expect(caller.state).toBe('answered');
+    expect((caller.error as Error).message).toContain(
+      'argument 1 (first) has an error that is its own cause',
+    );
+  });
+
   it('are not blamed for a carried context that cannot be', async () => {
     const { runner, submit } = start();
     const caller = submit([1], { contexts: { request: { log: () => {} } } });
@@ -998,6 +1026,14 @@ describe('a thread that is lost', () => {
     expect(caller.error).toMatchObject({ task: TASK.name, cause });
     expect(observer).toMatchObject({ runMs: [0], outcomes: ['thread_lost'] });
     expect(reports).toEqual([['Cats.count', cause]]);
+  });
+
+  it('may be lost of a RangeError that is not about the arguments', async () => {
+    const { runner, submit } = start();
+    const caller = submit([{ a: 1 }]);
+    runner.runs[0]!.lose(new RangeError('Maximum call stack size exceeded'));
+    await settled();
+    expect(caller.error).toBeInstanceOf(ThreadLostException);
   });
 
   it('may be lost of anything', async () => {

@@ -94,8 +94,31 @@ describe('what cannot be copied', () => {
 
   it('is found however deep it is', () => {
     let deep: unknown = f;
-    for (let i = 0; i < 20_000; i += 1) deep = [deep];
+    for (let i = 0; i < 1_000; i += 1) deep = [deep];
     expect(found(deep)).toMatch(/\[0\] is a function$/);
+  });
+
+  it.each([1_100, 100_000])('is told where it is nested too deeply: %i levels', (levels) => {
+    let deep: unknown = {};
+    for (let i = 0; i < levels; i += 1) deep = i % 2 === 0 ? [deep] : { deep };
+    expect(found({ deep })).toBe('it is nested too deeply (more than 1000 levels)');
+  });
+
+  it('is as deep as structured clone goes: a graph in the order of its parts', () => {
+    const chain = Array.from({ length: 20_000 }, () => ({ next: undefined as unknown }));
+    chain.forEach((node, i) => (node.next = chain[i + 1]));
+    expect(isRefused(chain)).toBe(true);
+    expect(found(chain)).toContain('nested too deeply');
+    chain.reverse();
+    expect(isRefused(chain)).toBe(false);
+    expect(found(chain)).toBeUndefined();
+  });
+
+  it('is an error that is its own cause, where this Node cannot read it', () => {
+    const error = new Error('x');
+    error.cause = { error };
+    const words = isRefused(error) ? 'it has an error that is its own cause' : undefined;
+    expect(found([error])).toBe(words);
   });
 
   it.each([
