@@ -75,6 +75,12 @@ function isWhole(value: object): boolean {
   return ArrayBuffer.isView(value) || isAnyArrayBuffer(value) || isDate(value) || isRegExp(value);
 }
 
+/** Whether a value is a list that is short or has no holes. Reading a sparse list index by index may take minutes. */
+export function isDense(value: object): value is unknown[] {
+  // includes() finds a hole as `undefined`.
+  return Array.isArray(value) && (value.length < 1_000_000 || !value.includes(undefined));
+}
+
 function partsOf(value: object, path: string): { path: string; value: unknown }[] {
   if (types.isMap(value)) {
     return [...value].flatMap(([key, entry], i) => [
@@ -87,7 +93,7 @@ function partsOf(value: object, path: string): { path: string; value: unknown }[
   }
   // Structured clone copies only the name, message, stack and cause of an error.
   if (types.isNativeError(value)) return [{ path: `${path}.cause`, value: value.cause }];
-  if (Array.isArray(value)) {
+  if (isDense(value)) {
     // Numbers can always be cloned, and an array of numbers may be long, so they are skipped.
     return value.flatMap((entry: unknown, i) =>
       typeof entry === 'number' ? [] : [{ path: `${path}[${i}]`, value: entry }],

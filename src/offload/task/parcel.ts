@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { isMoved, move } from '../admission/move.js';
+import { isDense } from './cloneable.js';
 import type { Completed } from './runner.interface.js';
 
 /** A place in a list of values: an element, or a property of an element. */
@@ -40,7 +41,7 @@ function forEachBuffer(
     if (typeof value !== 'object' || value === null) continue;
     if (isBuffer(value)) {
       found(value, [index]);
-    } else if (Array.isArray(value)) {
+    } else if (isDense(value)) {
       // Loops by index, because Object.entries() would create a string for each element of a long list.
       for (let i = 0; i < value.length; i += 1) {
         const part: unknown = value[i];

@@ -147,6 +147,12 @@ describe('what cannot be copied', () => {
     expect(found({ bytes })).toMatch(/^it\.bytes is /);
   });
 
+  it('is found in a sparse list of enormous length', () => {
+    const list: unknown[] = [];
+    list[2 ** 31] = f;
+    expect(found({ list })).toBe('it.list.2147483648 is a function');
+  });
+
   it('is told also where reading it throws', () => {
     const value = {
       get broken(): never {

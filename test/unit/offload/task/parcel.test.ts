@@ -80,6 +80,13 @@ describe('a Buffer', () => {
     expect(flat.some((each) => Buffer.isBuffer(each))).toBe(true);
   });
 
+  it('is one again in a sparse list of enormous length', () => {
+    const list: unknown[] = [];
+    list[2 ** 31] = Buffer.from('é');
+    const [arrived] = sent([list]) as [unknown[]];
+    expect(String(arrived[2 ** 31])).toBe('é');
+  });
+
   it('is one again where it was moved', () => {
     const image = move(Buffer.alloc(10_000, 'x'));
     const [arrived] = sent([{ image }]) as [{ image: Buffer }];
