@@ -53,10 +53,10 @@ function obstacleIn(value: unknown): string | undefined {
 
 /**
  * Only a trial shows whether these can be cloned: iterators, streams, ports, `Intl`, WebAssembly,
- * views of a moved buffer.
+ * a moved buffer and its views.
  */
 function isOddNative(value: object): boolean {
-  if (ArrayBuffer.isView(value)) return value.byteLength === 0;
+  if (ArrayBuffer.isView(value) || isAnyArrayBuffer(value)) return value.byteLength === 0;
   return (
     !isWhole(value) && !types.isMap(value) && !types.isSet(value) && Symbol.toStringTag in value
   );

@@ -6,6 +6,9 @@ import { findUncloneable } from './cloneable.js';
 /** Maximum number of causes that are copied, because a chain of causes may be circular. */
 const MAX_CAUSES = 8;
 
+/** Maximum number of errors that are copied, because an `AggregateError` may hold itself several times. */
+const MAX_ERRORS = 1_000;
+
 /** An error in the form in which it is copied between threads. */
 export type TaskError =
   | { readonly kind: 'value'; readonly value: unknown }
@@ -27,26 +30,26 @@ const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
 
 /** Describes a thrown value of any kind in a form that can be copied. */
 export function describeError(thrown: unknown): TaskError {
+  let left = MAX_ERRORS;
   try {
-    return describe(thrown, 0);
+    return describe(thrown, 0, () => (left -= 1) >= 0);
   } catch {
     // A property throws when it is read.
     return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
   }
 }
 
-function describe(thrown: unknown, depth: number): TaskError {
+function describe(thrown: unknown, depth: number, isLeft: () => boolean): TaskError {
   if (!(thrown instanceof Error)) {
     return { kind: 'value', value: isCloneable(thrown) ? thrown : inspect(thrown) };
   }
   const { message, cause } = thrown;
   const name = nameOf(thrown);
-  const { code } = thrown as NodeJS.ErrnoException;
+  const { code, errors } = thrown as NodeJS.ErrnoException & Partial<AggregateError>;
   const own = Object.entries(thrown).filter(
     ([key, value]) => !OWN_FIELDS.has(key) && isCloneable(value),
   );
   const deeper = depth < MAX_CAUSES;
-  const { errors } = thrown as Partial<AggregateError>;
   return {
     kind: 'error',
     classes: classesOf(thrown),
@@ -57,9 +60,9 @@ function describe(thrown: unknown, depth: number): TaskError {
       ...(isCloneable(code) && code !== undefined && { code }),
       ...Object.fromEntries(own),
     },
-    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1) }),
+    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1, isLeft) }),
     ...(Array.isArray(errors) &&
-      deeper && { errors: errors.map((each) => describe(each, depth + 1)) }),
+      deeper && { errors: errors.filter(isLeft).map((each) => describe(each, depth + 1, isLeft)) }),
   };
 }
 

@@ -145,6 +145,7 @@ describe('what cannot be copied', () => {
     structuredClone(bytes, { transfer: [bytes.buffer] });
     expect(isRefused(bytes)).toBe(true);
     expect(found({ bytes })).toMatch(/^it\.bytes is /);
+    expect(found([bytes.buffer])).toBe('it[0] is a [object ArrayBuffer]');
   });
 
   it('is found in a sparse list of enormous length', () => {

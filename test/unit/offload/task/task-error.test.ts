@@ -257,6 +257,14 @@ describe('an error', () => {
     expect((arrived(thrown) as Error).message).toBe('all');
   });
 
+  it('of several may hold itself several times', () => {
+    const thrown = new AggregateError([], 'all');
+    for (let i = 0; i < 8; i += 1) thrown.errors.push(thrown);
+    const error = arrived(thrown) as AggregateError;
+    expect(error.errors).toHaveLength(8);
+    expect(error.errors[7]).toMatchObject({ message: 'all' });
+  });
+
   it('of the platform keeps its name and code', () => {
     const error = arrived(new DOMException('stop', 'AbortError'));
     expect(error).toBeInstanceOf(Error);
@@ -296,6 +304,12 @@ describe('an error', () => {
   });
 });
 
+function detached(): ArrayBuffer {
+  const buffer = new ArrayBuffer(1);
+  structuredClone(buffer, { transfer: [buffer] });
+  return buffer;
+}
+
 describe('what is thrown and is no error', () => {
   it.each([
     ['a text'],
@@ -315,6 +329,7 @@ describe('what is thrown and is no error', () => {
     [Symbol('cat'), 'Symbol(cat)'],
     [{ f: () => 1 }, '{ f: [Function: f] }'],
     [[() => 1], '[ [Function (anonymous)] ]'],
+    [detached(), inspect(detached())],
   ])('arrives in words where it cannot be copied: %o', (thrown, words) => {
     expect(arrived(thrown)).toBe(words);
   });
