@@ -58,7 +58,7 @@ const withStatus = (answers: readonly Timed[], code: number) =>
   answers.filter(({ status }) => status === code);
 
 const OVERLOAD = 3;
-const SECONDS = 7;
+const SECONDS = 9;
 
 /** The number of answers in each second, divided by the number of others in that second. Descending. */
 function sharesBySecond(answers: readonly Timed[], others: readonly Timed[]): number[] {
@@ -75,8 +75,8 @@ describe('a worker at three times its capacity', () => {
   it('answers 0.8 of the capacity in time, and all of a critical route', async () => {
     const unlimited = await start(false);
     for (let i = 0; i < 50; i += 1) await unlimited.ask('/busy'); // V8 has compiled it
-    const idle = await unlimited.askInTurn('/busy', 1, 1);
-    const capacity = (await unlimited.askInTurn('/busy', 4, 3)).length / 3;
+    const idle = await unlimited.askInTurn('/busy', 1, 2);
+    const capacity = (await unlimited.askInTurn('/busy', 4, 4)).length / 4;
     const late = await unlimited.askAtRate('/busy', OVERLOAD * capacity, 3);
 
     const { ask, askAtRate } = await start({});
