@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { chmodSync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { dirname, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { MAX_PATH_BYTES, ownUid, refuseSwappable } from '../contract/files/control-address.js';
 import { probe } from '../contract/files/stale-sockets.js';
 
@@ -31,7 +31,7 @@ export class ControlSocket {
    */
   static async open(path: string, onConnection: (socket: Socket) => void): Promise<ControlSocket> {
     // The name is not a secret, so node:crypto is not needed: it takes a megabyte of memory.
-    const beside = resolve(dirname(path), `.${Math.random().toString(16).slice(2, 8)}`);
+    const beside = join(dirname(path), `.s${Math.random().toString(16).slice(2, 8)}`);
     const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(beside));
     if (bytes > MAX_PATH_BYTES) {
       throw new Error(

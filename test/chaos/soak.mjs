@@ -85,7 +85,7 @@ function keep(part, { workers, adapter, node }) {
     scope: 'soak',
     title: 'A soak',
     about:
-      'Clients of seven kinds check every answer: kept and new connections, POST, WebSocket, server-sent events, a microservice and @CpuBound(). A worker is killed every five minutes and the app is reloaded every ten. A part is a run with a cluster of its own. The primary has the admin listener, which is scraped without pause, and the hub, so it holds more than in the scope memory. Other programs used the machine meanwhile, so compare latencies with care. Lost otherwise are two calls of @CpuBound() in part 2: for them no thread was free in time, at a load average of 35.',
+      'Clients of seven kinds check every answer: kept and new connections, POST, WebSocket, server-sent events, a microservice and @CpuBound(). A worker is killed every five minutes and the app is reloaded every ten. A part is a run with a cluster of its own. The primary has the admin listener, which is scraped without pause, and the hub, so it holds more than in the scope memory. Other programs used the machine meanwhile, so compare latencies with care.',
     command: 'npm run soak -- --minutes N',
     date: part.date,
     commit: part.commit,

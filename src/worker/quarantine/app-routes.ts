@@ -89,7 +89,7 @@ export class AppRoutes {
       // If HEAD has no route of its own, the handler of GET answers it.
       method: method === 'HEAD' && found?.method !== 'HEAD' ? 'GET' : method,
       // Express ignores the case of a path, and the slash at its end.
-      route: found?.template ?? hashOf(asked.join('/').toLowerCase()),
+      route: found?.template ?? hashOf(JSON.stringify(asked).toLowerCase()),
       url: hashOf(target.url),
       path,
     };

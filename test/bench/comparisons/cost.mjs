@@ -38,7 +38,7 @@ export const cost = {
 };
 
 /** The row without what another scope has. */
-export function ratiosOf({ group, system, label, ours, notRun, windows, ...metrics }) {
+function ratiosOf({ group, system, label, ours, notRun, windows, ...metrics }) {
   const shown = Object.entries(metrics).filter(([key]) => SHOWN.includes(key));
   return { group, system, label, ours, notRun, ...Object.fromEntries(shown), windows };
 }

@@ -237,6 +237,16 @@ describe('the name of a cluster', () => {
   });
 });
 
+it('a control socket in the working directory is never taken for a port', async () => {
+  const before = process.cwd();
+  process.chdir(temporaryDirectory());
+  onTestFinished(() => process.chdir(before));
+  vi.spyOn(Math, 'random').mockReturnValueOnce(0x814e74 / 2 ** 24);
+  const socket = await open('control.sock');
+  expect(lstatSync('control.sock').isSocket()).toBe(true);
+  socket.remove();
+});
+
 /** Opens the control socket of a primary that gets no requests. */
 const openControl = (path: string, warn: (message: string) => void) =>
   Control.open(

@@ -93,6 +93,7 @@ describe('the fingerprint of a request', () => {
     const own = routeOf('/graphql?query=1');
     for (const url of ['/graphql?query=2', 'http://h2/graphql', '/GraphQL/#3', '/graph%71l'])
       expect(routeOf(url)).toBe(own);
+    expect(routeOf('/graph/ql')).not.toBe(routeOf('/graph%2Fql'));
     for (const url of ['/graphiql', '/graphql/7', '/graph/ql', '/'])
       expect(routeOf(url)).not.toBe(own);
     expect(routeOf(`/${LONG}`)).toHaveLength(16);
