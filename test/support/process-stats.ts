@@ -13,9 +13,15 @@ export function residentBytesOf(pid: number): number {
 
 /** The nice values of a process's threads, beginning with the main thread. */
 export function niceValuesOf(pid: number): number[] {
-  return readdirSync(`/proc/${pid}/task`).map((thread) => {
-    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
-    // The name of a thread may have spaces in it.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+      // The name of a thread may have spaces in it.
+      return [Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])];
+    } catch (error) {
+      // The thread has ended since the directory was read.
+      if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code!)) return [];
+      throw error;
+    }
   });
 }
