@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterConfigurationError, ClusterError } from '../contract/errors/index.js';
 import { createEventLog, EventListeners } from '../contract/events/index.js';
 import {
@@ -15,11 +16,14 @@ import type {
   ClusterRuntime,
   StandaloneRuntime,
 } from './cluster-runtime.interface.js';
-import { detectRole } from './roles/role.js';
+import { detectRole, type Role } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is not a test, leave nestjs-cluster out of the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
+
+/** The time that pm2 has to write a line, in ms. */
+const PM2_WRITES_MS = 200;
 
 /**
  * Runs a Nest app on every core. Pass a function that creates the app and does not call `listen()`.
@@ -39,9 +43,10 @@ export async function bootstrap<F extends AppFactory>(
   createApp: F,
   options: ClusterOptions = {},
 ): Promise<ClusterRuntime<AppOf<Awaited<ReturnType<F>>>>> {
+  let role: Role | undefined;
   let resolved: ResolvedClusterOptions | undefined;
   try {
-    const role = detectRole();
+    role = detectRole();
     if (role.name === 'bystander') {
       noteAppImport(createApp);
       return { role: 'bystander' };
@@ -81,6 +86,8 @@ export async function bootstrap<F extends AppFactory>(
     const failed = { message, exitCode, error: null };
     log('failed', failed);
     new EventListeners(tellOfListener(log), resolved?.on).call('failed', failed);
+    // pm2 in cluster mode, where there is no role, writes the lines of its workers only later.
+    if (role === undefined) await sleep(PM2_WRITES_MS);
     process.exit(exitCode);
   }
 }

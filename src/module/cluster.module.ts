@@ -40,6 +40,7 @@ import {
   resolveModuleOptions,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
+import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterOptions } from '../contract/options/index.js';
 import { LIST_METHODS } from '../contract/snapshot/inspection.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
@@ -67,7 +68,10 @@ const PROVIDERS: Provider[] = [
  * Adds `/health` and `/metrics` for the whole cluster to an app, and makes `ClusterService` and the
  * health indicators injectable in all modules. Without `bootstrap()`, all report this process only.
  */
-@Module({})
+@Module({
+  // For `imports: [ClusterModule]`: in a dynamic module, Nest lets its options take this one's place.
+  providers: [{ provide: MODULE_OPTIONS, useFactory: refuseStaticImport }],
+})
 export class ClusterModule
   implements
     NestModule,
@@ -196,4 +200,10 @@ function moduleWith(
     providers: [...options, { provide: MODULE_ORIGIN, useValue: origin?.file }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };
+}
+
+function refuseStaticImport(): never {
+  throw new ClusterConfigurationError(
+    'imports: [ClusterModule] has no options: write ClusterModule.forRoot() in the root module. It is global, so no other module imports it',
+  );
 }

@@ -117,4 +117,18 @@ describe('the module', () => {
   ])('of %s is global', async (_, make) => {
     await expect(startBeside(make())).resolves.toBeUndefined();
   });
+
+  it.each([
+    ['alone', []],
+    ['beside one that has them', [ClusterModule.forRoot(NO_ENDPOINTS)]],
+  ])('is refused without options, %s', async (_, others) => {
+    class Feature {}
+    Module({ imports: [ClusterModule] })(Feature);
+    class AppModule {}
+    Module({ imports: [...others, Feature] })(AppModule);
+    const settings = { logger: false, abortOnError: false } as const;
+    const starting = NestFactory.createApplicationContext(AppModule, settings);
+    await expect(starting).rejects.toThrow(ClusterConfigurationError);
+    await expect(starting).rejects.toThrow('write ClusterModule.forRoot() in the root module');
+  });
 });
