@@ -86,7 +86,7 @@ export async function bootstrap<F extends AppFactory>(
     const failed = { message, exitCode, error: null };
     log('failed', failed);
     new EventListeners(tellOfListener(log), resolved?.on).call('failed', failed);
-    // pm2 in cluster mode, where there is no role, writes the lines of its workers only later.
+    // In pm2's cluster mode detectRole() has thrown, and pm2 writes this line a little later.
     if (role === undefined) await sleep(PM2_WRITES_MS);
     process.exit(exitCode);
   }

@@ -1,5 +1,6 @@
 import { autocannon } from '../load/autocannon.mjs';
 import { probeApart } from '../load/light-route.mjs';
+import { counted, measured } from '../report/format.mjs';
 import { compare } from './compare.mjs';
 import { heavyPath } from './mixed.mjs';
 
@@ -62,7 +63,7 @@ export const fibonacci = {
         .filter(({ notRun }) => notRun === undefined)
         .map(
           (row) =>
-            `${row.label}: ${row.heavyPerSecond.toFixed(1)} answers a second, ${row.timeouts} timeouts, ${row.refused} refused, light route p99 ${row.lightP99Ms.toPrecision(3)} ms.`,
+            `${row.label}: ${row.heavyPerSecond.toFixed(1)} answers a second, ${counted(row.timeouts)} timeouts, ${counted(row.refused)} refused, light route p99 ${measured(row.lightP99Ms)} ms.`,
         )
         .join(' '),
     };

@@ -9,7 +9,7 @@ export const gzipPage = {
   name: 'gzip-page',
   title: 'Article 1: a compressed page',
   about:
-    '"Scaling Node.js Application with Cluster" (2022): `autocannon --connections 200` on a small HTML page, compressed by gzip. The article had one process and node:cluster with 8 workers on 8 cores; here there are as many workers as cores. autocannon counts every later request of a client whose connection the server has closed, as rebalancing does, from the request before it: latencies of nestjs-cluster are shown longer than they were.',
+    '"Scaling Node.js Application with Cluster" (2022): `autocannon --connections 200` on a small HTML page, compressed by gzip. The article had one process and node:cluster with 8 workers on 8 cores; here there are as many workers as cores. After a server has closed a connection, autocannon starts its clock one request too early. nestjs-cluster closes connections to rebalance, so its latencies are shown longer than they were.',
   seconds: 10,
   rounds: 2,
   adapters: ['express'],

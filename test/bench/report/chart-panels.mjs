@@ -46,7 +46,7 @@ export function chartSubtitle({ chart, parameters }, { panels, column, log }) {
   return [
     `${/^[^/]/.test(column.unit) ? `${column.unit}, ` : ''}${chart.better} is better`,
     log && 'logarithmic scale',
-    column.combined === 'sum' && parameters?.rounds && `sum of ${parameters.rounds} rounds`,
+    column.combined === 'sum' && parameters?.rounds > 1 && `sum of ${parameters.rounds} rounds`,
     spread && describeSpread(parameters),
   ]
     .filter(Boolean)

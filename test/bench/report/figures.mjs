@@ -1,6 +1,6 @@
 import { columnOf, hasMetric } from './columns.mjs';
 
-/** "31.8<!-- fig keep-alive Express nestjs-cluster cpuMicros -->": scope, group, system, metric. */
+/** "31.8<!-- fig keep-alive Express nestjs-cluster cpuMicros -->": scope, group with "_" for each space, system, metric. */
 const FIGURE = /[\d.,]*(<!-- fig (\S+) (\S+) (\S+) (\w+) -->)/g;
 
 /**
@@ -12,7 +12,7 @@ const FIGURE = /[\d.,]*(<!-- fig (\S+) (\S+) (\S+) (\w+) -->)/g;
 export function fillFigures(page, results) {
   return page.replace(FIGURE, (_, marker, scope, group, system, metric) => {
     const row = resultOf(results, scope)?.rows.find(
-      (each) => each.group === group && each.system === system,
+      (each) => each.group.replaceAll(' ', '_') === group && each.system === system,
     );
     if (row === undefined || !hasMetric(row, metric)) {
       throw new Error(`A page has the figure ${scope} ${group} ${system} ${metric}: no run has it`);

@@ -41,7 +41,7 @@ export function readmeParts(results) {
   return [
     `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
     turned(figureTables(run, PEERS)),
-    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost, of all sent, a sum. A difference below 15 % may be noise. "Not run": no reload, or no worker to kill. [All systems and scopes](docs/benchmarks.md).',
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost, of all sent, a sum. A rerun reversed some CPU differences of up to 14 %. "Not run": no reload, or no worker to kill. [All systems and scopes](docs/benchmarks.md).',
   ];
 }
 
@@ -85,18 +85,18 @@ export function pageParts(results) {
   const run = mainRunOf(results);
   const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, under load where nothing else is said. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order. A difference below 15 % may be noise.`,
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, after 5 s of load on 64 kept connections where nothing else is said; with new connections, a Fastify worker has more. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order. [A rerun](#a-rerun) reversed some differences in CPU of up to 14 %.`,
     ...figureTables(run, undefined, PAGE_FIGURES).flatMap((table) => [
       table.caption && `**${table.caption}**`,
       table,
     ]),
     others.length > 0 &&
-      `These scopes are of another machine or commit, and in no table above: ${others.map(linkTo).join(', ')}.`,
+      `Measured on another machine or commit, so in no table above: ${others.map(linkTo).join(', ')}.`,
     ...charts(results),
     '## To reproduce it',
     commands(results),
     '## Where another system is ahead',
-    `These are the figures of the tables above, of nestjs-cluster with its defaults. In [the other scopes](${RESULTS}report.md#ahead), such as the four articles, other systems are ahead too, and some by more:`,
+    `The list has the figures of the tables above that differ by more than 3 % from nestjs-cluster with its defaults; in CPU, only those that have a value in the column Difference of the report. The percentages compare the medians. That column is smaller, because it has the least of four comparisons. In [the other scopes](${RESULTS}report.md#ahead), such as the measurements of four published articles, other systems are ahead too, and some by more:`,
     aheadSummary(run, PAGE_FIGURES),
   ].filter(Boolean);
 }

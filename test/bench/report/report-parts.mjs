@@ -5,7 +5,7 @@ import { dayOf, machineOf, parametersOf, versionsOf } from './facts.mjs';
 import { picture } from './picture.mjs';
 import { tablesOf } from './result-tables.mjs';
 
-const BY_WINDOWS = `All systems were up at once in tables that show the least CPU per request beside the median. Windows of load went round among them, in turn forwards and backwards, over several starts. A ratio is the median of each window's over its neighbour of the baseline, with their lower quartile and their least beside it; \`least × least\` is that of the two minima. A difference is told where the minima, the lower quartiles, the medians and that ratio all say so, by more than ${REAL_RATIO * 100} %, and each start points the same way: the smallest of the four. Everything else is "no difference". A window in which others used more than ${MAX_SHARE * 100} % of the machine was discarded.`;
+const BY_WINDOWS = `All systems were up at once in tables that show the least CPU per request beside the median. Windows of load went round among them, in turn forwards and backwards, over several starts. Each window is compared with the window of the baseline next to it: a ratio is the median of these comparisons, with their lower quartile and their least beside it; \`least × least\` is the ratio of the two minima. A difference is told if the minima, the lower quartiles, the medians and that ratio agree by more than ${REAL_RATIO * 100} %, and each start points the same way. The column shows the smallest of the four. Everything else is "no difference". A window in which others used more than ${MAX_SHARE * 100} % of the machine was discarded.`;
 
 /**
  * The whole report as parts: each is a text of Markdown or a table as data.
@@ -21,7 +21,7 @@ export function reportParts(results) {
     ...(results.some(({ rows }) => rows.some(({ windows }) => windows)) ? [BY_WINDOWS] : []),
     ...results.flatMap(scopeParts),
     '<a id="ahead"></a>\n\n## Where another system is ahead',
-    'Of nestjs-cluster as it is by default: by more than 3 %, and in the CPU of a request, where windows were compared, by what is a difference there.',
+    'The list compares with nestjs-cluster as it is by default, and has differences above 3 %. For the CPU of a request, where windows were compared, it has only rows with a value in the column Difference.',
     aheadList(results),
   ];
 }
