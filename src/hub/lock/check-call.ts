@@ -1,5 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
+import { show } from '../../contract/options/check/validate.js';
 
 const MAX_NAME_LENGTH = 1_024;
 
@@ -12,7 +13,7 @@ const MAX_NAME_LENGTH = 1_024;
 export function checkName(call: string, what: string, name: string): void {
   if (typeof name === 'string' && name.length > 0 && name.length <= MAX_NAME_LENGTH) return;
   throw new ClusterConfigurationError(
-    `${call}() was given the ${what} ${JSON.stringify(name)?.slice(0, 40)}; a ${what} has 1 to ${MAX_NAME_LENGTH} characters`,
+    `${call}() was given the ${what} ${show(name)}; a ${what} has 1 to ${MAX_NAME_LENGTH} characters`,
   );
 }
 
@@ -20,6 +21,6 @@ export function checkName(call: string, what: string, name: string): void {
 export function refuseThread(call: string, name: string): void {
   if (isMainThread) return;
   throw new ClusterConfigurationError(
-    `${call}(${JSON.stringify(name)}) was called in a thread, where it would hold in that thread alone; call it where the thread is called, around the call of the @CpuBound() method`,
+    `${call}(${show(name)}) was called in a thread, where it would hold in that thread alone; call it where the thread is called, around the call of the @CpuBound() method`,
   );
 }

@@ -4,6 +4,9 @@ import { forgetHub } from '../../support/hub-workers.js';
 
 afterEach(forgetHub);
 
+const CIRCLE: Record<string, unknown> = {};
+CIRCLE['itself'] = CIRCLE;
+
 it.each([
   [{ waitms: 5 }, /waitms: 5 is not allowed; no such option here; known are waitMs/],
   [{ waitMs: -1 }, /waitMs: -1 is not allowed; expected a number of milliseconds from 0 to/],
@@ -26,6 +29,8 @@ it.each([
   [undefined, 'undefined'],
   [5, '5'],
   ['l'.repeat(1_025), '"lll'],
+  [5n, '5'],
+  [CIRCLE, 'an object'],
 ])('runExclusive() refuses the name %.10o', async (name, seen) => {
   const run = new ClusterLock().runExclusive(name as string, vi.fn());
   await expect(run).rejects.toThrow(`runExclusive() was given the name ${seen}`);
