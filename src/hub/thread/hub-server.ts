@@ -73,7 +73,6 @@ async function listenAt(path: string, onConnection: (socket: Socket) => void): P
 }
 
 function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOptions): void {
-  let welcome = false;
   const onFrame = ({ header, body, skippedBytes }: Frame): void => {
     if (skippedBytes !== undefined) return refuseUnread(header, tooLarge(skippedBytes));
     if (body.length > MAX_BODY_BYTES) {
@@ -81,7 +80,7 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     }
     const message = readToHub(header);
     if (message === undefined) return refuseUnread(header, UNKNOWN);
-    if (welcome) {
+    if (frames.isKnown) {
       if (message.op !== 'hello') core.receive(peer, message, body);
       return;
     }
@@ -92,13 +91,13 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
       return;
     }
     clearTimeout(timer);
-    welcome = true;
+    frames.isKnown = true;
     peer.slot = message.slot;
     frames.send({ t: 'welcome', id: message.id, instance });
   };
   /** Refuses a request. The connection stays open for other requests. @throws Error before `hello`. */
   const refuseUnread = (header: unknown, why: string): void => {
-    if (!welcome) throw new Error('not a request');
+    if (!frames.isKnown) throw new Error('not a request');
     const { id } = (header ?? {}) as { id?: unknown };
     if (typeof id === 'number') frames.send({ t: 'refused', id, why });
   };

@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { MAX_FRAME_BYTES, NO_BODY, tooLarge } from './limits.js';
+import { MAX_FRAME_BYTES, MAX_HELLO_BYTES, NO_BODY, tooLarge } from './limits.js';
 
 /** Two little-endian numbers: the length of the rest, and the length of the header in it. */
 const PREFIX_BYTES = 8;
@@ -82,18 +82,19 @@ export class FrameReader {
   }
 
   /**
+   * @param isKnown whether the sender is known, so that its frames may be larger than a `hello`.
    * @returns the next frame, whose body is a view of the chunks; `undefined` until all its bytes
    * are there.
    * @throws Error if the bytes cannot be a frame. Nothing after these bytes can be read.
    */
-  next(): Frame | undefined {
+  next(isKnown = true): Frame | undefined {
     this.#releaseRead();
     this.#skip();
     if (this.#bytes < PREFIX_BYTES) return undefined;
     const prefix = this.#first(PREFIX_BYTES);
     const length = prefix.readUInt32LE(0);
     const headerBytes = prefix.readUInt32LE(4);
-    if (length < 4 || headerBytes > length - 4) {
+    if (length < 4 || headerBytes > length - 4 || (length > MAX_HELLO_BYTES && !isKnown)) {
       throw new Error(`a header of ${headerBytes} bytes in a frame of ${length}`);
     }
     const isTooLarge = length > MAX_FRAME_BYTES;

@@ -31,6 +31,8 @@ export class FrameSocket {
   #nextTurn: NodeJS.Immediate | undefined;
   /** Whether this end has closed the connection. */
   #ended = false;
+  /** Whether the other end is known. Before that, a frame may only have the size of a `hello`. */
+  isKnown: boolean;
 
   /**
    * @param ofWorker whether this is the worker's end. A worker reads even while the hub does not
@@ -41,6 +43,7 @@ export class FrameSocket {
     private readonly events: FrameSocketEvents,
     private readonly ofWorker = false,
   ) {
+    this.isKnown = ofWorker;
     this.#reader = new FrameReader(ofWorker); // the hub is done with a frame before the next one
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => {
@@ -92,7 +95,7 @@ export class FrameSocket {
     const until = performance.now() + forMs;
     try {
       while (this.ofWorker || !this.congested) {
-        const frame = this.#ended ? undefined : this.#reader.next();
+        const frame = this.#ended ? undefined : this.#reader.next(this.isKnown);
         if (frame === undefined) {
           if (this.socket.isPaused()) this.socket.resume();
           return;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createConnection, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../../../src/hub/lock/held-locks.js';
@@ -99,6 +100,17 @@ describe('the server of the hub', () => {
     stranger.on('data', said);
     await new Promise((resolve) => void stranger.once('close', resolve));
     expect(said).not.toHaveBeenCalled();
+  });
+
+  it('keeps no part of a large frame in memory before it knows the worker', async () => {
+    await serve('a');
+    const stranger = createConnection(path);
+    const closed = new Promise((resolve) => void stranger.once('close', resolve));
+    stranger.on('error', () => {});
+    const large = hugeFrame({ op: 'hello', id: 0, v: HUB_VERSION, token: TOKEN, slot: 0 }, 2_000);
+    stranger.write(large.subarray(0, 1_000));
+    const late = delay(1_000, 'nothing', { ref: false });
+    expect(await Promise.race([closed.then(() => 'closed'), late])).toBe('closed');
   });
 
   it('is found elsewhere once its socket was removed, and has what it had', async () => {
