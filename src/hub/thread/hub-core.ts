@@ -1,4 +1,4 @@
-import { machineMs } from '../wire/machine-clock.js';
+import { machineNow } from '../../contract/ipc/machine-clock.js';
 import type { ToHub } from '../wire/protocol.js';
 import { answerLock, CacheService, nameIn } from './cache/cache-service.js';
 import { Channels } from './services/channels.js';
@@ -25,7 +25,7 @@ export class HubCore {
    */
   constructor(
     closedUntil?: number,
-    private readonly clock: () => number = machineMs,
+    private readonly clock: () => number = machineNow,
     maxCacheBytes?: number,
   ) {
     // The previous hub granted less than one lock a microsecond, so all numbers of its grants are lower.

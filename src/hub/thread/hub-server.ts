@@ -2,10 +2,10 @@ import { chmodSync, renameSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { machineNow } from '../../contract/ipc/machine-clock.js';
 import { memoryBytes } from '../../contract/options/check/cgroup.js';
 import { FrameSocket } from '../wire/frame-socket.js';
 import { HUB_VERSION, MAX_BODY_BYTES, tooLarge } from '../wire/limits.js';
-import { machineMs } from '../wire/machine-clock.js';
 import { type FromHub, readToHub } from '../wire/protocol.js';
 import type { Frame } from '../wire/codec.js';
 import { HubCore } from './hub-core.js';
@@ -41,7 +41,7 @@ export interface HubListening {
 
 /** Listens for workers, in a directory that only this user can enter. */
 export async function listenForWorkers(options: HubServerOptions): Promise<HubListening> {
-  const closedUntil = options.restarted ? machineMs() + RECLAIM_MS : undefined;
+  const closedUntil = options.restarted ? machineNow() + RECLAIM_MS : undefined;
   const core = new HubCore(closedUntil, undefined, memoryBytes());
   if (options.restarted) void delay(RECLAIM_MS).then(() => core.open());
   setInterval(() => core.sweep(), SWEEP_MS).unref();

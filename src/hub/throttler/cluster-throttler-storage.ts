@@ -8,6 +8,7 @@ import {
   ServiceUnavailableException,
 } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
+import { machineNow } from '../../contract/ipc/machine-clock.js';
 import { OnceAMinute } from '../../contract/errors/once-a-minute.js';
 import { messageOf } from '../../contract/errors/thrown.js';
 import {
@@ -21,7 +22,6 @@ import { currentLink } from '../../contract/snapshot/current-link.js';
 import type { HubClient } from '../client/hub-client.js';
 import { hubOf } from '../client/hub-of-process.js';
 import { Counters, type Hit } from '../thread/services/counters.js';
-import { machineMs } from '../wire/machine-clock.js';
 import type { HitRecord } from '../wire/protocol.js';
 
 /** The possible decisions about a request that the hub has not counted in time. */
@@ -109,7 +109,7 @@ export class ClusterThrottlerStorage
     const hub = this.#open();
     if (hub === undefined) return this.#countHere(hit);
     try {
-      const question = { op: 'count', ...hit, at: machineMs() } as const;
+      const question = { op: 'count', ...hit, at: machineNow() } as const;
       const { header } = await hub.ask(question, this.#options.deadlineMs);
       const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = header as HitRecord &
         object;
@@ -146,7 +146,7 @@ export class ClusterThrottlerStorage
   }
 
   #countHere(hit: Hit): HitRecord {
-    this.#sweeping ??= setInterval(() => this.#local.sweep(machineMs()), SWEEP_MS).unref();
-    return this.#local.count(hit, Math.floor(machineMs()));
+    this.#sweeping ??= setInterval(() => this.#local.sweep(machineNow()), SWEEP_MS).unref();
+    return this.#local.count(hit, Math.floor(machineNow()));
   }
 }

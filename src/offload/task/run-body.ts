@@ -1,5 +1,5 @@
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
-import { monotonicMs } from '../../contract/process/monotonic-ms.js';
+import { machineNow } from '../../contract/ipc/machine-clock.js';
 import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
@@ -22,11 +22,11 @@ export async function runBody(
   const run = () => valueOf(task.name, body);
   if (!isTraced(contexts)) return settled(() => runInContexts(contexts, run));
   const tracing = currentTracing();
-  const begunAt = monotonicMs();
+  const begunAt = machineNow();
   const result = await settled(() =>
     runInContexts(contexts, () => (tracing === undefined ? run() : tracing.run(task, run))),
   );
-  return { ...result, ran: { begunAt, endedAt: monotonicMs(), hasSpan: tracing !== undefined } };
+  return { ...result, ran: { begunAt, endedAt: machineNow(), hasSpan: tracing !== undefined } };
 }
 
 async function settled(run: () => Promise<RunResult>): Promise<RunResult> {

@@ -1,10 +1,10 @@
 import type { Attributes, Context, Span, SpanStatusCode, Tracer } from '@opentelemetry/api';
 import type { CallTrace, RunTimes } from '../task/trace-context.js';
-import { monotonicMs } from '../../contract/process/monotonic-ms.js';
+import { machineClockMs } from '../../contract/ipc/machine-clock.js';
 import { harmless } from './harmless.js';
 
 /** The difference between the clock that all threads share and this thread's `performance.now()`, in ms. */
-const AHEAD_MS = monotonicMs() - performance.now();
+const AHEAD_MS = machineClockMs();
 
 /** The value of OpenTelemetry's constant. Its API is not imported here, because it may not be installed. */
 const ERROR: SpanStatusCode.ERROR = 2;

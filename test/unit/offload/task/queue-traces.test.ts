@@ -7,7 +7,7 @@ import {
   type CarriedContexts,
 } from '../../../../src/offload/task/carry-context.js';
 import { arrive, inject } from '../../../../src/offload/task/trace-context.js';
-import { monotonicMs } from '../../../../src/contract/process/monotonic-ms.js';
+import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
 import { startTracing } from '../../../../src/offload/tracing/start-tracing.js';
 import { TASK } from '../../support/fake-runner.js';
 import { inSpan, openSdk } from '../../support/open-sdk.js';
@@ -31,7 +31,7 @@ async function made(): Promise<{ parent: string; contexts: CarriedContexts }> {
 
 /** Runs what has arrived, in no time. */
 function run({ trace }: ReturnType<typeof arrive>): void {
-  const begunAt = monotonicMs();
+  const begunAt = machineNow();
   trace!.began();
   trace!.ran({ begunAt, endedAt: begunAt + 5, hasSpan: false });
   trace!.completed();

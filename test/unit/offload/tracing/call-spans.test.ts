@@ -6,7 +6,7 @@ import { Dispatcher } from '../../../../src/offload/admission/dispatcher.js';
 import { runBody } from '../../../../src/offload/task/run-body.js';
 import { inject, isTraced, withCarrier } from '../../../../src/offload/task/trace-context.js';
 import type { WaitingClient } from '../../../../src/offload/admission/waiting-client.js';
-import { monotonicMs } from '../../../../src/contract/process/monotonic-ms.js';
+import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
 import { startTracing } from '../../../../src/offload/tracing/start-tracing.js';
 import { FakeObserver, FakeRunner, TASK } from '../../support/fake-runner.js';
 import { inSpan, openSdk } from '../../support/open-sdk.js';
@@ -36,7 +36,7 @@ describe('the spans of an offloaded call', () => {
   it('are its wait and its run, as its thread tells of it', async () => {
     const { runner, request, offloaded } = await start();
     const requests = [request()];
-    const begunAt = monotonicMs() + 20;
+    const begunAt = machineNow() + 20;
     runner.runs[0]!.complete(5, { ran: { begunAt, endedAt: begunAt + 30, hasSpan: false } });
     const [parent] = await Promise.all(requests);
     const [queue, run] = offloaded();
@@ -99,7 +99,7 @@ describe('the spans of an offloaded call', () => {
   it('leave the run to a thread that has a span of it', async () => {
     const { runner, request, offloaded } = await start();
     const requested = request();
-    const now = monotonicMs();
+    const now = machineNow();
     runner.runs[0]!.complete(5, { ran: { begunAt: now, endedAt: now, hasSpan: true } });
     await requested;
     expect(offloaded().map(({ name }) => name)).toEqual([`queue ${TASK.name}`]);
