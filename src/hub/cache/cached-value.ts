@@ -1,19 +1,13 @@
 import { deserialize, serialize } from 'node:v8';
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../../contract/errors/cluster.errors.js';
-import { oneLine } from '../../contract/errors/one-line.js';
 import { option, optionGroup } from '../../contract/options/check/validate.js';
 
-/** The schema of the options of one value. */
-export const ttlSchema = optionGroup({ ttlMs: option(v.number('0 or more'), null) });
+const TTL = '0 or more';
 
-/** Refuses NaN, because JSON would turn it into `null`, which means no limit. @throws ClusterConfigurationError */
-export function checkTtl(key: string, ttlMs: number | null): void {
-  if (ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) return;
-  throw new ClusterConfigurationError(
-    `the value of '${oneLine(key).slice(0, 40)}' lives for ${ttlMs} ms; give 0 or more, or none`,
-  );
-}
+/** The schema of the options of one value. Refuses NaN, because JSON would turn it into `null`: no limit. */
+export const ttlSchema = optionGroup({
+  ttlMs: option(v.pipe(v.number(TTL), v.minValue(0, TTL)), null),
+});
 
 /** Strings and bytes are sent unchanged. Other values are copied as by `structuredClone()`. */
 export function encode(value: unknown): { readonly form: string; readonly body: Buffer } {

@@ -1,6 +1,6 @@
-import { currentLink } from '../../contract/snapshot/current-link.js';
-import { hubOf } from '../client/hub-of-process.js';
+import { validate } from '../../contract/options/check/validate.js';
 import type { ClusterCacheOptions } from './cache-options.js';
+import { ttlSchema } from './cached-value.js';
 import { SharedCache } from './shared-cache.js';
 
 /** A store for Keyv 5 and 6. cache-manager wraps it in a `Keyv` of its own version. */
@@ -45,8 +45,7 @@ class Store implements ClusterCacheStore {
   readonly opts: Readonly<ClusterCacheOptions>;
 
   constructor(options: ClusterCacheOptions | undefined) {
-    const warn = (message: string): void => currentLink()?.warn(message);
-    this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn);
+    this.#cache = new SharedCache(options, 'default');
     // Keyv 5 iterates only over some dialects, e.g. `redis`. Not enumerable, so that copies of `opts` stay valid.
     this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
@@ -56,7 +55,8 @@ class Store implements ClusterCacheStore {
   }
 
   async set(key: string, value: unknown, ttl?: number): Promise<boolean> {
-    return this.#cache.set(this.#prefix + key, value, ttl ?? null);
+    const { ttlMs } = validate(ttlSchema, { ttlMs: ttl ?? undefined }, 'options of set()');
+    return this.#cache.set(this.#prefix + key, value, ttlMs);
   }
 
   async setMany(

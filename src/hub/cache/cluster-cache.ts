@@ -1,8 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { validate } from '../../contract/options/check/validate.js';
-import { currentLink } from '../../contract/snapshot/current-link.js';
-import { hubOf } from '../client/hub-of-process.js';
 import { ClusterCacheReentryError } from './cache.errors.js';
 import type { ClusterCacheOptions } from './cache-options.js';
 import { ttlSchema } from './cached-value.js';
@@ -52,8 +50,7 @@ export class ClusterCache {
 
   /** @throws ClusterConfigurationError */
   constructor(@Optional() @Inject(CLUSTER_CACHE_OPTIONS) options?: ClusterCacheOptions) {
-    const warn = (message: string): void => currentLink()?.warn(message);
-    this.#cache = new SharedCache(() => hubOf(currentLink()), options, warn, NAME);
+    this.#cache = new SharedCache(options, NAME);
   }
 
   /** @returns `undefined` if the cache has no such value, or if the hub does not answer in time. */

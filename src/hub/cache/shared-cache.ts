@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { currentLink } from '../../contract/snapshot/current-link.js';
 import type { HubClient } from '../client/hub-client.js';
 import type { Answer, Question } from '../client/hub-client.interface.js';
 import { HubError, orNone } from '../client/hub-error.js';
-import { loadHub } from '../client/hub-of-process.js';
+import { hubOf, loadHub } from '../client/hub-of-process.js';
 import { NO_BODY } from '../wire/limits.js';
 import { ClusterCacheUnconfirmedError } from './cache.errors.js';
 import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
-import { checkTtl, decode, encode } from './cached-value.js';
+import { decode, encode } from './cached-value.js';
 import { StaleKeys } from './stale-keys.js';
 
 /** Maximum time that a read waits for the hub, in ms. Beyond it, the caller gets no value. */
@@ -38,17 +39,8 @@ export class SharedCache {
   #hub: HubClient | undefined;
   #warned: string | undefined;
 
-  /**
-   * @param find called at the first use, because the module may be loaded where no app runs.
-   * @param warn called when the hub refuses a request, unless the last refusal had the same reason.
-   * @throws ClusterConfigurationError
-   */
-  constructor(
-    private readonly find: () => HubClient,
-    options?: ClusterCacheOptions,
-    private readonly warn: (message: string) => void = () => {},
-    defaultName = 'default',
-  ) {
+  /** @throws ClusterConfigurationError */
+  constructor(options: ClusterCacheOptions | undefined, defaultName: string) {
     const { maxBytes, name } = resolveCacheOptions(options, defaultName);
     this.#maxBytes = maxBytes;
     this.name = name;
@@ -61,21 +53,12 @@ export class SharedCache {
 
   /**
    * @returns whether the value is kept. If it is not kept, the older value is deleted.
-   * @throws ClusterCacheUnconfirmedError; ClusterConfigurationError for a wrong time to live.
+   * @throws ClusterCacheUnconfirmedError
    */
   async set(key: string, value: unknown, ttlMs: number | null): Promise<boolean> {
-    checkTtl(key, ttlMs);
-    const { form, body } = encode(value);
-    const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
     const until = performance.now() + CHANGE_MS;
-    // Sent only once: before a second try, another worker may have set the key.
-    const answer = await this.#askFor(
-      this.#open().askUntil({ op: 'set', ...at }, CHANGE_MS, { body }),
-    );
-    if (answer?.header.t === 'done') {
-      this.#count('evicted', answer.header.evicted);
-      return true;
-    }
+    const answer = await this.#put(key, value, ttlMs);
+    if (answer?.header.t === 'done') return true;
     // The hub has not set the value, so the old value must go.
     await this.#change('set()', key, { op: 'delete', cache: this.name, key }, until);
     return false;
@@ -116,7 +99,7 @@ export class SharedCache {
    * or ends, the next process computes. The result is kept unless its key was changed by then.
    *
    * @param until when the wait for another process ends, by `performance.now()`.
-   * @throws ClusterConfigurationError, and every error of `compute`.
+   * @throws every error of `compute`.
    */
   async getOrCompute(
     key: string,
@@ -124,7 +107,6 @@ export class SharedCache {
     ttlMs: number | null,
     until = performance.now() + LEASE_MS,
   ): Promise<Found> {
-    checkTtl(key, ttlMs);
     const known = await this.#ask({ op: 'get', cache: this.name, key });
     const cached = this.#valueIn(known);
     if (cached !== undefined) return { value: cached.value, fresh: Promise.resolve(false) };
@@ -151,7 +133,7 @@ export class SharedCache {
     const timer = setTimeout(giveBack, LEASE_MS).unref();
     try {
       const value = await compute();
-      const filled = this.#fill(key, value, ttlMs, grant);
+      const filled = this.#put(key, value, ttlMs, grant);
       await Promise.race([filled, delay(DEADLINE_MS, undefined, { ref: false })]);
       const fresh = filled.then((answer) => {
         if (answer === undefined || answer.header.t === 'refused') giveBack();
@@ -166,20 +148,25 @@ export class SharedCache {
     }
   }
 
-  /** @throws Error if the value cannot be copied. */
-  #fill(
+  /**
+   * Sends a value, only once: before a second try, another worker may have set the key.
+   *
+   * @param grant the lease with which the value was computed.
+   * @throws Error if the value cannot be copied.
+   */
+  async #put(
     key: string,
     value: unknown,
     ttlMs: number | null,
-    grant: number,
+    grant?: number,
   ): Promise<Answer | undefined> {
     const { form, body } = encode(value);
-    const at = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
-    const asked = this.#open().askUntil({ op: 'fill', ...at, grant }, CHANGE_MS, { body });
-    return this.#askFor(asked).then((answer) => {
-      if (answer?.header.t === 'done') this.#count('evicted', answer.header.evicted);
-      return answer;
-    });
+    const cached = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
+    const question: Question =
+      grant === undefined ? { op: 'set', ...cached } : { op: 'fill', grant, ...cached };
+    const answer = await this.#askFor(this.#open().askUntil(question, CHANGE_MS, { body }));
+    if (answer?.header.t === 'done') this.#count('evicted', answer.header.evicted);
+    return answer;
   }
 
   /**
@@ -222,7 +209,8 @@ export class SharedCache {
   #noteRefusal(error: unknown): Answer {
     if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
     const why = error.message;
-    if (why !== this.#warned) this.warn(`the cache '${this.name}' does not keep a value: ${why}`);
+    if (why !== this.#warned)
+      currentLink()?.warn(`the cache '${this.name}' does not keep a value: ${why}`);
     this.#warned = why;
     return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
   }
@@ -237,9 +225,10 @@ export class SharedCache {
     this.#open().noteOutcome('cache', what, count);
   }
 
+  /** Connects at the first use, because the module may be loaded where no app runs. */
   #open(): HubClient {
     if (this.#hub === undefined) {
-      this.#hub = this.find();
+      this.#hub = hubOf(currentLink());
       this.#stale = new StaleKeys(this.#hub, this.name);
     }
     return this.#hub;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
+import { setCurrentLink } from '../../../../src/contract/snapshot/current-link.js';
 import { ClusterCache, clusterCache } from '../../../../src/hub/cache/index.js';
 import { ClusterLock } from '../../../../src/hub/lock/index.js';
 import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
@@ -15,7 +16,10 @@ import type { FromHub, ToHub } from '../../../../src/hub/wire/protocol.js';
 import { enterWorker, forgetHub } from '../../support/hub-workers.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  forgetHub();
+});
 
 /** A client, and the hub's end of its line. */
 function start() {
@@ -26,6 +30,7 @@ function start() {
     events = given;
     return { send: (header) => takes && hub.open && sent.push(header) > 0 };
   });
+  enterWorker(hub);
   const idOf = (op: ToHub['op']) =>
     (sent.findLast((each) => each.op === op) as { id: number } | undefined)?.id ?? -1;
   return {
@@ -186,9 +191,7 @@ describe('a worker that cannot have a hub', () => {
   });
 
   it('is told the reason by a lock, and not that the lock is taken', async () => {
-    const { hub, refuse } = start();
-    enterWorker(hub);
-    onTestFinished(forgetHub);
+    const { refuse } = start();
     refuse('read-only file system');
     await expect(new ClusterLock().runExclusive('l', vi.fn())).rejects.toThrow(
       "the lock 'l' cannot be asked for: there is no hub: read-only file system",
@@ -209,9 +212,7 @@ describe('a worker that cannot have a hub', () => {
   });
 
   it('computes a value once for all who ask for it together', async () => {
-    const { hub, refuse } = start();
-    enterWorker(hub);
-    onTestFinished(forgetHub);
+    const { refuse } = start();
     refuse('read-only file system');
     const cache = new ClusterCache();
     const compute = vi.fn(async () => 'v');
@@ -321,9 +322,9 @@ describe('a shared cache', () => {
   it.each(['first', 'second'])(
     'deletes what it could not before it is asked for anything, and says so: of the %s hub',
     async (instance) => {
-      const { hub, open, close, sent } = start();
+      const { open, close, sent } = start();
       open();
-      const cache = new SharedCache(() => hub);
+      const cache = new SharedCache(undefined, 'default');
       await vi.advanceTimersByTimeAsync(0);
       close();
       const failures = Promise.all([
@@ -348,9 +349,9 @@ describe('a shared cache', () => {
   );
 
   it('waits with a delete for the hub after the one that ended', async () => {
-    const { hub, open, close, say, idOf } = start();
+    const { open, close, say, idOf } = start();
     open();
-    const cache = new SharedCache(() => hub);
+    const cache = new SharedCache(undefined, 'default');
     const deleted = cache.delete('a');
     close();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -361,9 +362,9 @@ describe('a shared cache', () => {
   });
 
   it('has set a value no sooner than the hub says so, and deletes it where that is unknown', async () => {
-    const { hub, open, close, say, idOf, sent } = start();
+    const { open, close, say, idOf, sent } = start();
     open();
-    const cache = new SharedCache(() => hub);
+    const cache = new SharedCache(undefined, 'default');
     const slow = cache.set('a', 1, null);
     const settled = vi.fn();
     void slow.finally(settled);
@@ -382,8 +383,8 @@ describe('a shared cache', () => {
   });
 
   it('rejects at once what changes a value where there can be no hub, and computes at once', async () => {
-    const { hub, refuse } = start();
-    const cache = new SharedCache(() => hub);
+    const { refuse } = start();
+    const cache = new SharedCache(undefined, 'default');
     refuse('read-only file system');
     await expect(cache.set('k', 1, null)).rejects.toThrow(/there is no hub: read-only file system/);
     await expect(cache.delete('k')).rejects.toThrow(/there is no hub: read-only file system/);
@@ -392,8 +393,8 @@ describe('a shared cache', () => {
   });
 
   it('waits for nobody else where the time for that is over, and still computes as the only one', async () => {
-    const { hub, open, say, sent, idOf } = start();
-    const cache = new SharedCache(() => hub);
+    const { open, say, sent, idOf } = start();
+    const cache = new SharedCache(undefined, 'default');
     open();
     const found = cache.getOrCompute('k', () => 'v', null, performance.now() - 1);
     say({ t: 'miss', id: idOf('get') });
@@ -407,8 +408,8 @@ describe('a shared cache', () => {
   });
 
   it('clears all once the hub reads again, where it could not clear a part', async () => {
-    const { hub, open, say, sent, idOf, takesNothing, takesAgain } = start();
-    const cache = new SharedCache(() => hub);
+    const { open, say, sent, idOf, takesNothing, takesAgain } = start();
+    const cache = new SharedCache(undefined, 'default');
     open();
     takesNothing();
     const failed = expect(cache.clear('some')).rejects.toThrow(/clear\(\) of the cache 'default'/);
@@ -427,10 +428,12 @@ describe('a shared cache', () => {
   });
 
   it('says once why the hub refuses a value, and takes it for deleted', async () => {
-    const { hub, open, close, say, idOf, sent } = start();
+    const { open, close, say, idOf, sent } = start();
     open();
     const warn = vi.fn();
-    const cache = new SharedCache(() => hub, { name: 'c' }, warn);
+    setCurrentLink({ warn } as never);
+    onTestFinished(() => setCurrentLink(undefined));
+    const cache = new SharedCache({ name: 'c' }, 'default');
     for (let n = 0; n < 2; n += 1) {
       const kept = cache.set('k', 1, null);
       await vi.advanceTimersByTimeAsync(0);
@@ -449,17 +452,17 @@ describe('a shared cache', () => {
   });
 
   it('misses a value that V8 has written and cannot read', async () => {
-    const { hub, open, say, idOf } = start();
+    const { open, say, idOf } = start();
     open();
-    const value = new SharedCache(() => hub).get('k');
+    const value = new SharedCache(undefined, 'default').get('k');
     say({ t: 'hit', id: idOf('get'), form: 'v' }, Buffer.from('no value'));
     expect(await value).toBeUndefined();
   });
 
   it('gives its lease back where the value is too large to be kept', async () => {
-    const { hub, open, say, idOf, sent } = start();
+    const { open, say, idOf, sent } = start();
     open();
-    const cache = new SharedCache(() => hub);
+    const cache = new SharedCache(undefined, 'default');
     const computed = cache.getOrCompute('k', () => Buffer.alloc(2 ** 24 + 1), null);
     say({ t: 'miss', id: idOf('get') });
     await vi.advanceTimersByTimeAsync(0);
@@ -470,9 +473,9 @@ describe('a shared cache', () => {
   });
 
   it('gives its lease back after 30 s, so that another worker computes', async () => {
-    const { hub, open, say, idOf, sent } = start();
+    const { open, say, idOf, sent } = start();
     open();
-    const cache = new SharedCache(() => hub);
+    const cache = new SharedCache(undefined, 'default');
     void cache.getOrCompute('k', () => new Promise(() => {}), null);
     say({ t: 'miss', id: idOf('get') });
     await vi.advanceTimersByTimeAsync(0);
@@ -484,19 +487,19 @@ describe('a shared cache', () => {
   });
 
   it('computes without the hub where that does not answer, and keeps nothing', async () => {
-    const { hub, open, close, sent } = start();
+    const { open, close, sent } = start();
     open();
     close();
-    const cache = new SharedCache(() => hub);
+    const cache = new SharedCache(undefined, 'default');
     const { value, fresh } = await cache.getOrCompute('k', () => 'v', null);
     open();
     expect([value, await fresh, sent]).toEqual(['v', false, []]);
   });
 
   it('computes within two seconds while the hub hangs', async () => {
-    const { hub, open } = start();
+    const { open } = start();
     open();
-    const cache = new SharedCache(() => hub);
+    const cache = new SharedCache(undefined, 'default');
     const computed = cache.getOrCompute('k', () => 'v', null);
     await vi.advanceTimersByTimeAsync(2_000);
     const late = Symbol('late');
@@ -505,8 +508,8 @@ describe('a shared cache', () => {
 
   it('has the next one compute where the first one fails, and copies values', async () => {
     vi.useRealTimers();
-    const hub = new HubClient(dialInProcess);
-    const cache = new SharedCache(() => hub);
+    enterWorker(new HubClient(dialInProcess));
+    const cache = new SharedCache(undefined, 'default');
     const fails = cache.getOrCompute(
       'k',
       async () => {
@@ -528,24 +531,24 @@ describe('a shared cache', () => {
 
   it.each([NaN, -1, '5' as never])('refuses a time to live of %s', async (ttlMs) => {
     vi.useRealTimers();
-    const hub = new HubClient(dialInProcess);
-    const cache = new SharedCache(() => hub);
+    enterWorker(new HubClient(dialInProcess));
+    const [cache, store] = [new ClusterCache(), clusterCache()];
     const compute = vi.fn();
-    await expect(cache.set('k', 1, ttlMs)).rejects.toThrow(/lives for .* ms; give 0 or more/);
-    await expect(cache.getOrCompute('k', compute, ttlMs)).rejects.toThrow(/give 0 or more/);
+    const refusal = /ttlMs: .* is not allowed; expected 0 or more/;
+    await expect(store.set('k', 1, ttlMs)).rejects.toThrow(refusal);
+    await expect(cache.set('k', 1, { ttlMs })).rejects.toThrow(refusal);
+    await expect(cache.getOrSet('k', compute, { ttlMs })).rejects.toThrow(refusal);
     expect(compute).not.toHaveBeenCalled();
-    expect(await cache.get('k')).toBeUndefined();
+    expect([await cache.get('k'), await store.get('k')]).toEqual([undefined, undefined]);
   });
 
   it.each([
     [{ ttl: 5 }, /ttl: 5 is not allowed; no such option here; known are ttlMs/],
-    [{ ttlMs: '5' }, /ttlMs: "5" is not allowed; expected 0 or more/],
     [null, /null is not allowed; expected an object with ttlMs/],
     [60_000, /60000 is not allowed; expected an object with ttlMs/],
   ])('refuses the options %o of a value', async (options, message) => {
     vi.useRealTimers();
     enterWorker(new HubClient(dialInProcess));
-    onTestFinished(forgetHub);
     const cache = new ClusterCache();
     const compute = vi.fn();
     const refused = { code: 'CLUSTER_CONFIGURATION', message: expect.stringMatching(message) };
@@ -558,8 +561,8 @@ describe('a shared cache', () => {
 
   it('keeps a value that lives without end until others need its room', async () => {
     vi.useRealTimers();
-    const hub = new HubClient(dialInProcess);
-    const cache = new SharedCache(() => hub);
+    enterWorker(new HubClient(dialInProcess));
+    const cache = new SharedCache(undefined, 'default');
     await cache.set('k', 1, Infinity);
     expect(await cache.get('k')).toEqual({ value: 1 });
   });
