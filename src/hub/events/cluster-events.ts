@@ -105,7 +105,7 @@ export class ClusterEvents
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
     validate(check.receiversSchema, to, 'receivers of emit()');
     const body = check.encodeEvent(name, payload);
-    const question = { op: 'publish', name, form: 'v', to } as const;
+    const question = { op: 'publish', name, to } as const;
     try {
       const answer = await this.#hub.askUntil(question, EMIT_MS, { body, whileHeard: true });
       // Without an answer it is unknown whether the event was sent.
@@ -131,7 +131,7 @@ export class ClusterEvents
     const { signal } = this.#closing;
     if (signal.aborted) throw failed('this app is closed');
     const body = check.encodeEvent(name, payload);
-    const question = { op: 'publish', name, form: 'v', to, request: true } as const;
+    const question = { op: 'publish', name, to, request: true } as const;
     const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
     const answer = await asked.catch((error: Error) => {
       this.#hub.noteOutcome('events', 'dropped');

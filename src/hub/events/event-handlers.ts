@@ -84,7 +84,7 @@ export class EventHandlers {
   }
 
   async #reply({ name, from, request }: EventPush, body: Buffer): Promise<void> {
-    const header = { op: 'reply', to: from, request: request!, form: 'v' } as const;
+    const header = { op: 'reply', to: from, request: request! } as const;
     // The only listener may be in another app of this process.
     const emitters = [...this.hub.emitters];
     const listening = emitters.find((each) => each.listeners(name).length > 0);

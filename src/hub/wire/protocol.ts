@@ -80,7 +80,6 @@ const toHubSchema = v.variant('op', [
     op: v.literal('publish'),
     id: count,
     name: text,
-    form: text,
     to: v.union([v.picklist(['all', 'others', 'one']), count]),
     /** Whether the answer is the `reply` of the receiver. */
     request: v.optional(v.boolean()),
@@ -90,7 +89,6 @@ const toHubSchema = v.variant('op', [
     to: count,
     /** The `id` that the sender gave its request. */
     request: count,
-    form: text,
     failed: v.boolean(),
   }),
   /** Adds a member in this worker to a channel. */
@@ -180,15 +178,13 @@ export type FromHub =
   | {
       readonly t: 'event';
       readonly name: string;
-      readonly form: string;
       readonly from: number;
       /** Present if the sender waits for a `reply` with this number. */
       readonly request?: number | undefined;
     }
-  | { readonly t: 'reply'; readonly id: number; readonly form: string; readonly failed: boolean }
+  | { readonly t: 'reply'; readonly id: number; readonly failed: boolean }
   | {
       readonly t: 'said';
-      readonly channel: string;
       readonly from: string;
       readonly to: string;
       readonly offset?: string | undefined;

@@ -84,7 +84,7 @@ describe('an event that nobody has confirmed for seconds', () => {
     for (let seconds = 0; seconds < 100; seconds += 20) {
       await vi.advanceTimersByTimeAsync(20_000);
       await idle();
-      sender!.hub.frame({ t: 'event', name: 'm', form: 'v', from: 1 }, serialize(1));
+      sender!.hub.frame({ t: 'event', name: 'm', from: 1 }, serialize(1));
     }
     expect(resolved).not.toHaveBeenCalled();
     answer();
@@ -357,7 +357,7 @@ describe('a request to another worker', () => {
     const asked = asker!.hub.ask({ op: 'get', cache: 'a', key: 'b' }, 20);
     const failed = expect(asked).rejects.toThrow(/did not answer within 20 ms/);
     for (let id = 0; id < 10; id += 1) {
-      asker!.hub.frame({ t: 'reply', id, form: 'v', failed: false }, NO_BODY);
+      asker!.hub.frame({ t: 'reply', id, failed: false }, NO_BODY);
     }
     await failed;
   });

@@ -54,7 +54,7 @@ export class Channels {
     for (const [member, peer] of this.#channels.get(channel) ?? []) {
       if (member === name || (to !== undefined && member !== to)) continue;
       if (peer.unsentBytes > MAX_BACKLOG_BYTES) missed += 1;
-      else peer.send({ t: 'said', channel, from: name, to: member, offset }, body);
+      else peer.send({ t: 'said', from: name, to: member, offset }, body);
     }
     if (echo !== undefined) from.send({ t: 'echo', echo, offset, missed });
   }

@@ -62,12 +62,12 @@ export class EventRouter {
   /** Sends an event. A request that reached a receiver is answered by the receiver's reply. */
   publish(
     from: Peer,
-    { id, name, form, to, request }: RequestOf<'publish'>,
+    { id, name, to, request }: RequestOf<'publish'>,
     body: Buffer,
     now: number,
   ): void {
     const number = this.#numberOf(from);
-    const event = { t: 'event', name, form, from: number } as const;
+    const event = { t: 'event', name, from: number } as const;
     const header = request === true ? { ...event, request: id } : event;
     const chosen = this.#chosen(from, to);
     const sentTo = chosen.filter((receiver) => this.#readers.accepts(receiver));
@@ -91,13 +91,13 @@ export class EventRouter {
   }
 
   /** Passes a reply on to the peer that asked. A reply to no open request is dropped. */
-  reply(from: Peer, { to, request, form, failed }: RequestOf<'reply'>, body: Buffer): void {
+  reply(from: Peer, { to, request, failed }: RequestOf<'reply'>, body: Buffer): void {
     const requests = this.#requests.get(from);
     const key = keyOf(to, request);
     const { by } = requests?.get(key) ?? {};
     if (by === undefined) return;
     requests!.delete(key);
-    by.send({ t: 'reply', id: request, form, failed }, body);
+    by.send({ t: 'reply', id: request, failed }, body);
   }
 
   #chosen(from: Peer, to: RequestOf<'publish'>['to']): Peer[] {

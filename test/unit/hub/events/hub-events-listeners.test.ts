@@ -55,7 +55,7 @@ describe('a listener of an event', () => {
     const { receiver, logged } = await start();
     receiver.emitter.on('n', () => {});
     expect(() =>
-      receiver.hub.frame({ t: 'event', name: 'n', form: 'v', from: 1 }, Buffer.from('?')),
+      receiver.hub.frame({ t: 'event', name: 'n', from: 1 }, Buffer.from('?')),
     ).not.toThrow();
     await idle();
     expect(logged).toHaveBeenCalledOnce();

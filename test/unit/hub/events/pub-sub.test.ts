@@ -114,7 +114,7 @@ describe('what is published', () => {
     expect(said).toHaveBeenCalledWith('a subscriber of a failed: no socket');
     expect(said).toHaveBeenCalledTimes(2);
     const to = joined.at(-1)!;
-    const push = { t: 'said', channel: 'pub-sub', from: 'other', to } as const;
+    const push = { t: 'said', from: 'other', to } as const;
     expect(() => hubs[0]!.frame(push, Buffer.from('?'))).not.toThrow();
     expect(said).toHaveBeenCalledTimes(3);
   });

@@ -235,7 +235,7 @@ describe('the server of the hub', () => {
     await serve('a');
     const { socket, answers, say, read } = connectByHand();
     read();
-    socket.write(hugeFrame({ op: 'publish', id: 1, name: 'n', form: 'v', to: 'all' }, bytes));
+    socket.write(hugeFrame({ op: 'publish', id: 1, name: 'n', to: 'all' }, bytes));
     say({ op: 'get', id: 2, cache: 'c', key: 'k' });
     await eventually('three answers', () => answers.length === 3);
     expect(answers.slice(1)).toEqual([
@@ -269,7 +269,7 @@ describe('the server of the hub', () => {
     const { socket, answers, say, read } = connectByHand();
     say({ id: 1, ...LOCK(0) });
     for (const n of grants.keys()) say({ op: 'lease', id: 2 + n, ...key(n), waitMs: 60_000 });
-    say({ op: 'publish', id: 9, name: 'all is read', form: 'v', to: 'others' });
+    say({ op: 'publish', id: 9, name: 'all is read', to: 'others' });
     await allRead;
     const body = Buffer.alloc(2 ** 24);
     for (const [n, grant] of grants.entries()) {

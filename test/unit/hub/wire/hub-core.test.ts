@@ -103,7 +103,7 @@ describe('the hub', () => {
     gone.say({ op: 'subscribe', id: 1 });
     core.leave(gone.peer);
     gone.told.length = 0;
-    sender.say({ op: 'publish', id: 2, name: 'n', form: 'v', to: 'all' });
+    sender.say({ op: 'publish', id: 2, name: 'n', to: 'all' });
     expect(gone.told).toEqual([]);
     expect(sender.told).toEqual([{ t: 'done', id: 2, changed: 0, evicted: 0 }]);
   });
@@ -121,8 +121,8 @@ describe('the hub', () => {
 });
 
 describe('a request of a worker', () => {
-  const request = { op: 'publish', name: 'n', form: 'v', to: 1, request: true };
-  const reply = { op: 'reply', to: 1, form: 'v', failed: false };
+  const request = { op: 'publish', name: 'n', to: 1, request: true };
+  const reply = { op: 'reply', to: 1, failed: false };
 
   function ask() {
     const { core, peer } = start();
@@ -147,7 +147,7 @@ describe('a request of a worker', () => {
     expect(asker.told).toEqual([]);
     for (let times = 0; times < 2; times += 1) answers.say({ ...reply, request: 2 });
     core.leave(answers.peer);
-    expect(asker.told).toEqual([{ t: 'reply', id: 2, form: 'v', failed: false }]);
+    expect(asker.told).toEqual([{ t: 'reply', id: 2, failed: false }]);
   });
 
   it.each<[string, (asked: ReturnType<typeof ask>) => void]>([
