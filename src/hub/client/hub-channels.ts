@@ -64,7 +64,7 @@ export class HubChannels {
 
   constructor(
     private readonly hub: HubClient,
-    private readonly warn: (message: string) => void,
+    warn: (message: string) => void,
   ) {
     this.#large = new OnceAMinute(warn);
     hub.listen({
@@ -123,14 +123,8 @@ export class HubChannels {
     if (own === undefined) return;
     this.hub.ask({ op: 'join', channel: own.channel, name }, ANSWER_MS).then(
       () => own.member.joined(),
-      ({ failure }: { failure?: string }) => {
-        if (failure === 'refused') {
-          this.warn(
-            'its primary is of an older version of nestjs-cluster, and reaches no clients of other workers: restart the cluster',
-          );
-        } else if (this.hub.open) {
-          setTimeout(() => this.#join(name), REJOIN_MS).unref();
-        }
+      () => {
+        if (this.hub.open) setTimeout(() => this.#join(name), REJOIN_MS).unref();
       },
     );
   }

@@ -29,7 +29,7 @@ const toHubSchema = v.variant('op', [
     waitMs: amount,
     /** Whether the worker held the lock when the previous hub ended. */
     reclaim: v.optional(v.boolean()),
-    /** If present, `name` is a key of this limit. A hub of an older version admits one at a time. */
+    /** If present, `name` is a key of this limit. */
     limit: v.optional(v.object({ name: text, max: count, maxWaiting: count })),
   }),
   v.object({ op: v.literal('unlock'), grant: count }),
@@ -56,7 +56,7 @@ const toHubSchema = v.variant('op', [
     op: v.literal('clear'),
     id: count,
     cache: text,
-    /** Deletes only keys with this prefix. A hub of an older version clears the whole cache. */
+    /** Deletes only keys with this prefix. */
     prefix: v.optional(text),
   }),
   /** Asks for the keys in one part of the cache. */
