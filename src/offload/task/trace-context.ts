@@ -41,7 +41,9 @@ export interface Arrived {
 
 /** The tracer of a thread. */
 export interface Tracing {
+  /** @returns what continues the active trace elsewhere; `undefined` if no trace is active. */
   inject(): TraceCarrier | undefined;
+  /** Runs `body` in the trace of the carrier. */
   withCarrier<R>(carrier: TraceCarrier, body: () => R): R;
   /** Runs the body of a task in a span, as a child of the active span. */
   run<R>(task: TracedTask, body: () => Promise<R>): Promise<R>;
@@ -67,7 +69,10 @@ const CARRIED_AS = 'nestjs-cluster.trace';
 /** Traces all further calls that are made or run in this thread. */
 export function setTracing(tracing: Tracing): void {
   holder[TRACING] = tracing;
-  carryContext<TraceCarrier>(CARRIED_AS, { getStore: inject, run: withCarrier });
+  carryContext<TraceCarrier>(CARRIED_AS, {
+    getStore: () => tracing.inject(),
+    run: (carrier, body) => tracing.withCarrier(carrier, body),
+  });
 }
 
 export function currentTracing(): Tracing | undefined {
@@ -106,17 +111,4 @@ export function arrive(
 function isCarrier(value: unknown): value is TraceCarrier {
   if (typeof value !== 'object' || value === null) return false;
   return Object.values(value).every((header) => typeof header === 'string');
-}
-
-/** The headers with which another process can continue the active trace; `undefined` if no trace is active. */
-export function inject(): TraceCarrier | undefined {
-  return holder[TRACING]?.inject();
-}
-
-/** Runs `body` in the trace of the carrier. */
-export function withCarrier<R>(carrier: TraceCarrier | undefined, body: () => R): R {
-  const tracing = holder[TRACING];
-  return carrier === undefined || tracing === undefined
-    ? body()
-    : tracing.withCarrier(carrier, body);
 }

@@ -6,7 +6,7 @@ import {
   captureContexts,
   type CarriedContexts,
 } from '../../../../src/offload/task/carry-context.js';
-import { arrive, inject } from '../../../../src/offload/task/trace-context.js';
+import { arrive } from '../../../../src/offload/task/trace-context.js';
 import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
 import { startTracing } from '../../../../src/offload/tracing/start-tracing.js';
 import { TASK } from '../../support/fake-runner.js';
@@ -66,7 +66,7 @@ describe('the trace of a queued call', () => {
     let within: string | undefined;
     const parent = await tracing.withCarrier(carrier, () =>
       inSpan(async () => {
-        within = inject()!['traceparent'];
+        within = tracing.inject()!['traceparent'];
         const arrived = arrive(TASK, contexts, Date.now() - 500);
         onward = arrived.contexts;
         run(arrived);

@@ -1,10 +1,9 @@
 import { NotFoundException } from '@nestjs/common';
-import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
 import { callOffloaded } from '../../../../src/offload/call-offloaded.js';
 import { Dispatcher } from '../../../../src/offload/admission/dispatcher.js';
 import { runBody } from '../../../../src/offload/task/run-body.js';
-import { inject, isTraced, withCarrier } from '../../../../src/offload/task/trace-context.js';
+import { isTraced } from '../../../../src/offload/task/trace-context.js';
 import type { WaitingClient } from '../../../../src/offload/admission/waiting-client.js';
 import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
 import { startTracing } from '../../../../src/offload/tracing/start-tracing.js';
@@ -148,14 +147,12 @@ describe('the trace that a call takes along', () => {
   });
 
   it('goes on with a job in another process', async () => {
-    const { spans } = await start();
+    const { spans, tracing } = await start();
     let carrier: Record<string, string> | undefined;
-    const parent = await inSpan(async () => (carrier = inject()));
-    await withCarrier(carrier, () => inSpan(async () => {}));
+    const parent = await inSpan(async () => (carrier = tracing.inject()));
+    await tracing.withCarrier(carrier!, () => inSpan(async () => {}));
     expect(spans().at(-1)).toMatchObject({ parent });
-    expect(inject()).toBeUndefined();
-    await withCarrier(undefined, () => inSpan(async () => {}));
-    expect(spans().at(-1)).toMatchObject({ parent: undefined });
+    expect(tracing.inject()).toBeUndefined();
   });
 });
 
@@ -180,9 +177,7 @@ describe('an SDK whose API is not to be found', () => {
 describe('without an SDK', () => {
   it('nothing is traced', async () => {
     expect(await startTracing(unexpected)).toBeUndefined();
-    expect(inject()).toBeUndefined();
     expect(isTraced({ request: 1 })).toBe(false);
-    expect(withCarrier({ traceparent: 'x' }, () => trace.getActiveSpan())).toBeUndefined();
     expect(await runBody(TRACED, () => 5, undefined)).toEqual({
       ok: true,
       value: 5,
