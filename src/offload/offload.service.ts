@@ -13,7 +13,7 @@ import {
 import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { startTracing } from './tracing/start-tracing.js';
-import { bindOffloaded, type CpuBoundDefinition } from './cpu-bound.metadata.js';
+import { bindOffloaded } from './cpu-bound.metadata.js';
 import { Dispatcher } from './admission/dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './admission/inline-runner.js';
@@ -30,7 +30,7 @@ import {
 } from './admission/remote-runner.js';
 import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
-import { planOf, tasksOf } from './task/tasks-of.js';
+import { methodsOf, planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
 import { threadsFor } from './pool/threads-for.js';
 import { WaitingClient } from './admission/waiting-client.js';
@@ -96,9 +96,9 @@ export class Offload {
       refuse(refusals);
       return false;
     }
-    const definitions = [...new Set(found.map(({ definition }) => definition))];
-    const tasks = tasksOf(definitions, found, this.options.offload);
-    this.#runner = await this.#startRunner(definitions, tasks, found, refusals);
+    const methods = methodsOf(found);
+    const tasks = tasksOf(methods, this.options.offload);
+    this.#runner = await this.#startRunner(methods, tasks, refusals);
     const observer = await this.#observe(tasks);
     const { maxQueue } = this.options.offload;
     const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) =>
@@ -119,7 +119,7 @@ export class Offload {
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     const warn = (message: string): void => this.#warn(message, 'cpu-bound-context');
     for (const { instance, definition } of found) {
-      const task = tasks[definitions.indexOf(definition)]!;
+      const task = tasks[methods.findIndex((each) => each.definition === definition)]!;
       const runner = this.#runner;
       bindOffloaded(instance, definition, (args) =>
         runner?.isInside
@@ -162,9 +162,8 @@ export class Offload {
   }
 
   async #startRunner(
-    definitions: readonly CpuBoundDefinition[],
+    methods: readonly Found[],
     tasks: readonly Task[],
-    found: readonly Found[],
     refusals: readonly string[],
   ): Promise<Runner> {
     const { offload } = this.options;
@@ -178,11 +177,10 @@ export class Offload {
         'cpu-bound-threads',
       );
     }
-    const instances = definitions.map(
-      (definition) => found.find((each) => each.definition === definition)!.instance,
-    );
-    const call = (task: number, args: unknown[]): unknown =>
-      definitions[task]!.body.apply(instances[task], args);
+    const call = (task: number, args: unknown[]): unknown => {
+      const { definition, instance } = methods[task]!;
+      return definition.body.apply(instance, args);
+    };
     if (COMMON_JS || offload.mode === 'inline') {
       refuse(refusals);
       return new InlineRunner(threads, call, tasks);
@@ -190,7 +188,7 @@ export class Offload {
     const { ThreadPool } = await import('./pool/thread-pool.js');
     const { minThreads, niceIncrement } = offload;
     const pool = new ThreadPool(
-      planOf(definitions, found, offload.module, this.moduleOrigin, this.#main),
+      planOf(methods, offload.module, this.moduleOrigin, this.#main),
       { threads, minThreads: Math.min(minThreads, threads), niceIncrement },
       {
         changed: () => this.#dispatcher?.pump(),

@@ -1,6 +1,6 @@
 import type { Class, ResolvedModuleOptions } from '../../contract/options/module.js';
 import { parameterNames } from './arguments.js';
-import { type CpuBoundDefinition, functionNameOf } from '../cpu-bound.metadata.js';
+import { functionNameOf } from '../cpu-bound.metadata.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
 import type { MainFile, PlannedTask, ThreadPlan } from '../thread/plan.js';
@@ -8,16 +8,21 @@ import type { MainFile, PlannedTask, ThreadPlan } from '../thread/plan.js';
 /** Stands for the place of a class that has no `@CpuBound()`, in a trial. */
 export const TRIAL = 'trial';
 
-/** The tasks with their options and the defaults applied. Each task has the index of its definition. */
+/** Each method once, with the first of its instances. */
+export function methodsOf(found: readonly Found[]): readonly Found[] {
+  const definitions = found.map(({ definition }) => definition);
+  return found.filter(({ definition }, i) => definitions.indexOf(definition) === i);
+}
+
+/** The tasks with their options and the defaults applied. Each task has the index of its method. */
 export function tasksOf(
-  definitions: readonly CpuBoundDefinition[],
-  found: readonly Found[],
+  methods: readonly Found[],
   offload: ResolvedModuleOptions['offload'],
 ): Task[] {
-  return definitions.map((definition, index) => {
+  return methods.map(({ name, definition }, index) => {
     const { options, body } = definition;
     return {
-      name: firstOf(definition, found).name,
+      name,
       functionName: functionNameOf(definition),
       index,
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
@@ -33,15 +38,13 @@ export function tasksOf(
 
 /** The classes that a thread loads, in the order of the tasks. */
 export function planOf(
-  definitions: readonly CpuBoundDefinition[],
-  found: readonly Found[],
+  methods: readonly Found[],
   module: Class | undefined,
   moduleOrigin: string | undefined,
   main: MainFile | undefined,
 ): ThreadPlan {
   return {
-    tasks: definitions.map((definition): PlannedTask => {
-      const { name, className, injected } = firstOf(definition, found);
+    tasks: methods.map(({ name, definition, className, injected }): PlannedTask => {
       const site = definition.site!;
       const trial = site.place === TRIAL && { trial: definition.method };
       return { name, site, className, injected, ...trial };
@@ -49,9 +52,4 @@ export function planOf(
     module: module && { name: module.name, file: moduleOrigin },
     main,
   };
-}
-
-/** The first of the instances that have the method. */
-function firstOf(definition: CpuBoundDefinition, found: readonly Found[]): Found {
-  return found.find((each) => each.definition === definition)!;
 }
