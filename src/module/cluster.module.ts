@@ -179,9 +179,7 @@ export class ClusterModule
   }
 
   async #startOffload(): Promise<void> {
-    if (!(await this.offload.start())) return;
-    const { metrics, labelledMetrics } = this.offload;
-    await this.metrics.extend(async () => ({ all: metrics, labelled: labelledMetrics }));
+    if (await this.offload.start()) await this.metrics.extend(async () => this.offload.metrics);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Metric } from 'prom-client';
+import { metricNames } from '../contract/snapshot/metric-names.js';
 import type { OffloadSnapshot } from './task/offload-snapshot.js';
 import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
 
@@ -13,61 +14,58 @@ export class OffloadMetrics implements TaskObserver {
   readonly #run: Histogram<'task'>;
   readonly #inline: Counter<'task'>;
   readonly #cpu: Counter<'task'>;
-  readonly #gauges: readonly Metric[];
+  /** Metrics with a label for this worker. */
+  readonly labelled: readonly Metric[];
 
   /** @param slot the value of the label `worker` of the gauges. */
   constructor(prefix: string, slot: number, tasks: readonly Task[], read: () => OffloadSnapshot) {
-    const named = (name: string) => `${prefix}nestjs_cluster_offload_${name}`;
-    const registers: [] = [];
+    const named = metricNames(prefix);
     this.#tasks = new Counter({
-      name: named('tasks_total'),
-      help: 'Calls of @CpuBound() methods, by how they ended',
+      ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by how they ended'),
       labelNames: ['task', 'outcome'],
-      registers,
     });
     this.#wait = new Histogram({
-      name: named('wait_seconds'),
-      help: 'Time that calls of @CpuBound() methods waited for a thread',
+      ...named(
+        'offload_wait_seconds',
+        'Time that calls of @CpuBound() methods waited for a thread',
+      ),
       labelNames: ['task'],
       buckets: WAIT_BUCKETS,
-      registers,
     });
     this.#run = new Histogram({
-      name: named('run_seconds'),
-      help: 'Time that calls of @CpuBound() methods ran, the way to the thread and back included',
+      ...named(
+        'offload_run_seconds',
+        'Time that calls of @CpuBound() methods ran, the way to the thread and back included',
+      ),
       labelNames: ['task'],
       buckets: RUN_BUCKETS,
-      registers,
     });
     this.#inline = new Counter({
-      name: named('inline_total'),
-      help: "Calls of @CpuBound() methods with mode: 'auto' that ran on the event loop",
+      ...named(
+        'offload_inline_total',
+        "Calls of @CpuBound() methods with mode: 'auto' that ran on the event loop",
+      ),
       labelNames: ['task'],
-      registers,
     });
     this.#cpu = new Counter({
-      name: named('cpu_seconds_total'),
-      help: 'CPU time of threads for calls of @CpuBound() methods',
+      ...named('offload_cpu_seconds_total', 'CPU time of threads for calls of @CpuBound() methods'),
       labelNames: ['task'],
-      registers,
     });
     const gauge = (name: string, help: string, value: () => number): Metric =>
       new Gauge({
-        name: named(name),
-        help,
+        ...named(name, help),
         labelNames: ['worker'],
-        registers,
         collect() {
           this.set({ worker: slot }, value());
         },
       });
-    this.#gauges = [
+    this.labelled = [
       gauge(
-        'queue_size',
+        'offload_queue_size',
         'Calls of @CpuBound() methods that wait for a thread',
         () => read().queueSize,
       ),
-      gauge('threads', 'Threads that run @CpuBound() methods', () => read().threads),
+      gauge('offload_threads', 'Threads that run @CpuBound() methods', () => read().threads),
     ];
     // Each series begins at 0: otherwise its first event would not count in a rate.
     for (const { name, mode } of tasks) {
@@ -79,11 +77,6 @@ export class OffloadMetrics implements TaskObserver {
   /** Metrics that are summed over all workers. */
   get all(): readonly Metric[] {
     return [this.#tasks, this.#wait, this.#run, this.#cpu, this.#inline];
-  }
-
-  /** Metrics with a label for this worker. */
-  get labelled(): readonly Metric[] {
-    return this.#gauges;
   }
 
   began({ name }: Task, waitedMs: number): void {

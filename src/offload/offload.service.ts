@@ -131,13 +131,9 @@ export class Offload {
   }
 
   /** Metrics for the registry of this process; empty if nothing is offloaded or measured. */
-  get metrics(): readonly Metric[] {
-    return [...(this.#metrics?.all ?? []), ...(this.remote?.metrics ?? [])];
-  }
-
-  /** Metrics with a label for the worker. */
-  get labelledMetrics(): readonly Metric[] {
-    return this.#metrics?.labelled ?? [];
+  get metrics(): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
+    const { all = [], labelled = [] } = this.#metrics ?? {};
+    return { all: [...all, ...(this.remote?.metrics ?? [])], labelled };
   }
 
   snapshot(): OffloadSnapshot {

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
+import { metricNames } from '../../contract/snapshot/metric-names.js';
 import type { CacheStats } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 
@@ -26,7 +27,7 @@ export function hubMetrics(
   slot: number,
   hub: HubClient,
 ): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
-  const named = nameWith(prefix);
+  const named = metricNames(prefix);
   const plain = PLAIN_COUNTERS.map(
     ([name, help, outcome]) =>
       new Counter({
@@ -75,7 +76,7 @@ export function hubMetrics(
 }
 
 /** Every worker reports the same caches, so the aggregator is `max`. */
-function cacheGauges(named: ReturnType<typeof nameWith>, hub: HubClient): readonly Metric[] {
+function cacheGauges(named: ReturnType<typeof metricNames>, hub: HubClient): readonly Metric[] {
   let asked: Promise<readonly CacheStats[]> | undefined;
   const askCaches = () =>
     (asked ??= hub
@@ -99,13 +100,4 @@ function cacheGauges(named: ReturnType<typeof nameWith>, hub: HubClient): readon
     gauge('cache_bytes', 'Size of a shared cache', ({ bytes }) => bytes),
     gauge('cache_entries', 'Values in a shared cache', ({ entries }) => entries),
   ];
-}
-
-function nameWith(prefix: string) {
-  const registers: [] = [];
-  return (name: string, help: string) => ({
-    name: `${prefix}nestjs_cluster_${name}`,
-    help,
-    registers,
-  });
 }

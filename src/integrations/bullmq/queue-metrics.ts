@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { setTimeout as delay } from 'node:timers/promises';
+import { metricNames } from '../../contract/snapshot/metric-names.js';
 import type { QueueLengths } from './redis/queue-client.js';
 
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -23,39 +24,35 @@ export function queueMetrics(
   tasks: readonly { readonly name: string; readonly queue?: string | undefined }[],
   lengths: () => Promise<QueueLengths>,
 ) {
-  const of = (name: string, help: string) => ({
-    name: `${prefix}nestjs_cluster_queue_${name}`,
-    help,
-    registers: [],
-  });
+  const named = metricNames(prefix);
   const calls = new Counter({
-    ...of('calls_total', 'Queued calls, by how they ended'),
+    ...named('queue_calls_total', 'Queued calls, by how they ended'),
     labelNames: ['task', 'outcome'],
   });
   const repliesDropped = new Counter({
-    ...of('replies_dropped_total', 'Replies that nobody waited for'),
+    ...named('queue_replies_dropped_total', 'Replies that nobody waited for'),
     labelNames: ['reason'],
   });
   const attempts = new Counter({
-    ...of('attempts_total', 'Jobs that were begun, each time'),
+    ...named('queue_attempts_total', 'Jobs that were begun, each time'),
     labelNames: ['queue'],
   });
   const stalled = new Counter({
-    ...of('stalled_total', 'Jobs whose consumer was lost'),
+    ...named('queue_stalled_total', 'Jobs whose consumer was lost'),
     labelNames: ['queue'],
   });
   const wait = new Histogram({
-    ...of('wait_seconds', 'Time that jobs waited for a consumer'),
+    ...named('queue_wait_seconds', 'Time that jobs waited for a consumer'),
     labelNames: ['queue'],
     buckets: BUCKETS,
   });
   const run = new Histogram({
-    ...of('run_seconds', 'Time that jobs ran'),
+    ...named('queue_run_seconds', 'Time that jobs ran'),
     labelNames: ['task'],
     buckets: BUCKETS,
   });
   const jobs = new Gauge({
-    ...of('jobs', 'Jobs in Redis, of all machines'),
+    ...named('queue_jobs', 'Jobs in Redis, of all machines'),
     labelNames: ['queue', 'state'],
     // The maximum and not the sum, because all workers report the same numbers.
     aggregator: 'max',

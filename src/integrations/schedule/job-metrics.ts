@@ -1,4 +1,5 @@
 import { Counter, type Metric } from 'prom-client';
+import { metricNames } from '../../contract/snapshot/metric-names.js';
 
 /** `skipped`: the job still ran in another worker, so it only runs here after that run has ended. */
 const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
@@ -15,10 +16,11 @@ export class JobMetrics {
 
   constructor(prefix: string) {
     this.#runs = new Counter({
-      name: `${prefix}nestjs_cluster_jobs_total`,
-      help: 'Runs of scheduled jobs that one worker alone runs, by how they ended',
+      ...metricNames(prefix)(
+        'jobs_total',
+        'Runs of scheduled jobs that one worker alone runs, by how they ended',
+      ),
       labelNames: ['job', 'outcome'],
-      registers: [],
     });
   }
 

@@ -144,7 +144,7 @@ describe('an app that has nothing to offload', () => {
   it('has nothing watched, measured or counted', async () => {
     const { offload, observes } = await start({}, { found: [] });
     expect(observes()).toBe(false);
-    expect(offload.metrics).toEqual([]);
+    expect(offload.metrics).toEqual({ all: [], labelled: [] });
     expect(offload.snapshot()).toEqual({
       threads: 0,
       running: 0,
@@ -222,11 +222,12 @@ describe('@CpuBound() methods on the event loop', () => {
   it('are measured, unless nothing is', async () => {
     const { offload, instance } = await start();
     await instance.twice(1);
-    expect([offload.metrics.length, offload.labelledMetrics.length]).toEqual([5, 2]);
-    const counted = (await offload.metrics[0]!.get()).values;
+    const { all, labelled } = offload.metrics;
+    expect([all.length, labelled.length]).toEqual([5, 2]);
+    const counted = (await all[0]!.get()).values;
     expect(counted).toContainEqual({ labels: { task: 'double', outcome: 'completed' }, value: 1 });
-    const { metrics, labelledMetrics } = (await start({ metrics: false })).offload;
-    expect([metrics, labelledMetrics]).toEqual([[], []]);
+    const { metrics } = (await start({ metrics: false })).offload;
+    expect(metrics).toEqual({ all: [], labelled: [] });
   });
 
   it('are refused beyond the queue, and their client is told when to come again', async () => {
