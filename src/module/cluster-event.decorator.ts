@@ -33,6 +33,6 @@ export function OnClusterEvent<N extends ClusterEventName>(event: N) {
 }
 
 /** The events to which instances of a class listen. */
-export function eventMethodsOf(prototype: object): readonly EventMethod[] {
-  return (prototype as Decorated)[LISTENERS] ?? [];
+export function eventMethodsOf(prototype: object | null): readonly EventMethod[] {
+  return (prototype as Decorated | null)?.[LISTENERS] ?? [];
 }

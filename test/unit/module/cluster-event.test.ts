@@ -66,6 +66,20 @@ describe('@OnClusterEvent()', () => {
     expect(app.get(Alerts).heard).toEqual([EXIT, ['failure', EXIT]]);
   });
 
+  it('asks no provider for it that is a proxy, which has whatever it is asked for', async () => {
+    function anything(of: unknown) {
+      return of;
+    }
+    const proxy = new Proxy({}, { get: (_, key) => (key === 'then' ? undefined : anything) });
+    const { link } = await start([
+      { provide: 'PROXY', useFactory: () => proxy },
+      { provide: 'BARE', useFactory: () => Object.create(null) as object },
+      { provide: 'TEXT', useFactory: () => 'text' },
+      { provide: 'ALERTS', useFactory: () => new Alerts() },
+    ]);
+    expect(link.events.names).toEqual(['worker-exit', 'started']);
+  });
+
   it('has a line for what the method throws', async () => {
     const { app, link, warned } = await start([Base]);
     app.get(Base).heard.push = () => {
