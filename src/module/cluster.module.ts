@@ -15,13 +15,9 @@ import { bootstrap } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
-import { ClusterService } from './cluster.service.js';
 import { mountInOneLayer } from '../observe/endpoints/endpoint-layer.js';
 import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
-import { ClusterHealthIndicator } from '../observe/health/cluster.health.js';
-import { EventLoopHealthIndicator } from '../observe/health/event-loop.health.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
-import { OffloadHealthIndicator } from '../observe/health/offload.health.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
 import {
@@ -32,6 +28,7 @@ import {
   OffloadExplorer,
 } from '../offload/index.js';
 import { type ClusterModuleAsyncOptions, lateOptions } from './module-options.provider.js';
+import { PUBLIC_PROVIDERS } from './public-providers.js';
 import {
   type Class,
   type ClusterModuleOptions,
@@ -44,13 +41,6 @@ import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterOptions } from '../contract/options/index.js';
 import { LIST_METHODS } from '../contract/snapshot/inspection.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-
-const PUBLIC_PROVIDERS = [
-  ClusterService,
-  ClusterHealthIndicator,
-  EventLoopHealthIndicator,
-  OffloadHealthIndicator,
-] as const;
 
 const PROVIDERS: Provider[] = [
   ...PUBLIC_PROVIDERS,

@@ -1,21 +1,11 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ClusterService } from '../../module/cluster.service.js';
-import { ClusterHealthIndicator } from '../../observe/health/cluster.health.js';
-import { EventLoopHealthIndicator } from '../../observe/health/event-loop.health.js';
-import { OffloadHealthIndicator } from '../../observe/health/offload.health.js';
+import { PUBLIC_PROVIDERS } from '../../module/public-providers.js';
 import { Terminus } from '../../observe/health/terminus.js';
 import { Offload } from '../../offload/index.js';
 import { IDLE } from '../../offload/task/offload-snapshot.js';
 import { MODULE_OPTIONS, resolveModuleOptions } from '../../contract/options/module.js';
 import { CLUSTER_LINK } from '../../contract/snapshot/index.js';
 import { type FakeCluster, TestingLink } from './testing-link.js';
-
-const EXPORTED = [
-  ClusterService,
-  ClusterHealthIndicator,
-  EventLoopHealthIndicator,
-  OffloadHealthIndicator,
-] as const;
 
 /**
  * Replaces `ClusterModule` in unit tests. Provides the same injectable classes for a fake cluster.
@@ -37,9 +27,9 @@ export class ClusterTestingModule {
         },
         { provide: Offload, useValue: { snapshot: () => IDLE } },
         Terminus,
-        ...EXPORTED,
+        ...PUBLIC_PROVIDERS,
       ],
-      exports: [...EXPORTED],
+      exports: [...PUBLIC_PROVIDERS],
     };
   }
 }
