@@ -50,10 +50,6 @@ export class Journal {
   /** Messages up to this number may have been dropped in any channel. */
   #floor = 0;
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** @returns the number of the message. */
   add(channel: string, { tags, except, forMs, maxBytes }: Keep, body: Buffer, now: number): number {
     const number = (this.#lastNumber += 1);

@@ -236,7 +236,6 @@ describe('the journal', () => {
   it('is bounded in bytes: one who was away for longer begins anew', () => {
     const journal = new Journal();
     for (let count = 0; count < 5_000; count += 1) add(journal, 'a');
-    expect(journal.bytes).toBe(10_360);
     expect(journal.after('a', 4_989, [])).toBeUndefined();
     expect(journal.after('a', 4_990, [])?.map(({ number }) => number)).toEqual(
       Array.from({ length: 10 }, (_, index) => 4_991 + index),
@@ -261,8 +260,6 @@ describe('the journal', () => {
     const journal = new Journal();
     journal.add('a', { ...all, forMs: 1_000, maxBytes: 1_000 }, Buffer.alloc(0), 0);
     expect(journal.after('a', 0, [])).toEqual([{ number: 1, body: Buffer.alloc(0) }]);
-    journal.sweep(1_000);
-    expect(journal.bytes).toBe(0);
   });
 
   it('keeps bodies beside the heap of V8, and gives their memory back', async () => {
@@ -291,7 +288,6 @@ describe('the journal', () => {
     expect(journal.after('quiet', first, [])).toEqual([]);
     expect(journal.after('a', first, [])).toHaveLength(3);
     journal.sweep(1_000);
-    expect(journal.bytes).toBe(0);
     expect(journal.after('quiet', first, [])).toEqual([]);
     expect(journal.after('a', first, [])).toBeUndefined();
     expect(journal.after('a', 99, [])).toBeUndefined();
