@@ -1,6 +1,6 @@
 import { rolldown } from 'rolldown';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { type BuildOptions, CompiledApp, type Sources } from '../support/compiled-app.js';
 import { getJson } from '../support/http-client.js';
@@ -18,9 +18,8 @@ const MAIN = `
 `;
 
 const IMPORTS = `
-  import { Body, Controller, Get, Inject, Injectable, Module, Next, Param, Req, Res, Scope, Sse } from '@nestjs/common';
+  import { Body, Controller, Get, Injectable, Module, Param, Req, Scope } from '@nestjs/common';
   import { isMainThread, threadId } from 'node:worker_threads';
-  import { EMPTY } from 'rxjs';
   import { ClusterModule, CpuBound } from 'nestjs-cluster';
 `;
 
@@ -88,159 +87,30 @@ function together(...problems: string[]): string {
 
 afterEach(stopAll);
 
+/** What else is refused is in unit/offload: offload-explorer and offload-refusals. */
 describe('what a look at the classes shows', () => {
-  const classes = `
-    @Controller('connection')
-    export class Connection {
-      @CpuBound() @Get('req') req(@Req() _request: unknown) {}
-      @CpuBound() @Get('res') res(@Res({ passthrough: true }) _response: unknown) {}
-      @Get('next') @CpuBound() next(@Param('a') _a: string, @Next() _next: unknown) {}
-      @CpuBound() @Get('fine') fine(@Param('a') _a: string, @Body() _body: unknown) {}
-    }
-
-    @Injectable({ scope: Scope.REQUEST })
-    export class PerRequest {
-      @CpuBound() run() {}
-    }
-    @Injectable({ scope: Scope.TRANSIENT })
-    export class PerConsumer {
-      @CpuBound() run() {}
-    }
-    @Controller('scoped')
-    export class WithScoped {
-      constructor(_perRequest: PerRequest) {}
-      @CpuBound() @Get() run() {}
-    }
-
-    @Injectable()
-    export class Table {}
-    @Injectable()
-    export class WithTable {
-      constructor(_table: Table) {}
-      @CpuBound() run() {}
-      @CpuBound() again() {}
-    }
-    @Injectable()
-    export class WithProperty {
-      @Inject(Table) table: unknown;
-      @CpuBound() run() {}
-    }
-
-    export class Base {
-      @CpuBound() run() {}
-    }
-    @Injectable()
-    export class Derived extends Base {}
-
-    @Controller('events')
-    export class Events {
-      @CpuBound() @Sse('below') below() { return EMPTY; }
-      @Sse('above') @CpuBound() above() { return EMPTY; }
-    }
-
-    const Discarded = (): MethodDecorator => (target, key, descriptor) => {
-      CpuBound()(target, key, { ...descriptor });
-    };
-    @Injectable()
-    export class Odd {
-      @CpuBound() *items() {}
-      @Discarded() discarded() {}
-    }
-
-    @Injectable()
-    export class Namesakes {
-      @CpuBound({ name: 'same' }) one() {}
-      @CpuBound({ name: 'same' }) other() {}
-    }
-  `;
-  const connection = (method: string, parameter: string) =>
-    `Connection.${method} takes ${parameter}, which cannot leave the event loop; ` +
-    `take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`;
-  const scoped = (name: string) =>
-    `${name}.run belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ` +
-    `move the method to a provider of default scope, and pass what it needs of the request as arguments`;
-  const injected = (type: string, method: string) =>
-    `the constructor of ${type} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${type}.${method}; ` +
-    `name a module that provides ${type}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() beside useFactory; ` +
-    `or move the method to a class whose constructor takes nothing`;
-  const stream = (method: string) =>
-    `Events.${method} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
-
-  const REFUSALS = [
-    { what: '@Req()', text: connection('req', '@Req()') },
-    { what: '@Res()', text: connection('res', '@Res()') },
-    { what: '@Next()', text: connection('next', '@Next()') },
-    { what: 'a class that depends on a request-scoped one', text: scoped('WithScoped') },
-    { what: '@Sse() above it', text: stream('above') },
-    { what: '@Sse() below it', text: stream('below') },
-    { what: 'a request-scoped class', text: scoped('PerRequest') },
-    { what: 'a transient class', text: scoped('PerConsumer') },
-    {
-      what: 'a constructor that takes something, without offload.module',
-      text: injected('WithTable', 'run'),
-    },
-    { what: 'each method of such a class', text: injected('WithTable', 'again') },
-    { what: 'an injected property', text: injected('WithProperty', 'run') },
-    {
-      what: 'an inherited method',
-      text:
-        'Derived.run is inherited from Base, of which a thread would make an instance, not of Derived; ' +
-        'override it in Derived with @CpuBound() and call super.run()',
-    },
-    {
-      what: 'a generator',
-      text: 'Odd.items is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method',
-    },
-    {
-      what: 'a decorator whose result another throws away',
-      text:
-        'Odd.discarded is decorated with @CpuBound(), but the decorator was given a copy of its descriptor, and what it made of that was thrown away; ' +
-        'apply it to the descriptor itself, or return what it returns',
-    },
-    {
-      what: 'two methods of one name',
-      text: `two @CpuBound() methods are called "same" (<app>/app.module.js and <app>/app.module.js); give one a name of its own: @CpuBound({ name: '…' })`,
-    },
-  ];
-
-  let app: CompiledApp;
-  let message: string;
-  beforeAll(async () => {
-    app = new CompiledApp(
-      appOf(classes, {
-        controllers: ['Connection', 'WithScoped', 'Events'],
-        providers: [
-          'PerRequest',
-          'PerConsumer',
-          'Table',
-          'WithTable',
-          'WithProperty',
-          'Derived',
-          'Odd',
-          'Namesakes',
-        ],
-      }),
+  it('is refused in one message, once for each method, with workers: 0 in the same words', async () => {
+    const app = compiled(
+      appOf(
+        `@Controller('c')
+        export class Connection {
+          @CpuBound() @Get('req') req(@Req() _request: unknown) {}
+          @CpuBound() @Get('fine') fine(@Param('a') _a: string, @Body() _body: unknown) {}
+        }
+        @Injectable({ scope: Scope.REQUEST })
+        export class PerRequest {
+          @CpuBound() run() {}
+        }`,
+        { controllers: ['Connection'], providers: ['PerRequest'] },
+      ),
     );
-    try {
-      message = await refusal(app, CLUSTER);
-    } finally {
-      await stopAll();
-    }
-  });
-
-  afterAll(() => app.remove());
-
-  it.each(REFUSALS)('refuses $what', ({ text }) => {
-    expect(message.split(/: @CpuBound\(\) cannot work here: | \| /)).toContain(text);
-  });
-
-  it('names all problems of an app in one message, each once, and no other', () => {
-    const [subject, ...problems] = message.split(/@CpuBound\(\) cannot work here: | \| /);
-    expect(subject).toBe('giving up (exit code 78): ');
-    expect(problems.toSorted()).toEqual(REFUSALS.map(({ text }) => text).toSorted());
-  });
-
-  it('is refused with workers: 0 in the same words', async () => {
+    const message = together(
+      'Connection.req takes @Req(), which cannot leave the event loop; ' +
+        'take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest',
+      'PerRequest.run belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ' +
+        'move the method to a provider of default scope, and pass what it needs of the request as arguments',
+    );
+    expect(await refusal(app, CLUSTER)).toBe(message);
     expect(await refusal(app)).toBe(message);
   });
 });

@@ -151,6 +151,21 @@ describe('a stream of events', () => {
   );
 });
 
+describe('a generator', () => {
+  it('is refused: a thread gives one result', () => {
+    class Lists {
+      *items(): Generator<number> {}
+    }
+    const { prototype } = Lists;
+    const descriptor = Object.getOwnPropertyDescriptor(prototype, 'items')!;
+    CpuBound()(prototype, 'items', descriptor);
+    Object.defineProperty(prototype, 'items', descriptor);
+    expect(refusalOf(subject('items', { type: Lists }, Lists as never))).toBe(
+      'Lists.items is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method',
+    );
+  });
+});
+
 describe('a method that is inherited', () => {
   it('is refused: a thread would have an instance of the class that declares it', () => {
     expect(refusalOf(subject('weigh'))).toBe(
