@@ -30,5 +30,4 @@ export { describeError, restoreError, type TaskError } from './task/task-error.j
 export { arrive, type CallTrace } from './task/trace-context.js';
 export { type Member, OffloadExplorer } from './offload.explorer.js';
 export { MODULE_ORIGIN, Offload } from './offload.service.js';
-export type { OffloadSnapshot } from './task/offload-snapshot.js';
 export { noteModuleInThread } from './thread/module-in-thread.js';

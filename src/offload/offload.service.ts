@@ -106,7 +106,6 @@ export class Offload {
     );
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
-    client.follow();
     this.#client = client;
     const tracing = await startTracing((message) => this.#warn(message));
     const { metrics } = this.options;

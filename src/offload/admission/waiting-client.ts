@@ -11,10 +11,8 @@ import type { Watch } from './call.js';
 export class WaitingClient {
   readonly #scopes = new AsyncLocalStorage<RequestScope>();
 
-  constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'watchClient'>) {}
-
-  follow(): void {
-    this.link.followScopes((scope) => this.#scopes.enterWith(scope));
+  constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'watchClient'>) {
+    link.followScopes((scope) => this.#scopes.enterWith(scope));
   }
 
   /** On Node 20 each AsyncLocalStorage in use slows every promise of the process, even after its app is closed. */

@@ -1,14 +1,11 @@
 import type { RequestOf } from '../../wire/protocol.js';
 import { Journal } from './journal.js';
-import type { Peer } from './peer.js';
+import { MAX_BACKLOG_BYTES, type Peer } from './peer.js';
 
 interface Membership {
   readonly channel: string;
   readonly name: string;
 }
-
-/** A worker with more unread bytes than this misses messages. */
-const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /**
  * Channels, whose members exchange messages. The members may be in different workers. All members

@@ -1,5 +1,8 @@
 import type { FromHub } from '../../wire/protocol.js';
 
+/** A worker with more unread bytes than this is sent no events and no messages. */
+export const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
+
 /** The connection of one worker. */
 export interface Peer {
   slot: number;

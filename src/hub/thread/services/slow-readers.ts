@@ -1,4 +1,4 @@
-import type { Peer } from './peer.js';
+import { MAX_BACKLOG_BYTES, type Peer } from './peer.js';
 
 /** An answer to a sender that waits for slow readers. */
 interface HeldAnswer {
@@ -6,9 +6,6 @@ interface HeldAnswer {
   readonly waitsFor: Set<Peer>;
   readonly answer: () => void;
 }
-
-/** Maximum number of bytes that a reader has not read. Beyond it, nothing is sent to the reader. */
-const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /** If a reader reads nothing for this long, senders do not wait for it until it reads again. */
 const PATIENCE_MS = 2_000;
