@@ -96,11 +96,8 @@ function copyMethodMetadata(from: Method, to: Method): void {
   for (const name of ['name', 'length'] as const) {
     Object.defineProperty(to, name, { value: from[name], configurable: true });
   }
-  const { getOwnMetadataKeys, getOwnMetadata, defineMetadata } = Reflect as Partial<
-    Pick<typeof Reflect, 'getOwnMetadataKeys' | 'getOwnMetadata' | 'defineMetadata'>
-  >;
-  for (const key of getOwnMetadataKeys?.(from) ?? []) {
-    defineMetadata?.(key, getOwnMetadata?.(key, from), to);
+  for (const key of Reflect.getOwnMetadataKeys(from) as unknown[]) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key as string, from), to);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OffloadHealthIndicator } from '../../../../src/observe/health/offload.health.js';
-import type { Offload, OffloadSnapshot } from '../../../../src/offload/index.js';
+import type { Offload } from '../../../../src/offload/index.js';
+import type { OffloadSnapshot } from '../../../../src/offload/task/offload-snapshot.js';
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
 import { TERMINUS_12 } from '../../support/fake-terminus.js';
 
