@@ -398,21 +398,6 @@ describe('offload.module', () => {
   });
 });
 
-describe('a decorator that is used wrongly', () => {
-  it('is refused', async () => {
-    const member = "@CpuBound({ timeoutMs: 0, nam: 'x', coalesce: 1 } as never) run() {}";
-    const app = compiled(
-      appOf(`@Injectable() export class Wrong { ${member} }`, { providers: ['Wrong'] }),
-    );
-
-    expect(await refusal(app)).toBe(
-      'giving up (exit code 78): invalid options of @CpuBound() on Wrong.run(): timeoutMs: 0 is not allowed; expected a number of milliseconds from 1 to 2147483647 | ' +
-        'coalesce: 1 is not allowed; expected true or false | ' +
-        'nam: "x" is not allowed; no such option here; known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect, mode, queue',
-    );
-  });
-});
-
 describe('the environment', () => {
   it('is refused before anything is forked', async () => {
     const app = compiled(appOf(REPORTS, { controllers: ['Reports'] }));
