@@ -2,10 +2,11 @@ import type { ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
 import { HubClient } from '../../../src/hub/client/hub-client.js';
+import type { LineEvents } from '../../../src/hub/client/hub-client.interface.js';
 import { HubCore, type WorkerMessage } from '../../../src/hub/thread/hub-core.js';
 import type { Peer } from '../../../src/hub/thread/services/peer.js';
 import { NO_BODY } from '../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../src/hub/wire/protocol.js';
+import type { FromHub, ToHub } from '../../../src/hub/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };
@@ -22,19 +23,31 @@ export function forgetHub(): void {
 /** Resolves once all microtasks have run. */
 export const idle = () => new Promise((resolve) => setImmediate(resolve));
 
+/** The hub's end of a connection, without a worker: `told` has what the hub says. */
+export function fakePeer(slot = 0) {
+  const told: FromHub[] = [];
+  const send = (header: FromHub) => void told.push(header);
+  const peer: Peer = { slot, congested: false, unsentBytes: 0, send };
+  return { peer, told };
+}
+
 /** The connection of a worker to a hub, without sockets: its frames are delivered in microtasks. */
 export function connect(core: HubCore, slot: number) {
-  const state = { congested: false, unsentBytes: 0, holding: false };
+  const state = { congested: false, unsentBytes: 0, holding: false, writable: true };
+  /** All that the worker sends, also while it is not `writable`. */
+  const sent: ToHub[] = [];
   /** Messages from the hub that are held back while `holding` is set. */
   const held: (() => void)[] = [];
   const frames = { failed: (thrown: unknown): void => void thrown };
   /** Messages that never reach the hub, by `op`. */
   const lost = new Set<string>();
-  let [drain, leave] = [(): void => {}, (): void => {}];
+  let line!: LineEvents;
+  let peer!: Peer;
   /** Messages that the hub has not read yet, by `op`. */
   const unread = new Map<string, (() => void)[]>();
   const hub = new HubClient((events) => {
-    const peer: Peer = {
+    line = events;
+    peer = {
       slot,
       get congested() {
         return state.congested;
@@ -43,9 +56,10 @@ export function connect(core: HubCore, slot: number) {
         return state.unsentBytes;
       },
       send: (header: FromHub, body = NO_BODY) => {
+        const own = Buffer.from(body); // the hub uses its memory again
         const deliver = (): void => {
           try {
-            events.frame(header, body);
+            events.frame(header, own);
           } catch (error) {
             frames.failed(error);
           }
@@ -54,11 +68,11 @@ export function connect(core: HubCore, slot: number) {
         else queueMicrotask(deliver);
       },
     };
-    drain = () => core.drained(peer);
-    leave = () => core.leave(peer);
     queueMicrotask(() => events.opened('a'));
     return {
       send: (header, body = NO_BODY) => {
+        sent.push(header);
+        if (!state.writable) return false;
         const arrive = (): void => core.receive(peer, header as WorkerMessage, body);
         const waiting = unread.get(header.op);
         if (waiting !== undefined) waiting.push(arrive);
@@ -70,7 +84,9 @@ export function connect(core: HubCore, slot: number) {
   return {
     core,
     hub,
+    line,
     state,
+    sent,
     frames,
     lost,
     /** Delays messages to the hub, until the function that this returns is called. */
@@ -83,13 +99,13 @@ export function connect(core: HubCore, slot: number) {
       };
     },
     /** Its process ends. */
-    leave: () => leave(),
+    leave: () => core.leave(peer),
     /** It has read some of what it was sent, and is still behind. */
-    readSome: () => drain(),
+    readSome: () => core.drained(peer),
     /** It has read what it was sent. */
     readAll: () => {
       Object.assign(state, { congested: false, unsentBytes: 0 });
-      drain();
+      core.drained(peer);
     },
     /** Delivers the messages from the hub that were held back. */
     deliver: () => {

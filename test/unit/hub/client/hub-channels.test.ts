@@ -3,40 +3,17 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HubChannels } from '../../../../src/hub/client/hub-channels.js';
-import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
-import type { Peer } from '../../../../src/hub/thread/services/peer.js';
-import type { LineEvents } from '../../../../src/hub/client/hub-client.interface.js';
-import { MAX_BODY_BYTES, NO_BODY } from '../../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../../src/hub/wire/protocol.js';
+import { HubCore } from '../../../../src/hub/thread/hub-core.js';
+import { MAX_BODY_BYTES } from '../../../../src/hub/wire/limits.js';
 import { Journal } from '../../../../src/hub/thread/services/journal.js';
+import { connect, idle } from '../../support/hub-workers.js';
 
-const idle = () => new Promise((resolve) => setImmediate(resolve));
-
-/** Workers on one hub, without sockets: their frames are delivered in microtasks. */
+/** Workers on one hub, each with a member of a channel. */
 async function start(count: number) {
   const core = new HubCore();
   const workers = Array.from({ length: count }, (_, slot) => {
-    const state = { unsentBytes: 0, writable: true, refused: 0 };
-    let line!: LineEvents;
-    const peer: Peer = {
-      slot,
-      congested: false,
-      get unsentBytes() {
-        return state.unsentBytes;
-      },
-      send: (header: FromHub, body = NO_BODY) => queueMicrotask(() => line.frame(header, body)),
-    };
-    const hub = new HubClient((events) => {
-      line = events;
-      return {
-        send: (header, body = NO_BODY) => {
-          if (state.writable) core.receive(peer, header as WorkerMessage, body);
-          else state.refused += 1;
-          return state.writable;
-        },
-      };
-    });
+    const worker = connect(core, slot);
+    const { hub } = worker;
     const warnings: string[] = [];
     const channels = new HubChannels(hub, (message) => warnings.push(message));
     const heard: string[] = [];
@@ -47,9 +24,8 @@ async function start(count: number) {
       left: (other) => heard.push(`${other} left`),
       joined: () => heard.push('joined'),
     });
-    line.opened('a');
     const say = (text: string, saying = {}) => channels.say(name, Buffer.from(text), saying);
-    return { core, peer, line, state, hub, channels, heard, name, say, warnings };
+    return { ...worker, channels, heard, name, say, warnings };
   });
   await idle();
   for (const { heard } of workers) expect(heard.splice(0)).toEqual(['joined']);
@@ -89,7 +65,7 @@ describe('a channel', () => {
   it('tells who has left, with its worker or alone', async () => {
     const [a, b, c] = await start(3);
     b!.channels.part(b!.name);
-    c!.core.leave(c!.peer);
+    c!.leave();
     await idle();
     expect(a!.heard).toEqual(['worker 1 left', 'worker 2 left']);
   });
@@ -137,7 +113,7 @@ describe('a channel', () => {
       say('1');
       say('2');
       await vi.advanceTimersByTimeAsync(4_000);
-      expect(a.state.refused).toBe(2);
+      expect(a.sent.filter(({ op }) => op === 'say')).toHaveLength(2);
       a.state.writable = true;
       a.line.drained();
       await vi.advanceTimersByTimeAsync(0);

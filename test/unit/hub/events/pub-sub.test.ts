@@ -3,45 +3,25 @@ import { withFilter } from 'graphql-subscriptions';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterPubSub } from '../../../../src/hub/events/index.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
-import type { Peer } from '../../../../src/hub/thread/services/peer.js';
-import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../../src/hub/wire/protocol.js';
+import { HubCore } from '../../../../src/hub/thread/hub-core.js';
+import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
 
-const KEY = Symbol.for('nestjs-cluster.hub');
-const holder = globalThis as { [KEY]?: HubClient | undefined };
 afterEach(() => {
-  delete holder[KEY];
+  forgetHub();
   vi.restoreAllMocks();
 });
 
-const idle = () => new Promise((resolve) => setImmediate(resolve));
+let connections: ReturnType<typeof connect>[];
 
-let hubs: HubClient[];
-/** Names of members of channels. */
-let joined: string[];
-
-/** Workers on one hub, without sockets: their frames are delivered in microtasks. */
+/** Workers on one hub. */
 async function start(count: number) {
   const core = new HubCore();
   const workers: ClusterPubSub[] = [];
-  hubs = [];
-  joined = [];
+  connections = [];
   for (let slot = 0; slot < count; slot += 1) {
-    holder[KEY] = new HubClient((events) => {
-      const send = (header: FromHub, body = NO_BODY) =>
-        queueMicrotask(() => events.frame(header, body));
-      const peer: Peer = { slot, congested: false, unsentBytes: 0, send };
-      queueMicrotask(() => events.opened('a'));
-      return {
-        send: (header, body = NO_BODY) => {
-          if (header.op === 'join') joined.push(header.name);
-          core.receive(peer, header as WorkerMessage, body);
-          return true;
-        },
-      };
-    });
-    hubs.push(holder[KEY]);
+    const connection = connect(core, slot);
+    connections.push(connection);
+    enterWorker(connection.hub);
     const pubSub = new ClusterPubSub();
     await pubSub.publish('warm', slot); // it finds its hub when it is used
     workers.push(pubSub);
@@ -62,7 +42,7 @@ it('a subscription is not held up where there can be no hub', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const hub = new HubClient(() => ({ send: () => false }));
-  holder[KEY] = hub;
+  enterWorker(hub);
   const subscribing = new ClusterPubSub().subscribe('a', () => {});
   hub.unavailable('read-only file system');
   await vi.advanceTimersByTimeAsync(0);
@@ -113,9 +93,10 @@ describe('what is published', () => {
     expect(unhandled).not.toHaveBeenCalled();
     expect(said).toHaveBeenCalledWith('a subscriber of a failed: no socket');
     expect(said).toHaveBeenCalledTimes(2);
-    const to = joined.at(-1)!;
+    const { hub, sent } = connections[0]!;
+    const { name: to } = sent.find((each) => each.op === 'join')!;
     const push = { t: 'said', from: 'other', to } as const;
-    expect(() => hubs[0]!.frame(push, Buffer.from('?'))).not.toThrow();
+    expect(() => hub.frame(push, Buffer.from('?'))).not.toThrow();
     expect(said).toHaveBeenCalledTimes(3);
   });
 
@@ -131,7 +112,7 @@ describe('what is published', () => {
 
   it('comes in its order where two of one process publish, too', async () => {
     const [one, two] = await start(2);
-    holder[KEY] = hubs[0];
+    enterWorker(connections[0]!.hub);
     const same = new ClusterPubSub();
     await same.publish('warm', 0);
     const heard = await hearing(same, 'a');

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HubCore } from '../../../../src/hub/thread/hub-core.js';
 import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 import {
   type LockAnswer,
   type LockRequest,
   Locks,
 } from '../../../../src/hub/thread/services/locks.js';
+import { fakePeer } from '../../support/hub-workers.js';
 
 type Request = LockRequest<string>;
 
@@ -154,35 +154,28 @@ describe('locks', () => {
   });
 
   it('are not freed by what a worker has of the hub before', () => {
-    const said: FromHub[] = [];
-    const peer = {
-      slot: 0,
-      congested: false,
-      unsentBytes: 0,
-      send: (header: FromHub) => void said.push(header),
-    };
+    const { peer, told } = fakePeer();
     const acquire = (core: HubCore): number => {
       core.receive(peer, { op: 'lock', id: 1, name: 'a', waitMs: 0 }, NO_BODY);
-      return (said.at(-1) as { grant: number }).grant;
+      return (told.at(-1) as { grant: number }).grant;
     };
     const old = acquire(new HubCore());
     const core = new HubCore();
     acquire(core);
     core.receive(peer, { op: 'unlock', grant: old }, NO_BODY);
     core.receive(peer, { op: 'lock', id: 2, name: 'a', waitMs: 0 }, NO_BODY);
-    expect(said.at(-1)).toEqual({ t: 'expired', id: 2 });
+    expect(told.at(-1)).toEqual({ t: 'expired', id: 2 });
   });
 
   it('have grants that only grow, also from one hub to the next', () => {
-    const grants: number[] = [];
+    const { peer, told } = fakePeer();
     for (let hub = 0; hub < 3; hub += 1) {
       const core = new HubCore();
-      const send = (header: FromHub) => void grants.push((header as { grant: number }).grant);
-      const peer = { slot: 0, congested: false, unsentBytes: 0, send };
       for (const name of ['a', 'b', 'c']) {
         core.receive(peer, { op: 'lock', id: 1, name, waitMs: 0 }, NO_BODY);
       }
     }
+    const grants = told.map((answer) => (answer as { grant: number }).grant);
     expect(grants).toHaveLength(9);
     expect(grants).toEqual(grants.toSorted((a, b) => a - b));
     expect(new Set(grants).size).toBe(9);
@@ -216,10 +209,8 @@ describe('locks', () => {
   });
 
   it('are others than a key of a limit, whatever the names hold', () => {
-    const said: FromHub[] = [];
-    const send = (header: FromHub) => void said.push(header);
+    const { peer, told } = fakePeer();
     const core = new HubCore();
-    const peer = { slot: 0, congested: false, unsentBytes: 0, send };
     const limit = (name: string) => ({ name, max: 1, maxWaiting: 0 });
     const asked = [
       { name: '1 ab' },
@@ -232,6 +223,6 @@ describe('locks', () => {
     asked.forEach((each, id) =>
       core.receive(peer, { op: 'lock', id, ...each, waitMs: 0 }, NO_BODY),
     );
-    expect(said.map(({ t }) => t)).toEqual(asked.map(() => 'granted'));
+    expect(told.map(({ t }) => t)).toEqual(asked.map(() => 'granted'));
   });
 });

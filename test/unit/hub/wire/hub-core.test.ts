@@ -1,19 +1,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
-import type { Peer } from '../../../../src/hub/thread/services/peer.js';
 import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../../src/hub/wire/protocol.js';
+import { fakePeer } from '../../support/hub-workers.js';
 
 function start() {
   const core = new HubCore();
   const peer = (slot: number) => {
-    const told: FromHub[] = [];
-    const peer: Peer = {
-      slot,
-      congested: false,
-      unsentBytes: 0,
-      send: (header) => void told.push(header),
-    };
+    const { peer, told } = fakePeer(slot);
     const say = (said: object, body = NO_BODY) => core.receive(peer, said as WorkerMessage, body);
     return { peer, told, say };
   };
@@ -45,11 +38,10 @@ describe('the hub', () => {
 
   it('has no cache for which the others leave no memory, and says so', () => {
     const core = new HubCore(undefined, undefined, 3 * 2 ** 20);
-    const told: FromHub[] = [];
-    const send = (header: FromHub) => void told.push(header);
+    const { peer, told } = fakePeer();
     const set = (cache: string, maxBytes: number) => {
       const said = { op: 'set', id: 1, ...VALUE, cache, maxBytes } as WorkerMessage;
-      core.receive({ slot: 0, congested: false, unsentBytes: 0, send }, said, NO_BODY);
+      core.receive(peer, said, NO_BODY);
     };
     set('one', 2 ** 21);
     set('two', 2 ** 21);

@@ -1,43 +1,24 @@
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterCache, type ClusterCacheOptions } from '../../../../src/hub/cache/index.js';
-import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
-import type { Peer } from '../../../../src/hub/thread/services/peer.js';
-import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../../src/hub/wire/protocol.js';
+import { HubCore } from '../../../../src/hub/thread/hub-core.js';
+import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
 
-const KEY = Symbol.for('nestjs-cluster.hub');
-const holder = globalThis as { [KEY]?: HubClient | undefined };
-
-afterEach(() => {
-  holder[KEY] = undefined;
-});
+afterEach(forgetHub);
 
 /** Connects a process to a hub. The hub's answers arrive only when the test calls `deliver()`. */
-function connect(core: HubCore, options?: ClusterCacheOptions) {
-  const answers: (() => void)[] = [];
-  const deliver = (): void => {
-    for (const each of answers.splice(0)) each();
+function connectCache(core: HubCore, options?: ClusterCacheOptions) {
+  const { hub, state, deliver } = connect(core, 0);
+  enterWorker(hub);
+  state.holding = true;
+  return {
+    cache: new ClusterCache(options),
+    hub,
+    deliver: () => {
+      deliver();
+      state.holding = true;
+    },
   };
-  holder[KEY] = new HubClient((events) => {
-    const peer: Peer = {
-      slot: 0,
-      congested: false,
-      unsentBytes: 0,
-      send: (header: FromHub, body = NO_BODY) => {
-        const own = Buffer.from(body);
-        answers.push(() => events.frame(header, own));
-      },
-    };
-    queueMicrotask(() => events.opened('a'));
-    return {
-      send: (header, body = NO_BODY) => (core.receive(peer, header as WorkerMessage, body), true),
-    };
-  });
-  return { cache: new ClusterCache(options), hub: holder[KEY], deliver };
 }
-
-const idle = () => new Promise((resolve) => setImmediate(resolve));
 
 async function settled<T>(promise: Promise<T>, deliver: () => void): Promise<T> {
   let ended = false;
@@ -53,12 +34,12 @@ async function settled<T>(promise: Promise<T>, deliver: () => void): Promise<T> 
 
 it('gives a call that begins later no value that was on its way to another before', async () => {
   const core = new HubCore();
-  const one = connect(core);
+  const one = connectCache(core);
   await one.hub.ready(100);
   await settled(one.cache.set('k', 'old'), one.deliver);
   const early = one.cache.getOrSet('k', () => 'computed');
   await idle(); // the hub has answered it
-  const other = connect(core);
+  const other = connectCache(core);
   await other.hub.ready(100);
   await settled(other.cache.set('k', 'new'), other.deliver);
   const late = one.cache.getOrSet('k', () => 'computed');
@@ -67,7 +48,7 @@ it('gives a call that begins later no value that was on its way to another befor
 });
 
 it('has one of a thousand calls of a process compute, and gives its value to all', async () => {
-  const one = connect(new HubCore());
+  const one = connectCache(new HubCore());
   await one.hub.ready(100);
   const compute = vi.fn(() => idle().then(() => 'computed'));
   const all = Promise.all(Array.from({ length: 1_000 }, () => one.cache.getOrSet('k', compute)));
@@ -80,7 +61,7 @@ it.each([
   ['to live for 0 ms', 'x', 0],
 ])('has a value that is %s computed once for those who wait for it', async (_, value, ttlMs) => {
   const core = new HubCore();
-  const all = [1, 2, 3].map(() => connect(core, { maxBytes: 64 * 1_024 }));
+  const all = [1, 2, 3].map(() => connectCache(core, { maxBytes: 64 * 1_024 }));
   await Promise.all(all.map(({ hub }) => hub.ready(100)));
   const deliver = (): void => all.forEach((each) => each.deliver());
   let end = (): void => {};
@@ -107,7 +88,7 @@ it.each([
 /** Workers of one hub; `turn()` lets everything arrive that was sent. */
 async function workers(count: number) {
   const core = new HubCore();
-  const all = Array.from({ length: count }, () => connect(core));
+  const all = Array.from({ length: count }, () => connectCache(core));
   await Promise.all(all.map(({ hub }) => hub.ready(100)));
   const deliver = (): void => all.forEach((each) => each.deliver());
   const turn = async (): Promise<void> => {
