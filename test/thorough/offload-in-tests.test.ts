@@ -35,16 +35,6 @@ describe('a unit test', () => {
     expect(await new Calculation(new Table()).sum()).toEqual({ threadId: 0, given: [6] });
     expect(() => new ReportController().missing()).toThrow('no such report');
   });
-
-  it('can replace such a method, and read its name', () => {
-    const controller = new ReportController();
-    const { name, length } = Reflect.get(controller, 'above') as { name: string; length: number };
-    expect({ name, length }).toEqual({ name: 'above', length: 2 });
-
-    vi.spyOn(controller, 'above').mockReturnValue({ threadId: -1, given: [] });
-
-    expect(controller.above(1, '').threadId).toBe(-1);
-  });
 });
 
 describe('a test of a whole app', () => {
