@@ -48,8 +48,9 @@ export interface Emitter {
 /** A question that has no answer yet. */
 export interface Pending {
   readonly op: HubRequest['op'];
-  readonly settle: (answer: Answer | HubError) => void;
-  readonly timer: NodeJS.Timeout | undefined;
+  readonly resolve: (answer: Answer | undefined) => void;
+  readonly reject: (error: HubError) => void;
+  timer: NodeJS.Timeout | undefined;
 }
 
 export type EventPush = Extract<FromHub, { t: 'event' }>;

@@ -72,7 +72,14 @@ export class HubClient implements LineEvents {
    */
   async ask(question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
     if (this.#isNew) await this.ready(Math.min(deadlineMs, FIRST_MS));
-    return this.#send((this.#lastId += 1), question, deadlineMs, body);
+    const { id, answer } = this.#send(question, body);
+    const fail = (why: string): void => this.#end(id, new HubError('timeout', why));
+    if (this.#silent) fail('the hub does not answer');
+    this.#wait(id, deadlineMs, () => {
+      this.#silent = true;
+      fail(`the hub did not answer within ${deadlineMs} ms`);
+    });
+    return (await answer)!;
   }
 
   /** Whether there never was a connection. Only then do questions wait for a connection. */
@@ -80,36 +87,38 @@ export class HubClient implements LineEvents {
     return !this.open && this.#instance === undefined;
   }
 
-  /** @param deadlineMs `Infinity` if the caller ends the wait. */
-  #send(id: number, question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const settle = (answer: Answer | HubError): void => {
-        this.#pending.delete(id);
-        if (answer instanceof HubError) reject(answer);
-        else resolve(answer);
-      };
-      const fail = (error: HubError): void => {
-        this.noteOutcome(question.op, error.failure);
-        settle(error);
-      };
-      try {
-        if (!this.tell({ ...question, id } as ToHub, body)) return fail(this.#availability.error());
-      } catch (error) {
-        return fail(new HubError('refused', (error as Error).message));
-      }
-      if (deadlineMs === Infinity) {
-        return void this.#pending.set(id, { op: question.op, settle, timer: undefined });
-      }
-      if (this.#silent) return fail(new HubError('timeout', 'the hub does not answer'));
-      const giveUp = (): void => {
-        if (!this.#pending.has(id)) return;
-        this.#silent = true;
-        fail(new HubError('timeout', `the hub did not answer within ${deadlineMs} ms`));
-      };
-      // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
-      const timer = setTimeout(() => setImmediate(giveUp), deadlineMs);
-      this.#pending.set(id, { op: question.op, settle, timer });
+  #send(question: Question, body?: Buffer): { id: number; answer: Promise<Answer | undefined> } {
+    const id = (this.#lastId += 1);
+    const answer = new Promise<Answer | undefined>((resolve, reject) => {
+      this.#pending.set(id, { op: question.op, resolve, reject, timer: undefined });
     });
+    try {
+      if (!this.tell({ ...question, id } as ToHub, body)) this.#end(id, this.#availability.error());
+    } catch (error) {
+      this.#end(id, new HubError('refused', (error as Error).message));
+    }
+    return { id, answer };
+  }
+
+  /** Calls `giveUp` after `ms`, unless the question has ended. */
+  #wait(id: number, ms: number, giveUp: () => void): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    const late = (): void => (this.#pending.has(id) ? giveUp() : undefined);
+    // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
+    pending.timer = setTimeout(() => setImmediate(late), Math.max(0, ms));
+  }
+
+  /** @param answer `undefined` if the caller stops waiting. */
+  #end(id: number, answer: Answer | HubError | undefined): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
+    clearTimeout(pending.timer);
+    const failure = answer instanceof HubError ? answer.failure : 'ok';
+    if (answer !== undefined) this.noteOutcome(pending.op, failure);
+    if (answer instanceof HubError) pending.reject(answer);
+    else pending.resolve(answer);
   }
 
   /** Sends a message that is not answered, as {@link Line.send} does. */
@@ -161,11 +170,7 @@ export class HubClient implements LineEvents {
   closed(): void {
     this.#availability.open = false;
     const lost = new HubError('lost', 'the connection to the hub was lost');
-    for (const { op, settle, timer } of this.#pending.values()) {
-      clearTimeout(timer);
-      this.noteOutcome(op, 'lost');
-      settle(lost);
-    }
+    for (const id of this.#pending.keys()) this.#end(id, lost);
     for (const listener of this.#listeners) listener.closed?.();
   }
 
@@ -196,13 +201,8 @@ export class HubClient implements LineEvents {
       if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
       return;
     }
-    clearTimeout(pending.timer);
-    if (header.t === 'refused') {
-      this.noteOutcome(pending.op, 'refused');
-      return pending.settle(new HubError('refused', header.why));
-    }
-    this.noteOutcome(pending.op, 'ok');
-    pending.settle({ header, body });
+    const isRefused = header.t === 'refused';
+    this.#end(header.id, isRefused ? new HubError('refused', header.why) : { header, body });
   }
 
   noteOutcome(what: string, outcome: string, count = 1): void {
@@ -223,26 +223,15 @@ export class HubClient implements LineEvents {
   ): Promise<Answer | undefined> {
     const until = performance.now() + (waitMs === 0 ? ANSWER_MS : waitMs);
     if (this.#isNew) await this.ready(Math.min(waitMs, FIRST_MS));
-    const id = (this.#lastId += 1);
-    const asked = this.#send(id, question, Infinity, body);
-    return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout;
-      const wait = (leftMs: number): void => {
-        timer = setTimeout(() => setImmediate(giveUp), Math.max(0, leftMs));
-      };
-      const giveUp = (): void => {
-        const leftMs = whileHeard ? this.#heardAt + waitMs - performance.now() : 0;
-        if (leftMs > 0 && this.#pending.has(id)) return wait(leftMs);
-        if (!this.#pending.delete(id)) return;
-        this.tell({ op: 'cancel', id });
-        resolve(undefined);
-      };
-      wait(until - performance.now()); // opening the connection may have taken all the time
-      signal?.addEventListener('abort', giveUp);
-      asked.then(resolve, reject).finally(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', giveUp);
-      });
-    });
+    const { id, answer } = this.#send(question, body);
+    const giveUp = (): void => {
+      const leftMs = whileHeard ? this.#heardAt + waitMs - performance.now() : 0;
+      if (leftMs > 0) return this.#wait(id, leftMs, giveUp);
+      if (this.#pending.has(id)) this.tell({ op: 'cancel', id });
+      this.#end(id, undefined);
+    };
+    this.#wait(id, until - performance.now(), giveUp); // opening the connection may have taken all the time
+    signal?.addEventListener('abort', giveUp);
+    return answer.finally(() => signal?.removeEventListener('abort', giveUp));
   }
 }

@@ -129,6 +129,7 @@ describe('a process asks the hub', () => {
     expect(answered).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(5_000);
     await expect(get).rejects.toMatchObject({ failure: 'timeout' });
+    expect(Object.fromEntries(hub.outcomes)).toEqual({ 'get timeout': 1 });
   });
 
   it('and gives a lock back that came when nobody waited any more', async () => {
