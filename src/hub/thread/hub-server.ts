@@ -79,12 +79,12 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
       return refuseUnread(header, tooLarge(body.length, MAX_BODY_BYTES));
     }
     const message = readToHub(header);
-    if (message === undefined) return refuseUnread(header, UNKNOWN);
     if (frames.isKnown) {
-      if (message.op !== 'hello') core.receive(peer, message, body);
+      if (message === undefined) refuseUnread(header, UNKNOWN);
+      else if (message.op !== 'hello') core.receive(peer, message, body);
       return;
     }
-    if (message.op !== 'hello' || message.token !== token) throw new Error('not a known worker');
+    if (message?.op !== 'hello' || message.token !== token) throw new Error('not a known worker');
     if (message.v !== HUB_VERSION) {
       const why = `this hub speaks version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of nestjs-cluster`;
       frames.send({ t: 'refused', id: message.id, why });
@@ -95,9 +95,8 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     peer.slot = message.slot;
     frames.send({ t: 'welcome', id: message.id, instance });
   };
-  /** Refuses a request. The connection stays open for other requests. @throws Error before `hello`. */
+  /** Refuses a request. The connection stays open for other requests. */
   const refuseUnread = (header: unknown, why: string): void => {
-    if (!frames.isKnown) throw new Error('not a request');
     const { id } = (header ?? {}) as { id?: unknown };
     if (typeof id === 'number') frames.send({ t: 'refused', id, why });
   };
