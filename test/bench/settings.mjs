@@ -94,7 +94,7 @@ function parsed(args) {
         force: { type: 'boolean' },
         events: { type: 'string' },
         reloads: { type: 'string' }, // of scope reload
-        requests: { type: 'string' }, // of scopes strict and request-path
+        requests: { type: 'string' }, // of scope request-path
         part: { type: 'string', multiple: true }, // of scope hub
         json: { type: 'string' },
       },

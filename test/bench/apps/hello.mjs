@@ -2,7 +2,7 @@
 //
 // ADAPTER   express (default) or fastify
 // PORT
-// WORKERS, OPTIONS   of bootstrap(): a number (2), JSON
+// WORKERS, OPTIONS   of bootstrap(): a number, JSON
 import 'reflect-metadata';
 import { bootstrap } from 'nestjs-cluster/bootstrap';
 
@@ -34,7 +34,7 @@ await bootstrap(
   {
     port: Number(process.env.PORT),
     host: '127.0.0.1',
-    workers: Number(process.env.WORKERS ?? 2),
-    ...JSON.parse(process.env.OPTIONS ?? '{}'),
+    workers: Number(process.env.WORKERS),
+    ...JSON.parse(process.env.OPTIONS),
   },
 );

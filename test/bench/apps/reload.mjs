@@ -1,7 +1,6 @@
 // The sample app as a cluster that reloads when it is told to, and says what its primary holds.
 //
 // PORT, WORKERS, CANARY_MS
-// OPTIONS   further ones of bootstrap(), JSON
 import cluster from 'node:cluster';
 import { readdirSync } from 'node:fs';
 import { bootstrap } from 'nestjs-cluster/bootstrap';
@@ -16,7 +15,6 @@ const runtime = await bootstrap(
     port: Number(process.env.PORT),
     workers: Number(process.env.WORKERS),
     reload: { canaryMs: Number(process.env.CANARY_MS) },
-    ...JSON.parse(process.env.OPTIONS ?? '{}'),
   },
 );
 
