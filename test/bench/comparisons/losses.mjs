@@ -27,7 +27,7 @@ function able(run, names, ability, missing) {
 }
 
 function lacks(system, ability, missing) {
-  return (system.abilities ?? []).includes(ability) ? undefined : missing;
+  return system.abilities.includes(ability) ? undefined : missing;
 }
 
 export const reloads = {

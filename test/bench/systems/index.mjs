@@ -1,5 +1,5 @@
 import { iptables } from './iptables.mjs';
-import { nestjsClusterIptables, nestjsClusterNginx } from './nestjs-cluster-ports.mjs';
+import { nestjsClusterIptables } from './nestjs-cluster-ports.mjs';
 import {
   nestjsClusterCpuBound,
   nestjsClusterReusePort,
@@ -31,7 +31,6 @@ export const SYSTEMS = [
   nestjsClusterWithoutCpuBound,
   nestjsClusterReusePort,
   nestjsClusterRoundRobin,
-  nestjsClusterNginx,
   nestjsClusterIptables,
   nestjsClusterCpuBound,
   oneProcessCpuBound,

@@ -8,7 +8,6 @@ export const iptables = {
   name: 'iptables',
   label: ({ workers }) => `iptables, ${workers} ports`,
   offload: false,
-  single: false,
   abilities: [],
   missing: lacksIptables,
   start({ workers, port, ...options }) {

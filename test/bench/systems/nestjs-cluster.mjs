@@ -14,7 +14,6 @@ function nestjsCluster(
     name,
     label: () => label,
     offload,
-    single: false,
     abilities: ['reload', 'scale', 'supervision'],
     async missing({ nodeVersion }) {
       return lacks(nodeVersion);
@@ -82,7 +81,6 @@ export const oneProcessCpuBound = {
   ours: true,
   label: () => 'one process, @CpuBound',
   offload: true,
-  single: true,
   abilities: [],
   async missing() {
     return undefined;

@@ -7,7 +7,6 @@ export const nginx = {
   name: 'nginx',
   label: ({ workers }) => `nginx, ${workers} ports`,
   offload: false,
-  single: false,
   abilities: [],
   async missing() {
     return lacksNginx();

@@ -12,7 +12,6 @@ function nodeCluster(scheduling, label) {
     name: `node-cluster-${scheduling}`,
     label: () => label,
     offload: false,
-    single: false,
     abilities: ['reload', 'supervision'],
     async missing() {
       return undefined;

@@ -7,7 +7,6 @@ export const oneProcess = {
   name: 'one-process',
   label: () => 'one process',
   offload: false,
-  single: true,
   abilities: [],
   async missing() {
     return undefined;

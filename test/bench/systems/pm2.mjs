@@ -22,7 +22,6 @@ export const pm2 = {
   name: 'pm2',
   label: ({ workers }) => `pm2 -i ${workers}`,
   offload: false,
-  single: false,
   abilities: ['reload', 'scale', 'supervision'],
   async missing() {
     return lacksPackage('pm2');

@@ -8,7 +8,6 @@ export const reusePort = {
   name: 'reuse-port',
   label: ({ workers }) => `${workers} processes, reusePort`,
   offload: false,
-  single: false,
   abilities: [],
   async missing({ nodeVersion }) {
     return lacksReusePort(nodeVersion);

@@ -14,7 +14,6 @@ export const watt = {
   name: 'watt',
   label: ({ workers }) => `Platformatic Watt, ${workers} workers`,
   offload: false,
-  single: false,
   abilities: ['reload'],
   async missing({ nodeVersion }) {
     if (isBefore(nodeVersion, [22, 19])) {
