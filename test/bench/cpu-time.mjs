@@ -33,6 +33,11 @@ export function cpuBetween(before, after) {
   return rough - exact > ROUNDING_SECONDS ? rough : exact;
 }
 
+/** User and system time of processes so far, in seconds and by clock ticks. */
+export function cpuSeconds(pids) {
+  return sum([...pids].map((pid) => ticksOf(readStat(pid)).seconds));
+}
+
 /** Seconds of CPU that each thread used between two readings. */
 export function threadsBetween(before, after) {
   return [...after.threads].map(([thread, seconds]) =>

@@ -1,10 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readStat, withDescendants } from './process-table.mjs';
+import { cpuSeconds } from './cpu-time.mjs';
+import { withDescendants } from './process-table.mjs';
 import { hasProgram } from './systems/requirements.mjs';
-
-const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 /** Longest that a process may take for its end. */
 const END_MS = 5_000;
@@ -64,10 +63,7 @@ export class Machines {
 
   /** User and system time of all running processes, in seconds. */
   get cpuSeconds() {
-    return [...withDescendants(this.#children.map(({ pid }) => pid))].reduce((sum, pid) => {
-      const stat = readStat(pid);
-      return sum + (stat ? (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND : 0);
-    }, 0);
+    return cpuSeconds(withDescendants(this.#children.map(({ pid }) => pid)));
   }
 
   /** As a machine ends that loses its power: all at once. */

@@ -1,9 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readStat, withDescendants } from './process-table.mjs';
-
-const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+import { cpuSeconds } from './cpu-time.mjs';
+import { withDescendants } from './process-table.mjs';
 
 /** Servers under test, started together and ended by their pids. */
 export class Servers {
@@ -26,11 +25,7 @@ export class Servers {
 
   /** User and system time of all of them so far, in seconds. */
   get cpuSeconds() {
-    return this.pids.reduce((sum, pid) => {
-      const stat = readStat(pid);
-      // Fields 14 and 15 of proc(5), counted from the state, which is field 3.
-      return sum + (stat ? (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND : 0);
-    }, 0);
+    return cpuSeconds(this.pids);
   }
 
   async stop() {

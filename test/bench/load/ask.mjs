@@ -1,18 +1,20 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const TIMEOUT_MS = 1_000;
 const PAUSE_MS = 20;
 
-/** The body of an answer to GET, asked on a connection of its own. */
-export function ask(port, path) {
+/** The body of an answer to GET with 200, asked on a connection of its own. */
+export function ask(port, path, timeoutMs = 1_000) {
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path, agent: false, timeout: TIMEOUT_MS };
+    const options = { host: '127.0.0.1', port, path, agent: false, timeout: timeoutMs };
     const request = http.get(options, (response) => {
       let body = '';
       response.setEncoding('utf8').on('data', (chunk) => (body += chunk));
       response.on('error', reject);
-      response.on('end', () => resolve(body));
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(body);
+        else reject(new Error(`${path} answered ${response.statusCode}`));
+      });
     });
     request.on('timeout', () => request.destroy(new Error('timeout')));
     request.on('error', reject);

@@ -1,6 +1,6 @@
-import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ask } from '../load/ask.mjs';
 
 const TIMEOUT_MS = 30_000;
 const PAUSE_MS = 20;
@@ -31,7 +31,7 @@ async function until(port, path, signal, satisfied) {
   const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
     signal?.throwIfAborted();
-    const body = await get(port, path);
+    const body = await ask(port, path, TIMEOUT_MS).catch(() => undefined);
     if (body !== undefined && satisfied(body)) return;
     if (performance.now() > deadline) {
       throw new Error(`${path} on port ${port} was not answered as it should within 30 s`);
@@ -39,19 +39,4 @@ async function until(port, path, signal, satisfied) {
     // Not a pause for the next to be ready: a refused connection would be asked again at once.
     if (body === undefined) await delay(PAUSE_MS);
   }
-}
-
-/** The body of an answer with 200, else undefined. */
-function get(port, path) {
-  return new Promise((resolve) => {
-    const options = { host: '127.0.0.1', port, path, agent: false, timeout: TIMEOUT_MS };
-    const request = http.get(options, (response) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (chunk) => (body += chunk));
-      response.on('error', () => resolve(undefined));
-      response.on('end', () => resolve(response.statusCode === 200 ? body : undefined));
-    });
-    request.on('timeout', () => request.destroy(new Error('timeout')));
-    request.on('error', () => resolve(undefined));
-  });
 }
