@@ -43,13 +43,8 @@ export function hasVariable(pid, start) {
 
 /** The fields of /proc/<pid>/stat after the command's name: state, ppid, … */
 export function readStat(pid) {
-  return parseStat(`/proc/${pid}/stat`);
-}
-
-/** The fields after the name in a file of that format, such as the stat file of a thread. */
-export function parseStat(file) {
   try {
-    return readFileSync(file, 'utf8')
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
   } catch {

@@ -3,9 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { request } from '../support/http-client.js';
+import { getJson, request } from '../support/http-client.js';
 import {
-  askJson,
   Gates,
   offloadOptions,
   offloadReport,
@@ -69,8 +68,8 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
     it('runs nothing for a request that a pipe or a guard refuses', async () => {
       const before = await TaskCounts.of(cluster);
 
-      const piped = await askJson(cluster.url, '/answers/decorated/seven?who=tom');
-      const guarded = await askJson(cluster.url, '/answers/decorated/7?who=jerry');
+      const piped = await getJson(cluster.url, '/answers/decorated/seven?who=tom');
+      const guarded = await getJson(cluster.url, '/answers/decorated/7?who=jerry');
 
       expect(piped).toMatchObject({
         status: 400,
@@ -84,14 +83,14 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
     });
 
     it('answers a NotFoundException by a 404 with its body', async () => {
-      expect(await askJson(cluster.url, '/answers/missing/felix')).toEqual({
+      expect(await getJson(cluster.url, '/answers/missing/felix')).toEqual({
         status: 404,
         body: { statusCode: 404, message: 'no cat felix', hint: ['try tom'] },
       });
     });
 
     it('gives an error of the app to its exception filter as it was thrown', async () => {
-      const { status, body } = await askJson(cluster.url, '/answers/domain-error');
+      const { status, body } = await getJson(cluster.url, '/answers/domain-error');
 
       expect(status).toBe(418);
       expect(body).toMatchObject({
@@ -113,7 +112,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
     });
 
     it('moves a megabyte there and back', async () => {
-      const { body } = await askJson(cluster.url, '/travels/move');
+      const { body } = await getJson(cluster.url, '/travels/move');
 
       expect(body).toEqual({
         leftHere: 0,
@@ -123,7 +122,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
     });
 
     it('leaves Buffers what they are, as arguments and as results', async () => {
-      const { body } = await askJson(cluster.url, '/travels/buffers');
+      const { body } = await getJson(cluster.url, '/travels/buffers');
 
       const base64 = Buffer.from('there').toString('base64');
       expect(body).toEqual({
@@ -138,7 +137,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
     });
 
     it('names the argument that cannot be copied, and what in it', async () => {
-      const { body } = await askJson(cluster.url, '/travels/bad-argument');
+      const { body } = await getJson(cluster.url, '/travels/bad-argument');
 
       expect(body).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
       expect(body.message).toContain('Travels.takes');
@@ -146,7 +145,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
     });
 
     it('names what in a result cannot be copied', async () => {
-      const { body } = await askJson(cluster.url, '/travels/bad-result');
+      const { body } = await getJson(cluster.url, '/travels/bad-result');
 
       expect(body).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
       expect(body.message).toContain('rows[1].format is a function');
@@ -154,13 +153,13 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
 
     it('computes identical calls in flight once', async () => {
       const asked = ['a', 'a', 'a', 'b'].map((name) =>
-        askJson(cluster.url, `/answers/shared/${name}-${mode}-${adapter}`),
+        getJson(cluster.url, `/answers/shared/${name}-${mode}-${adapter}`),
       );
       const [a, b] = [`a-${mode}-${adapter}`, `b-${mode}-${adapter}`];
       // One runs, or is held by the event loop; the rest has joined it, or waits.
       await eventually(
         'all calls to be admitted',
-        () => askJson(cluster.url, '/health'),
+        () => getJson(cluster.url, '/health'),
         ({ body }) => body.details.cluster.workers[0].requestsInFlight === 5,
       );
       gates.open(a, b);
@@ -175,19 +174,19 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
       expect(counts.of('coalesced', 'Answers.shared')).toBe(2);
       expect(counts.of('completed', 'Answers.shared')).toBe(2);
       // What is over is computed again.
-      expect((await askJson(cluster.url, `/answers/shared/${a}`)).body.run).toBe(3);
+      expect((await getJson(cluster.url, `/answers/shared/${a}`)).body.run).toBe(3);
     });
 
     it('carries a copy of a context', async () => {
-      const { body } = await askJson(cluster.url, '/travels/context/r-1');
+      const { body } = await getJson(cluster.url, '/travels/context/r-1');
 
       expect(body.seen).toEqual({ id: 'r-1', late: true });
       expect(body.after).toEqual({ id: 'r-1' });
     });
 
     it("runs short calls with mode: 'auto' on the event loop after a while, and long ones never", async () => {
-      const short = (await askJson<boolean[]>(cluster.url, '/modes/short/20000')).body;
-      const long = (await askJson<boolean[]>(cluster.url, '/modes/long/50')).body;
+      const short = (await getJson<boolean[]>(cluster.url, '/modes/short/20000')).body;
+      const long = (await getJson<boolean[]>(cluster.url, '/modes/long/50')).body;
 
       expect(short.at(0)).toBe(inline);
       expect(short.at(-1)).toBe(true);
@@ -243,7 +242,7 @@ describe('offload.module', () => {
     const threads = await eventually(
       'calls that ran in two threads',
       async () => {
-        const asked = [300, 300, 0, 0, 0, 0].map((ms) => askJson(cluster.url, `/words/${ms}`));
+        const asked = [300, 300, 0, 0, 0, 0].map((ms) => getJson(cluster.url, `/words/${ms}`));
         answers.push(...(await Promise.all(asked)).map(({ body }) => body));
         return [...new Set(answers.map(({ threadId }) => threadId))];
       },
@@ -311,7 +310,7 @@ describe('the number of threads', () => {
       const one = await start(1);
       expect((await TaskCounts.of(one)).threads).toBe(0);
       const held = Array.from({ length: cores + 2 }, (_, i) =>
-        askJson(one.url, `/faults/hold/one-${i}`),
+        getJson(one.url, `/faults/hold/one-${i}`),
       );
       const busy = await eventually(
         'two calls to wait, while the others run',
@@ -335,7 +334,7 @@ describe('the number of threads', () => {
   it('heeds the cores that the process may use', async () => {
     const cluster = await start(1, {}, ['taskset', '-c', '0']);
 
-    const held = ['core-0', 'core-1'].map((name) => askJson(cluster.url, `/faults/hold/${name}`));
+    const held = ['core-0', 'core-1'].map((name) => getJson(cluster.url, `/faults/hold/${name}`));
     const busy = await eventually(
       'a call to run and one to wait',
       () => TaskCounts.of(cluster),

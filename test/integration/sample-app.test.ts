@@ -7,7 +7,6 @@ import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
 import { getJson, request, type RequestOptions } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
-import { askJson } from '../support/offload.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { RawClient } from '../support/raw-client.js';
 import { isWhole, scrapeAll } from '../support/scrape.js';
@@ -68,7 +67,7 @@ function postJson(cluster: ClusterProcess, path: string, body: string) {
 function computed<T = any>(cluster: ClusterProcess, path: string) {
   return eventually(
     `an answer of ${path}`,
-    () => askJson<T>(cluster.url, path),
+    () => getJson<T>(cluster.url, path),
     ({ status }) => status !== 503,
   );
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterEventName, ClusterOptions } from 'nestjs-cluster';
 import { PATIENCE_MS } from './patience.js';
+import { Waiters } from './waiters.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -74,7 +75,7 @@ export class ClusterProcess {
   readonly lines: LogLine[] = [];
   /** Everything it wrote, to show when a test fails. */
   output = '';
-  readonly #watchers = new Set<() => void>();
+  readonly #waiters = new Waiters();
   /** It has ended, and everything it wrote has been read. */
   #closed = false;
 
@@ -113,6 +114,7 @@ export class ClusterProcess {
       this.child.once('close', (code, signal) => {
         this.#closed = true;
         resolve({ code, signal });
+        this.#waiters.look();
       });
     });
     for (const stream of [this.child.stdout!, this.child.stderr!]) {
@@ -174,39 +176,19 @@ export class ClusterProcess {
   }
 
   /** Resolves once `condition` holds; it is looked at after each output. */
-  async until(what: string, condition: () => boolean, timeoutMs = PATIENCE_MS): Promise<void> {
-    if (condition()) return;
-    await new Promise<void>((resolve, reject) => {
-      const check = (): void => {
-        if (condition()) settle(resolve);
-        else if (this.#closed) {
-          settle(() => reject(new Error(`the program ended before ${what}\n${this.output}`)));
-        }
-      };
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`no ${what} within ${timeoutMs} ms\n${this.output}`))),
-        timeoutMs,
-      );
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(check);
-        done();
-      };
-      this.#watchers.add(check);
-      void this.exit.then(check);
+  until(what: string, condition: () => boolean, timeoutMs = PATIENCE_MS): Promise<void> {
+    return this.#waiters.until({
+      holds: condition,
+      lost: () => (this.#closed ? `the program ended before ${what}\n${this.output}` : undefined),
+      late: () => `no ${what} within ${timeoutMs} ms\n${this.output}`,
+      timeoutMs,
     });
   }
 
   /** Resolves with its exit; fails with its output if it is still there after `timeoutMs`. */
   async exited(timeoutMs = PATIENCE_MS): Promise<Exit> {
-    const timer = new AbortController();
-    const exit = await Promise.race([
-      this.exit,
-      delay(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined),
-    ]);
-    timer.abort();
-    if (exit === undefined) throw new Error(`still running after ${timeoutMs} ms\n${this.output}`);
-    return exit;
+    await this.until('exit', () => this.#closed, timeoutMs);
+    return this.exit;
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -258,7 +240,7 @@ export class ClusterProcess {
       if (!part.startsWith('{"time"')) continue;
       this.lines.push(JSON.parse(part) as LogLine);
     }
-    for (const watcher of this.#watchers) watcher();
+    this.#waiters.look();
     return rest;
   }
 }

@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { eventually } from './eventually.js';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { ControlGroup } from './control-group.js';
 
 const ROOT_V2 = '/sys/fs/cgroup';
 const ROOT_V1 = '/sys/fs/cgroup/cpu';
 const PERIOD_US = 100_000;
 
 /** A control group whose processes together may use a share of the machine's cores. */
-export class CpuGroup {
-  private constructor(private readonly path: string) {}
-
+export class CpuGroup extends ControlGroup {
   /** Makes one, of cgroup v2 or v1; `undefined` where this machine does not let us. */
   static create(cpus: number): CpuGroup | undefined {
     const isV2 = existsSync(`${ROOT_V2}/cgroup.controllers`);
@@ -29,23 +27,5 @@ export class CpuGroup {
       writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota));
     }
     return new CpuGroup(path);
-  }
-
-  /** The command that runs another one in this group. */
-  get within(): string[] {
-    return ['sh', '-c', 'echo $$ > "$0" && exec "$@"', `${this.path}/cgroup.procs`];
-  }
-
-  /** Removes it; its last process may only just have ended. */
-  async remove(): Promise<void> {
-    await eventually(`${this.path} is removed`, () => {
-      try {
-        rmdirSync(this.path);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EBUSY') return false;
-        throw error;
-      }
-      return true;
-    });
   }
 }

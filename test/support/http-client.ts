@@ -1,6 +1,7 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE_MS } from './patience.js';
+import { Waiters } from './waiters.js';
 
 /** How a request ended, as its client sees it. */
 export type Outcome = 'ok' | 'bad-status' | 'reset' | 'refused' | 'timeout';
@@ -63,8 +64,9 @@ export function request(base: string, path: string, options: RequestOptions = {}
 export async function getJson<T = any>(
   base: string,
   path: string,
-): Promise<{ status: number | undefined; body: T }> {
-  const { status, body } = await request(base, path);
+): Promise<{ status: number; body: T }> {
+  const { status, outcome, body } = await request(base, path);
+  if (status === undefined) throw new Error(`${path}: ${outcome}`);
   return { status, body: JSON.parse(body) as T };
 }
 
@@ -78,7 +80,7 @@ export class Load {
     timeout: 0,
   };
   readonly #clients: Promise<void>[];
-  readonly #watchers = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #stopped = false;
 
   /**
@@ -100,7 +102,7 @@ export class Load {
       while (!this.#stopped) {
         const { outcome } = await request(base, path, { ...options, ...(agent && { agent }) });
         this.outcomes[outcome] += 1;
-        for (const watcher of this.#watchers) watcher();
+        this.#waiters.look();
         if (pauseMs > 0) await delay(pauseMs);
       }
       agent?.destroy();
@@ -113,22 +115,11 @@ export class Load {
   }
 
   /** Resolves once `count` more requests were answered well. */
-  async served(count: number, timeoutMs = PATIENCE_MS): Promise<void> {
+  async served(count: number): Promise<void> {
     const goal = this.outcomes.ok + count;
-    await new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(check);
-        done();
-      };
-      const check = (): void => {
-        if (this.outcomes.ok >= goal) settle(resolve);
-      };
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`not served: ${JSON.stringify(this.outcomes)}`))),
-        timeoutMs,
-      );
-      this.#watchers.add(check);
+    await this.#waiters.until({
+      holds: () => this.outcomes.ok >= goal,
+      late: () => `not served: ${JSON.stringify(this.outcomes)}`,
     });
   }
 

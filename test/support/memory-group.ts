@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { eventually } from './eventually.js';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { ControlGroup } from './control-group.js';
 
 const ROOT_V2 = '/sys/fs/cgroup';
 const ROOT_V1 = '/sys/fs/cgroup/memory';
 
 /** A control group whose processes together may hold so much memory. */
-export class MemoryGroup {
-  private constructor(private readonly path: string) {}
-
+export class MemoryGroup extends ControlGroup {
   /**
    * Makes one inside the group that this process is in, so that the limits of that hold too;
    * `undefined` where this machine does not let us.
@@ -27,23 +25,5 @@ export class MemoryGroup {
     const swap = `${path}/memory.swap.max`;
     if (existsSync(swap)) writeFileSync(swap, '0');
     return new MemoryGroup(path);
-  }
-
-  /** The command that runs another one in this group. */
-  get within(): string[] {
-    return ['sh', '-c', 'echo $$ > "$0" && exec "$@"', `${this.path}/cgroup.procs`];
-  }
-
-  /** Removes it; its last process may only just have ended. */
-  async remove(): Promise<void> {
-    await eventually(`${this.path} is removed`, () => {
-      try {
-        rmdirSync(this.path);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EBUSY') return false;
-        throw error;
-      }
-      return true;
-    });
   }
 }

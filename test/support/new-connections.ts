@@ -1,6 +1,7 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE_MS } from './patience.js';
+import { Waiters } from './waiters.js';
 
 /** A slow path, so that a worker that dies has accepted requests that it has not answered. */
 const SLOW_PATH = '/wait/20';
@@ -30,7 +31,7 @@ export class NewConnections {
   #lost: LostRequest[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #clients: Promise<void>[];
-  readonly #watchers = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #stopped = false;
 
   /** @param urls each has `clients` clients. */
@@ -50,22 +51,11 @@ export class NewConnections {
   }
 
   /** Resolves once `count` more were answered. */
-  async serves(count: number, timeoutMs = PATIENCE_MS): Promise<void> {
+  async serves(count: number): Promise<void> {
     const goal = this.served + count;
-    await new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(check);
-        done();
-      };
-      const check = (): void => {
-        if (this.served >= goal) settle(resolve);
-      };
-      const timer = setTimeout(() => {
-        const missing = goal - this.served;
-        settle(() => reject(new Error(`${missing} not served: ${JSON.stringify(this.#lost)}`)));
-      }, timeoutMs);
-      this.#watchers.add(check);
+    await this.#waiters.until({
+      holds: () => this.served >= goal,
+      late: () => `${goal - this.served} not served: ${JSON.stringify(this.#lost)}`,
     });
   }
 
@@ -85,7 +75,7 @@ export class NewConnections {
       this.#underWay.add(asked);
       await asked;
       this.#underWay.delete(asked);
-      for (const watcher of this.#watchers) watcher();
+      this.#waiters.look();
       await delay(PAUSE_MS);
     }
   }

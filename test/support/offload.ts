@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { ClusterModuleOptions } from 'nestjs-cluster';
 import type { ClusterProcess } from './cluster-process.js';
 import type { HealthBody, IndicatorReport } from './health.js';
-import { getJson, request } from './http-client.js';
+import { getJson } from './http-client.js';
 import type { MetricsPage } from './metrics-page.js';
 import { scrape } from './scrape.js';
 
@@ -65,18 +65,6 @@ export function writtenTimes(cluster: ClusterProcess, line: string): number {
 /** Waits for output that is not an event of the cluster: a log line of Nest or of the app. */
 export async function logged(cluster: ClusterProcess, pattern: RegExp): Promise<void> {
   await cluster.until(String(pattern), () => pattern.test(cluster.output));
-}
-
-/** Asks for what a thread computes that may have to start first. */
-// A test asserts on what it gets: `unknown` would only make it cast.
-// oxlint-disable-next-line typescript/no-explicit-any
-export async function askJson<T = any>(
-  base: string,
-  path: string,
-): Promise<{ status: number | undefined; body: T }> {
-  const { status, outcome, body } = await request(base, path);
-  if (status === undefined) throw new Error(`${path}: ${outcome}`);
-  return { status, body: JSON.parse(body) as T };
 }
 
 /** How a cluster's tasks ended so far. */

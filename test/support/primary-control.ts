@@ -1,8 +1,8 @@
-import { readdirSync } from 'node:fs';
 import type { ClusterSnapshot, ReloadResult } from 'nestjs-cluster';
 import { runtimeBehaviour } from './behaviour.js';
 import type { ClusterProcess } from './cluster-process.js';
 import { request } from './http-client.js';
+import { openDescriptorsOf } from './process-stats.js';
 
 /** The environment that lets a test call the runtime of the primary. */
 export const CONTROLLED = runtimeBehaviour('reload-control');
@@ -45,7 +45,7 @@ export class PrimaryControl {
 
   /** Descriptors that the primary holds. */
   get descriptors(): number {
-    return readdirSync(`/proc/${this.pid}/fd`).length;
+    return openDescriptorsOf(this.pid);
   }
 
   async #call<T>(path: string): Promise<T> {

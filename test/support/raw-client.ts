@@ -1,5 +1,6 @@
 import net from 'node:net';
 import { PATIENCE_MS } from './patience.js';
+import { Waiters } from './waiters.js';
 
 /** How a connection ended, as its client sees it: by FIN, or by what error. */
 export type Ending = 'fin' | (string & {});
@@ -11,7 +12,7 @@ export class RawClient {
   readonly ended: Promise<Ending>;
   readonly #socket: net.Socket;
   #ending: Ending | undefined;
-  readonly #watchers = new Set<() => void>();
+  readonly #waiters = new Waiters();
 
   private constructor(socket: net.Socket) {
     this.#socket = socket;
@@ -19,7 +20,7 @@ export class RawClient {
       const end = (ending: Ending): void => {
         this.#ending ??= ending;
         resolve(this.#ending);
-        for (const watcher of this.#watchers) watcher();
+        this.#waiters.look();
       };
       socket.on('end', () => end('fin'));
       socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
@@ -27,7 +28,7 @@ export class RawClient {
     });
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       this.text += chunk;
-      for (const watcher of this.#watchers) watcher();
+      this.#waiters.look();
     });
   }
 
@@ -54,42 +55,23 @@ export class RawClient {
   }
 
   /** Resolves once what was received matches. */
-  async until(pattern: RegExp, timeoutMs = PATIENCE_MS): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(check);
-        done();
-      };
-      const check = (): void => {
-        if (pattern.test(this.text)) settle(resolve);
-        else if (this.#ending) {
-          settle(() => reject(new Error(`${this.#ending} before ${pattern}: ${this.text}`)));
-        }
-      };
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`no ${pattern} in ${timeoutMs} ms: ${this.text}`))),
-        timeoutMs,
-      );
-      this.#watchers.add(check);
-      check();
+  until(pattern: RegExp, timeoutMs = PATIENCE_MS): Promise<void> {
+    return this.#waiters.until({
+      holds: () => pattern.test(this.text),
+      lost: () => this.#ending && `${this.#ending} before ${pattern}: ${this.text}`,
+      late: () => `no ${pattern} in ${timeoutMs} ms: ${this.text}`,
+      timeoutMs,
     });
   }
 
   /** Resolves with how it ended, or fails. */
   async end(timeoutMs = PATIENCE_MS): Promise<Ending> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error(`still open after ${timeoutMs} ms: ${this.text.slice(-2_000)}`)),
-        timeoutMs,
-      );
+    await this.#waiters.until({
+      holds: () => this.#ending !== undefined,
+      late: () => `still open after ${timeoutMs} ms: ${this.text.slice(-2_000)}`,
+      timeoutMs,
     });
-    try {
-      return await Promise.race([this.ended, timeout]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return this.ended;
   }
 
   destroy(): void {

@@ -1,5 +1,6 @@
 import net from 'node:net';
 import { PATIENCE_MS } from './patience.js';
+import { Waiters } from './waiters.js';
 
 /** An answer of HTTP/1.1 with a `Content-Length`. */
 export interface StrictAnswer {
@@ -19,7 +20,7 @@ export class StrictConnection {
   /** The server has said FIN. */
   #half = false;
   #end: string | undefined;
-  #wake: () => void = () => {};
+  readonly #waiters = new Waiters();
 
   private constructor(socket: net.Socket) {
     this.#socket = socket;
@@ -28,13 +29,13 @@ export class StrictConnection {
       socket.on('end', () => {
         how ??= 'fin';
         this.#half = true;
-        this.#wake();
+        this.#waiters.look();
       });
       // A reset that follows a FIN is a reset: what the client still had to say was thrown away.
       socket.on('error', (error: NodeJS.ErrnoException) => (how = error.code ?? error.message));
       socket.on('close', () => {
         this.#end = how ?? 'closed by this client';
-        this.#wake();
+        this.#waiters.look();
         resolve(this.#end);
       });
     });
@@ -42,7 +43,7 @@ export class StrictConnection {
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       this.#received += chunk;
       this.#takeAnswers();
-      this.#wake();
+      this.#waiters.look();
     });
   }
 
@@ -89,26 +90,12 @@ export class StrictConnection {
     this.#socket.destroy();
   }
 
-  async #until(holds: () => boolean, what: string): Promise<void> {
-    if (holds()) return;
-    await new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#wake = () => {};
-        done();
-      };
-      const check = (): void => {
-        if (holds()) settle(resolve);
-        else if (this.#half || this.#end !== undefined) {
-          settle(() => reject(new Error(`${this.#end ?? 'fin'} instead ${what}`)));
-        }
-      };
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`${PATIENCE_MS} ms instead ${what}`))),
-        PATIENCE_MS,
-      );
-      this.#wake = check;
-      check();
+  #until(holds: () => boolean, what: string): Promise<void> {
+    return this.#waiters.until({
+      holds,
+      lost: () =>
+        this.#half || this.#end !== undefined ? `${this.#end ?? 'fin'} instead ${what}` : undefined,
+      late: () => `${PATIENCE_MS} ms instead ${what}`,
     });
   }
 

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from './http-client.js';
-import { PATIENCE_MS } from './patience.js';
+import { Waiters } from './waiters.js';
 
 /** 16 KB of JSON. */
 const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
@@ -29,7 +29,7 @@ export class Traffic {
   /** Generations that have answered, and the workers of each. */
   readonly seen = new Map<number, Set<number>>();
   readonly #clients: Promise<void>[];
-  readonly #watchers = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #stopped = false;
 
   /** @param each how many clients of each of the four kinds. */
@@ -41,22 +41,10 @@ export class Traffic {
   }
 
   /** Resolves once `holds`; it is looked at after each answer. */
-  async until(what: string, holds: () => boolean, timeoutMs = PATIENCE_MS): Promise<void> {
-    if (holds()) return;
-    await new Promise<void>((resolve, reject) => {
-      const settle = (done: () => void): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(check);
-        done();
-      };
-      const check = (): void => {
-        if (holds()) settle(resolve);
-      };
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`no ${what}; lost: ${JSON.stringify(this.lost)}`))),
-        timeoutMs,
-      );
-      this.#watchers.add(check);
+  until(what: string, holds: () => boolean): Promise<void> {
+    return this.#waiters.until({
+      holds,
+      late: () => `no ${what}; lost: ${JSON.stringify(this.lost)}`,
     });
   }
 
@@ -88,7 +76,7 @@ export class Traffic {
         const { generation, pid } = JSON.parse(body) as { generation: number; pid: number };
         this.seen.set(generation, (this.seen.get(generation) ?? new Set()).add(pid));
       } else this.lost.push({ kind, outcome, status });
-      for (const watcher of this.#watchers) watcher();
+      this.#waiters.look();
       await delay(PAUSE_MS);
     }
     if (agent) agent.destroy();

@@ -7,9 +7,8 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
-import { Load, request } from '../support/http-client.js';
+import { getJson, Load, request } from '../support/http-client.js';
 import {
-  askJson,
   Gates,
   logged,
   NEVER_MS,
@@ -50,7 +49,7 @@ function counted(cluster: ClusterProcess, what: string, holds: (counts: TaskCoun
 }
 
 const threadOf = async (cluster: ClusterProcess): Promise<number> =>
-  (await askJson(cluster.url, '/faults/where')).body.threadId;
+  (await getJson(cluster.url, '/faults/where')).body.threadId;
 
 describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   let cluster: ClusterProcess;
@@ -64,9 +63,9 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     const seconds = async (name: string, task: string): Promise<number> =>
       (await TaskCounts.of(cluster)).page.sum(`nestjs_cluster_offload_${name}`, { task });
     const [cpu, run] = ['cpu_seconds_total', 'run_seconds_sum'];
-    await askJson(cluster.url, '/faults/where'); // what a thread does before its first call
-    await askJson(cluster.url, '/faults/sleep/200');
-    await askJson(cluster.url, '/faults/compute/200');
+    await getJson(cluster.url, '/faults/where'); // what a thread does before its first call
+    await getJson(cluster.url, '/faults/sleep/200');
+    await getJson(cluster.url, '/faults/compute/200');
 
     expect(await seconds(run, 'Faults.sleep')).toBeGreaterThan(0.2);
     expect(await seconds(run, 'Faults.compute')).toBeGreaterThan(0.2);
@@ -76,7 +75,7 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     const computed = await eventually(
       'calls that have computed for 150 ms',
       async () => {
-        await askJson(cluster.url, '/faults/compute/200');
+        await getJson(cluster.url, '/faults/compute/200');
         return seconds(cpu, 'Faults.compute');
       },
       (all) => all > 0.15,
@@ -101,7 +100,7 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
       () => refused.length,
       (count) => count === 7,
     );
-    const refusals = await askJson<{ reason: string; ms: number }[]>(cluster.url, '/refusals/50');
+    const refusals = await getJson<{ reason: string; ms: number }[]>(cluster.url, '/refusals/50');
     const busy = await TaskCounts.of(cluster);
     gates.open(first!, ...others);
     const answers = await Promise.all([running, ...rest]);
@@ -145,7 +144,7 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   it.each([900, 4_000, 45_000])(
     'copies or refuses at once what is nested %i levels deep, and keeps its thread',
     async (levels) => {
-      const { body } = await askJson<unknown[]>(cluster.url, `/nested/${levels}`);
+      const { body } = await getJson<unknown[]>(cluster.url, `/nested/${levels}`);
 
       const outcome =
         levels < 1_000
@@ -157,7 +156,7 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
 
   it('answers what has run for timeoutMs by 504', async () => {
     const name = `${mode}-brief`;
-    const { status, body } = await askJson(cluster.url, `/faults/brief/${name}`);
+    const { status, body } = await getJson(cluster.url, `/faults/brief/${name}`);
     gates.open(name);
 
     expect(status).toBe(504);
@@ -208,7 +207,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     // A request whose body has not come is in flight, and nothing runs for it.
     await eventually(
       'the first part to arrive',
-      () => askJson<HealthBody>(cluster.url, '/health'),
+      () => getJson<HealthBody>(cluster.url, '/health'),
       (report) => report.body.details.cluster.workers[0]!.requestsInFlight === 2,
     );
     client.write(body.slice(5));
@@ -230,7 +229,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     client.get('/wait/60000');
     await eventually(
       'the next request to be in flight',
-      () => askJson<HealthBody>(cluster.url, '/health'),
+      () => getJson<HealthBody>(cluster.url, '/health'),
       ({ body }) => body.details.cluster.workers[0]!.requestsInFlight === 2,
     );
     gates.open(`call-${name}`);
@@ -239,7 +238,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     client.destroy();
     await eventually(
       'the client to be gone',
-      () => askJson<HealthBody>(cluster.url, '/health'),
+      () => getJson<HealthBody>(cluster.url, '/health'),
       ({ body }) => body.details.cluster.workers[0]!.openConnections === 1,
     );
 
@@ -271,7 +270,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     const thread = await threadOf(cluster);
     const leaving = leavable(cluster, `/faults/loop/${named('ahead')}`);
     await wrote(cluster, `begun ${named('ahead')}`);
-    const waiting = Array.from({ length: 3 }, () => askJson(cluster.url, '/faults/where'));
+    const waiting = Array.from({ length: 3 }, () => getJson(cluster.url, '/faults/where'));
     await counted(cluster, 'three to wait', ({ queueSize }) => queueSize === 3);
 
     leaving.destroy();
@@ -293,7 +292,7 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
     // The one who asks is the only client left: the other is known to be gone.
     await eventually(
       'the client to be gone',
-      () => askJson<HealthBody>(cluster.url, '/health'),
+      () => getJson<HealthBody>(cluster.url, '/health'),
       ({ body }) => body.details.cluster.workers[0]!.openConnections === 1,
     );
     gates.open(name);
@@ -328,7 +327,7 @@ describe('a thread that has the next call before it has ended the present one', 
   async function held(...names: string[]) {
     const calls = [];
     for (const name of names) {
-      calls.push(askJson(cluster.url, `/faults/hold/${name}`));
+      calls.push(getJson(cluster.url, `/faults/hold/${name}`));
       await wrote(cluster, `begun ${name}`);
     }
     return calls;
@@ -337,7 +336,7 @@ describe('a thread that has the next call before it has ended the present one', 
   it('goes on to it while the event loop is blocked', async () => {
     const [other] = await held('beside-ahead');
 
-    expect((await askJson(cluster.url, '/ahead/next')).body).toEqual({ begun: true });
+    expect((await getJson(cluster.url, '/ahead/next')).body).toEqual({ begun: true });
 
     gates.open('beside-ahead');
     expect((await other!).status).toBe(200);
@@ -345,13 +344,13 @@ describe('a thread that has the next call before it has ended the present one', 
 
   it('leaves it to one that is free first', async () => {
     const [long, short] = await held('long', 'short');
-    const next = askJson(cluster.url, '/faults/hold/next');
+    const next = getJson(cluster.url, '/faults/hold/next');
     await counted(cluster, 'it to wait', ({ queueSize }) => queueSize === 1);
 
     gates.open('short');
 
     await wrote(cluster, 'begun next');
-    const last = askJson(cluster.url, '/faults/hold/last');
+    const last = getJson(cluster.url, '/faults/hold/last');
     await counted(cluster, 'another to wait', ({ queueSize }) => queueSize === 1);
     gates.open('next');
     await wrote(cluster, 'begun last');
@@ -367,7 +366,7 @@ describe('a thread that has the next call before it has ended the present one', 
     const calls = await held('kept');
     const leaving = leavable(cluster, '/faults/loop/ended-with');
     await wrote(cluster, 'begun ended-with');
-    const next = ['back-0', 'back-1'].map((name) => askJson(cluster.url, `/faults/hold/${name}`));
+    const next = ['back-0', 'back-1'].map((name) => getJson(cluster.url, `/faults/hold/${name}`));
     await counted(cluster, 'two to wait', ({ queueSize }) => queueSize === 2);
 
     leaving.destroy();
@@ -396,11 +395,11 @@ describe('a thread that is lost', () => {
 
   /** Does `harm` in one thread while the other works; that must go well. */
   async function besideOther<T>(name: string, harm: () => Promise<T>): Promise<T> {
-    const other = askJson(cluster.url, `/faults/hold/${name}`);
+    const other = getJson(cluster.url, `/faults/hold/${name}`);
     await wrote(cluster, `begun ${name}`);
     const result = await harm();
     await counted(cluster, 'two threads', ({ threads }) => threads === 2);
-    const next = await askJson(cluster.url, '/faults/where');
+    const next = await getJson(cluster.url, '/faults/where');
     gates.open(name);
     const { status, body } = await other;
     expect([next.status, status]).toEqual([200, 200]);
@@ -412,7 +411,7 @@ describe('a thread that is lost', () => {
 
   it('to an endless loop is replaced after timeoutMs, the others unharmed', async () => {
     const looping = await besideOther('beside-loop', async () =>
-      askJson(cluster.url, '/faults/loop-briefly/loop'),
+      getJson(cluster.url, '/faults/loop-briefly/loop'),
     );
 
     expect(looping.status).toBe(504);
@@ -430,7 +429,7 @@ describe('a thread that is lost', () => {
 
   it('to a full heap fails its task by 500, and no process', async () => {
     const full = await besideOther('beside-heap', async () =>
-      askJson(cluster.url, '/faults/out-of-memory'),
+      getJson(cluster.url, '/faults/out-of-memory'),
     );
 
     expect(full).toMatchObject({
@@ -442,7 +441,7 @@ describe('a thread that is lost', () => {
 
   it.each([0, 3])('to process.exit(%i) fails its task by 500, and no process', async (code) => {
     const exited = await besideOther(`beside-exit-${code}`, async () =>
-      askJson(cluster.url, `/faults/exit/${code}`),
+      getJson(cluster.url, `/faults/exit/${code}`),
     );
 
     expect(exited).toMatchObject({
@@ -462,7 +461,7 @@ describe('a thread that is lost', () => {
   ])(
     'to an error outside of any task (%s) is replaced, and no process ends',
     async (route, how) => {
-      const { status, body } = await askJson(cluster.url, `/faults/${route}/idle-${route}`);
+      const { status, body } = await getJson(cluster.url, `/faults/${route}/idle-${route}`);
       expect(status).toBe(200);
 
       gates.open(`idle-${route}`);
@@ -470,7 +469,7 @@ describe('a thread that is lost', () => {
       await logged(cluster, new RegExp(`a thread died: Error: ${how} outside of any task`));
       await counted(cluster, 'two threads', ({ threads }) => threads === 2);
       const held = [`after-${route}-0`, `after-${route}-1`];
-      const both = held.map((each) => askJson(cluster.url, `/faults/hold/${each}`));
+      const both = held.map((each) => getJson(cluster.url, `/faults/hold/${each}`));
       await Promise.all(held.map((each) => wrote(cluster, `begun ${each}`)));
       gates.open(...held);
       const answers = await Promise.all(both);
@@ -487,8 +486,8 @@ describe('a fault', () => {
 
   it('outside of a task fails the task that runs in that thread, and no other', async () => {
     const cluster = await start({ threads: 1 });
-    await askJson(cluster.url, '/faults/throw-later/beside-a-task');
-    const running = askJson(cluster.url, '/faults/hold/beside-the-error');
+    await getJson(cluster.url, '/faults/throw-later/beside-a-task');
+    const running = getJson(cluster.url, '/faults/hold/beside-the-error');
     await wrote(cluster, 'begun beside-the-error');
 
     gates.open('beside-a-task');
@@ -508,7 +507,7 @@ describe('a fault', () => {
     );
     const load = new Load(cluster.url, '/hello', { clients: 2, pauseMs: 10 });
 
-    const native = await askJson(cluster.url, '/faults/native/stuck');
+    const native = await getJson(cluster.url, '/faults/native/stuck');
     const { cause, detail, worker } = await cluster.event('worker-replacing');
     await cluster.event('worker-ready', (line) => line.worker === worker && line.gen === 0);
     await cluster.until('its end', () => cluster.workerPids.length === 2 && ended());
@@ -623,7 +622,7 @@ describeOnce('a file that is missing when a thread is to be replaced', () => {
   it('is said by /health', async () => {
     await eventually(
       'the offload indicator to be down',
-      () => askJson<HealthBody>(cluster.url, '/health'),
+      () => getJson<HealthBody>(cluster.url, '/health'),
       ({ status, body }) => status === 503 && body.error['offload']?.status === 'down',
     );
   });
