@@ -1,6 +1,6 @@
 /**
- * The time of a monotonic clock that all processes of the machine share, in ms. `performance.now()`
- * differs between processes, because it counts from the start of its own process.
+ * The time of a monotonic clock that all processes and threads of the machine share, in ms.
+ * `performance.now()` differs between them, because it counts from the start of its own.
  */
 export function machineNow(): number {
   const [seconds, nanoseconds] = process.hrtime();
