@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { inTime } from './in-time.js';
 
 /** A part of an OpenTelemetry SDK that can be shut down. */
 interface Provider {
@@ -61,16 +62,14 @@ export async function endTelemetry(timeoutMs: number): Promise<string | undefine
     registered[LOGS]?.(LOGS_VERSION),
   ].filter((provider) => typeof provider?.shutdown === 'function');
   if (providers.length === 0) return undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const overdue = new Promise<Error>((resolve) => {
-    const error = new Error(`nobody took them within ${Math.round(timeoutMs)} ms`);
-    timer = setTimeout(resolve, timeoutMs, error);
-  });
   const ended = Promise.allSettled(providers.map(async (provider) => provider!.shutdown!())).then(
     (results) => results.find((result) => result.status === 'rejected')?.reason as unknown,
   );
-  const problem = await Promise.race([ended, overdue]);
-  clearTimeout(timer);
+  const problem = await inTime(
+    ended,
+    timeoutMs,
+    () => new Error(`nobody took them within ${Math.round(timeoutMs)} ms`),
+  );
   if (problem === undefined) return undefined;
   const reason = problem instanceof Error ? problem.message : inspect(problem);
   return `its last spans, metrics and logs may be lost: ${reason}; look whether the collector of OpenTelemetry answers`;

@@ -1,5 +1,7 @@
 import type { HealthIndicatorResult } from '@nestjs/terminus';
+import { inTime } from '../../contract/process/in-time.js';
 import type { AppIndicator } from './app-indicators.js';
+import { knownStatus } from './limits.js';
 import type { OnceLog } from './once-log.js';
 import type { Terminus } from './terminus.js';
 
@@ -50,19 +52,11 @@ export class AppChecks {
       this.log.error(`health indicator "${name}" threw an error`, error);
       return down('threw an error; see the log');
     });
-    let timer: NodeJS.Timeout | undefined;
-    const overdue = new Promise<[string, Report][]>((resolve) => {
-      timer = setTimeout(() => {
-        const message = `gave no result within ${TIMEOUT_MS} ms`;
-        this.log.error(`health indicator "${name}" ${message}`);
-        resolve(down(message));
-      }, TIMEOUT_MS);
+    return inTime(answered, TIMEOUT_MS, () => {
+      const message = `gave no result within ${TIMEOUT_MS} ms`;
+      this.log.error(`health indicator "${name}" ${message}`);
+      return down(message);
     });
-    try {
-      return await Promise.race([answered, overdue]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   async #answerOf(check: () => unknown): Promise<[string, Report][]> {
@@ -83,14 +77,7 @@ export class AppChecks {
     if (Object.keys(plain).length === 0) throw new NoReport();
     return Object.entries(plain).map(([key, report]) => {
       if (!isReport(report)) throw new NoReport();
-      const { status } = report;
-      return [
-        key,
-        {
-          ...report,
-          status: status === 'degraded' && !this.terminus.knowsDegraded ? 'up' : status,
-        },
-      ];
+      return [key, { ...report, status: knownStatus(this.terminus, report.status) }];
     });
   }
 }

@@ -24,9 +24,7 @@ export class EventLoopHealthIndicator {
     { maxDelayMs }: { maxDelayMs?: number | undefined } = {},
   ): HealthIndicatorResult<Key> {
     const { eventLoopUtilization, eventLoopDelayP99Ms } = this.link.stats();
-    const judgement = judge([
-      { name: 'eventLoopDelayP99Ms', value: eventLoopDelayP99Ms, limit: maxDelayMs },
-    ]);
+    const judgement = judge('eventLoopDelayP99Ms', eventLoopDelayP99Ms, maxDelayMs);
     return reportOf(this.terminus, key, judgement, { eventLoopUtilization, eventLoopDelayP99Ms });
   }
 }

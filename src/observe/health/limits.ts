@@ -4,14 +4,6 @@ import type { Terminus } from './terminus.js';
 /** Above this share of its limit, a measurement is degraded. */
 const DEGRADED_RATIO = 0.8;
 
-/** A number of a report with its name and its limit. */
-export interface Measurement {
-  readonly name: string;
-  readonly value: number;
-  /** Default: no limit. */
-  readonly limit: number | undefined;
-}
-
 /** A status, with the reason if the status is not up. */
 interface Judgement {
   readonly status: 'up' | 'degraded' | 'down';
@@ -19,27 +11,36 @@ interface Judgement {
   readonly reason?: string | undefined;
 }
 
-/** The worst measurement decides: above its limit the status is down, near its limit degraded. */
-export function judge(measurements: readonly Measurement[]): Judgement {
-  const near: string[] = [];
-  const above: string[] = [];
-  for (const { name, value, limit = Infinity } of measurements) {
-    if (value > limit) above.push(`${name} is ${value}, above its limit of ${limit}`);
-    else if (value > DEGRADED_RATIO * limit)
-      near.push(`${name} is ${value}, near its limit of ${limit}`);
+/**
+ * Down above the limit, and degraded near it.
+ *
+ * @param limit default: no limit.
+ */
+export function judge(name: string, value: number, limit = Infinity): Judgement {
+  if (value > limit) {
+    return { status: 'down', message: `${name} is ${value}, above its limit of ${limit}` };
   }
-  if (above.length > 0) return { status: 'down', message: [...above, ...near].join('; ') };
-  if (near.length > 0) return { status: 'degraded', message: near.join('; ') };
+  if (value > DEGRADED_RATIO * limit) {
+    return { status: 'degraded', message: `${name} is ${value}, near its limit of ${limit}` };
+  }
   return { status: 'up' };
 }
 
-/** A report with its status. Before terminus 12, which introduced `degraded`, a degraded report is up. */
-export function reportOf<Key extends string>(
+/** Before terminus 12, which introduced `degraded`, what is degraded is up. */
+export function knownStatus<Status extends string>(
   { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
+  status: Status,
+): Status | 'up' {
+  return status === 'degraded' && !knowsDegraded ? 'up' : status;
+}
+
+/** A report with its status. */
+export function reportOf<Key extends string>(
+  terminus: Pick<Terminus, 'knowsDegraded'>,
   key: Key,
   { status, ...why }: Judgement,
   report: object,
 ): HealthIndicatorResult<Key> {
-  const known = status === 'degraded' && !knowsDegraded ? 'up' : status;
+  const known = knownStatus(terminus, status);
   return { [key]: { ...report, ...why, status: known } } as HealthIndicatorResult<Key>;
 }

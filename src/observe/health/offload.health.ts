@@ -39,7 +39,7 @@ export class OffloadHealthIndicator {
       const seconds = Math.round(fullForMs / 1_000);
       return down(`the queue has been full for ${seconds} s`);
     }
-    const judgement = judge([{ name: 'queueSize', value: queueSize, limit: maxQueueSize }]);
+    const judgement = judge('queueSize', queueSize, maxQueueSize);
     return reportOf(this.terminus, key, judgement, details);
   }
 }

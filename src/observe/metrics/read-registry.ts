@@ -10,6 +10,7 @@ import {
   sortedLabelText,
 } from '../exposition/metric-family.js';
 import type { SeriesLimit } from '../exposition/series-limit.js';
+import { inTime } from '../../contract/process/in-time.js';
 import { READ_TIMEOUT_MS } from '../../contract/snapshot/index.js';
 
 /** A sample of prom-client. `metricName` is set if it differs from the metric's name: `…_bucket`, `…_sum`, `…_count`. */
@@ -90,24 +91,16 @@ async function askOnce<T>(
   read: () => Promise<T>,
 ): Promise<Answer<T>> {
   if (hung.has(metric)) return { outcome: 'failed', reason: NO_ANSWER };
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<Answer<T>>((resolve) => {
-    timer = setTimeout(() => {
-      hung.add(metric);
-      resolve({ outcome: 'failed', reason: NO_ANSWER });
-    }, READ_TIMEOUT_MS);
-  });
   const answer = read()
     .then(
       (value): Answer<T> => ({ outcome: 'done', value }),
       (error: unknown): Answer<T> => ({ outcome: 'failed', reason: String(error) }),
     )
     .finally(() => hung.delete(metric));
-  try {
-    return await Promise.race([answer, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return inTime(answer, READ_TIMEOUT_MS, () => {
+    hung.add(metric);
+    return { outcome: 'failed', reason: NO_ANSWER };
+  });
 }
 
 const SUFFIXES: Readonly<Record<MetricType, readonly string[]>> = {

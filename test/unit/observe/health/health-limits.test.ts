@@ -24,27 +24,28 @@ describe('a limit', () => {
     { value: 100, status: 'degraded' },
     { value: 100.1, status: 'down' },
   ])('of 100 makes $value $status', ({ value, status }) => {
-    expect(judge([{ name: 'delay', value, limit: 100 }])).toMatchObject({ status });
+    expect(judge('delay', value, 100)).toMatchObject({ status });
   });
 
   it('that is 0 is above nothing but 0', () => {
-    expect(judge([{ name: 'size', value: 0, limit: 0 }])).toEqual({ status: 'up' });
-    expect(judge([{ name: 'size', value: 1, limit: 0 }])).toMatchObject({ status: 'down' });
+    expect(judge('size', 0, 0)).toEqual({ status: 'up' });
+    expect(judge('size', 1, 0)).toMatchObject({ status: 'down' });
   });
 
   it('that nobody has set is never near', () => {
-    expect(judge([{ name: 'delay', value: 1e12, limit: undefined }])).toEqual({ status: 'up' });
-    expect(judge([{ name: 'delay', value: 1e12, limit: Infinity }])).toEqual({ status: 'up' });
+    expect(judge('delay', 1e12, undefined)).toEqual({ status: 'up' });
+    expect(judge('delay', 1e12, Infinity)).toEqual({ status: 'up' });
   });
 
-  it('is named with the value, in the order of how bad it is', () => {
-    const near = { name: 'b', value: 9, limit: 10 };
-    const above = { name: 'c', value: 11, limit: 10 };
-    expect(judge([{ name: 'a', value: 1, limit: 10 }, near, above])).toEqual({
-      status: 'down',
-      message: 'c is 11, above its limit of 10; b is 9, near its limit of 10',
+  it('is named with the value', () => {
+    expect(judge('size', 9, 10)).toEqual({
+      status: 'degraded',
+      message: 'size is 9, near its limit of 10',
     });
-    expect(judge([near])).toEqual({ status: 'degraded', message: 'b is 9, near its limit of 10' });
+    expect(judge('size', 11, 10)).toEqual({
+      status: 'down',
+      message: 'size is 11, above its limit of 10',
+    });
   });
 });
 
