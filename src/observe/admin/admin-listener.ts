@@ -55,8 +55,8 @@ export class AdminListener {
     }
     const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
     const listener = new AdminListener(program, source, warn);
-    const { url } = await whenFree(() => listener.#start({ host, port, fd, tokenHash }));
-    return Object.assign(listener, { url });
+    await whenFree(() => listener.#start({ host, port, fd, tokenHash }));
+    return listener;
   }
 
   /** Closes the socket of this process, because another primary has it too. Resolves when all is answered. */
@@ -70,7 +70,7 @@ export class AdminListener {
   }
 
   /** Resolves once the thread listens. */
-  async #start(data: AdminData): Promise<AdminThreadMessage & { type: 'listening' }> {
+  async #start(data: AdminData): Promise<void> {
     // If the thread cannot start, this throws. The caller sees a rejection, as if the thread had
     // ended at once.
     const thread = (this.#thread = this.program.start(data));
@@ -90,8 +90,8 @@ export class AdminListener {
           case 'ask':
             return void this.#answer(thread, message.id, message.what);
           case 'listening':
-            ({ port, fd: this.fd } = message);
-            return resolve(message);
+            ({ port, url: this.url, fd: this.fd } = message);
+            return resolve();
           case 'failed':
             void thread.terminate();
             return reject(new ClusterAddressError(addressOf(data), message.error));

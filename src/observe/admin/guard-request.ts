@@ -27,10 +27,8 @@ export function refusalOf(
     return { status: 421, message: 'misdirected request: the Host header names another server' };
   }
   const { origin } = headers;
-  if (origin !== undefined && origin !== `http://${asked}`) {
-    return { status: 403, message: 'forbidden: the request comes from another site' };
-  }
-  if (headers['sec-fetch-site'] === 'cross-site') {
+  const isForeign = origin !== undefined && origin !== `http://${asked}`;
+  if (isForeign || headers['sec-fetch-site'] === 'cross-site') {
     return { status: 403, message: 'forbidden: the request comes from another site' };
   }
   if (!METHODS.has(method)) return { status: 405, message: 'only GET and HEAD' };
