@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { withSourcePlaces } from '../../contract/errors/source-files.js';
-import { type Column, formatTable } from '../control/view/table.js';
+import { type Column, formatMs, formatTable } from '../control/view/table.js';
 import type { Owner, Slice, Work } from './attribution.js';
 import type { Collected, Loss } from './collect.js';
 import { type Kind, remedyOf } from './remedies.js';
@@ -174,13 +174,13 @@ function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
     ? `the event loops were busy for ${percent(utilization)}: ask again while the cluster has its usual load`
     : `no method took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
-        `it was busy for ${percent(utilization)}, at most ${figure(longestMs)} ms at once`;
+        `it was busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once`;
 }
 
 const COLUMNS: readonly Column<MethodAdvice>[] = [
   { title: 'share', value: ({ share }) => percent(share) },
-  { title: 'longest ms', value: ({ longestMs }) => figure(longestMs) },
-  { title: 'p99 ms without it', value: ({ waitP99WithoutMs }) => figure(waitP99WithoutMs) },
+  { title: 'longest ms', value: ({ longestMs }) => formatMs(longestMs) },
+  { title: 'p99 ms without it', value: ({ waitP99WithoutMs }) => formatMs(waitP99WithoutMs) },
   { title: '@CpuBound()', value: ({ cpuBound }) => cpuBound ?? '-', left: true },
   { title: 'method', value: ({ name }) => name, left: true },
   { title: 'route', value: ({ route }) => route ?? '-', left: true },
@@ -192,7 +192,7 @@ export function linesOf(advice: Advice): readonly string[] {
   const { workers, profiledMs, utilization, longestMs, methods, nothing, lost } = advice;
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
-    `${workers} worker processes were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${figure(longestMs)} ms at once.`,
+    `${workers} worker processes were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once.`,
     ...lost.map(({ slot, reason }) => `A window of worker=${slot} is missing: ${reason}`),
     ...(nothing === null ? tableOf(advice, methods) : [`Nothing to gain: ${nothing}.`]),
   ];
@@ -203,7 +203,7 @@ function tableOf(
   methods: Advice['methods'],
 ): readonly string[] {
   return [
-    `A request waits for the event loop at least ${figure(waitP99Ms)} ms (p99), and ${figure(waitP99WithoutMs)} ms without all that is named here.`,
+    `A request waits for the event loop at least ${formatMs(waitP99Ms)} ms (p99), and ${formatMs(waitP99WithoutMs)} ms without all that is named here.`,
     '',
     ...formatTable(COLUMNS, methods),
     '',
@@ -215,8 +215,4 @@ function tableOf(
 
 function percent(share: number): string {
   return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
-}
-
-function figure(ms: number): string {
-  return ms.toFixed(ms < 10 ? 1 : 0);
 }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { relative } from 'node:path';
-import { type Column, formatTable } from '../control/view/table.js';
+import { type Column, formatMs, formatTable } from '../control/view/table.js';
 import { pathOf } from '../profiles/call-tree.js';
 import { type HookTime, type Phase, PHASES, type Recording } from './app/recording.js';
 import { attribute, moduleOf, type ModuleTime } from './attribution.js';
@@ -75,8 +75,8 @@ export function reportOf(script: string, recording: Recording, withoutMs?: numbe
 }
 
 const MODULES: readonly Column<ModuleReport>[] = [
-  { title: 'self ms', value: ({ selfMs }) => figure(selfMs) },
-  { title: 'with all it calls', value: ({ totalMs }) => figure(totalMs) },
+  { title: 'self ms', value: ({ selfMs }) => formatMs(selfMs) },
+  { title: 'with all it calls', value: ({ totalMs }) => formatMs(totalMs) },
   { title: 'files', value: ({ files }) => String(files || '') },
   { title: 'kB', value: ({ files, bytes }) => (files ? (bytes / 1e3).toFixed(0) : '') },
   { title: 'package or file', value: ({ name }) => name, left: true },
@@ -85,7 +85,7 @@ const MODULES: readonly Column<ModuleReport>[] = [
 /** The report as text. */
 export function pageOf(report: BootReport): string {
   const { main, node, totalMs, phases, modules, hooks, files, bytes } = report;
-  const begun = `${main} was ready after ${figure(totalMs)} ms, with Node ${node}`;
+  const begun = `${main} was ready after ${formatMs(totalMs)} ms, with Node ${node}`;
   return [
     report.compileCache === null ? begun : `${begun} and a warm compile cache`,
     ...(phases.container > 0
@@ -107,7 +107,7 @@ export function pageOf(report: BootReport): string {
 function times(rows: readonly (readonly [ms: number, text: string])[]): string[] {
   return rows.length === 0
     ? []
-    : ['', ...rows.map(([ms, text]) => `${figure(ms).padStart(7)}  ${text}`)];
+    : ['', ...rows.map(([ms, text]) => `${formatMs(ms).padStart(7)}  ${text}`)];
 }
 
 function cacheLine(cache: BootReport['compileCache']): string {
@@ -115,10 +115,6 @@ function cacheLine(cache: BootReport['compileCache']): string {
     return 'There was no compile cache: Node has one since 22.8, unless NODE_DISABLE_COMPILE_CACHE is set.';
   }
   const { withMs, withoutMs } = cache;
-  const saved = withMs < withoutMs ? `saves ${figure(withoutMs - withMs)} ms` : 'saved nothing';
-  return `The compile cache ${saved}: without it, the app was ready after ${figure(withoutMs)} ms.`;
-}
-
-function figure(ms: number): string {
-  return ms.toFixed(ms < 10 ? 1 : 0);
+  const saved = withMs < withoutMs ? `saves ${formatMs(withoutMs - withMs)} ms` : 'saved nothing';
+  return `The compile cache ${saved}: without it, the app was ready after ${formatMs(withoutMs)} ms.`;
 }

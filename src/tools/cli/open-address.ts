@@ -4,10 +4,6 @@ import { networkInterfaces } from 'node:os';
 /** How long to wait for a connection. Without a packet filter, this machine answers at once. */
 const TIMEOUT_MS = 500;
 
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
-}
-
 /**
  * Finds out whether other machines reach a port.
  *

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { clean, ClusterError } from '../../contract/errors/index.js';
+import { isLoopback } from '../../contract/options/loopback.js';
 import {
   bodySize,
   hostName,
@@ -25,7 +26,7 @@ import { addDoctorCommand } from '../doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration, type NginxOptions } from './nginx.js';
-import { goesAround, isLoopback, openAddress } from './open-address.js';
+import { goesAround, openAddress } from './open-address.js';
 import { addTuneCommand } from '../tune/command.js';
 import { addWarmCommand } from '../warm/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';

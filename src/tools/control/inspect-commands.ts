@@ -53,8 +53,7 @@ export function addInspectCommands(program: Command): void {
       `${name} (primary pid ${pid}, nestjs-cluster ${version ?? '-'}, Node ${node}, up ${uptimeOf(startedAt)})`,
     );
     printLine(summarize(cluster));
-    const rows = cluster.workers.map((each) => ({ ...each, requestsPerSecond: null }));
-    printLines(formatTable(STATUS_COLUMNS, rows));
+    printLines(formatTable(STATUS_COLUMNS, cluster.workers));
   });
 }
 

@@ -1,8 +1,7 @@
-import { type Column, formatNumber, formatTable } from '../control/view/table.js';
+import { type Column, formatMegabytes, formatNumber, formatTable } from '../control/view/table.js';
 import type { Measurement } from './run/measurement.js';
 
 const MS_PER_SECOND = 1_000;
-const BYTES_PER_MB = 1e6;
 
 const COLUMNS: readonly Column<Measurement>[] = [
   { title: 'workers', value: ({ setting }) => String(setting.workers) },
@@ -21,7 +20,7 @@ const COLUMNS: readonly Column<Measurement>[] = [
     value: ({ busyCores, requestsPerSecond }) =>
       figure(busyCores && (busyCores / requestsPerSecond) * MS_PER_SECOND, 3),
   },
-  { title: 'memory MB', value: ({ memoryBytes }) => (memoryBytes / BYTES_PER_MB).toFixed(0) },
+  { title: 'memory MB', value: ({ memoryBytes }) => formatMegabytes(memoryBytes) },
 ];
 
 /** A table with a row for each measurement. The table has a column of threads if the route uses threads. */

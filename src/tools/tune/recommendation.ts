@@ -1,3 +1,4 @@
+import { formatMegabytes } from '../control/view/table.js';
 import type { Measurement, Setting } from './run/measurement.js';
 
 /** A gain below this share does not count, because two runs of the same setting may differ by that much. */
@@ -11,8 +12,6 @@ const NOISY_RATIO = 0.15;
 
 /** A load generator whose event loop is busy for more than this share cannot send more requests. */
 const GENERATOR_LIMIT = 0.9;
-
-const BYTES_PER_MB = 1e6;
 
 export interface Recommendation {
   readonly setting: Setting;
@@ -85,11 +84,13 @@ function reasonFor(chosen: Measurement, measured: readonly Measurement[]): strin
   }
   if (more.length === 0) {
     parts.push(`; more were not tried, and each worker takes about`);
-    parts.push(` ${megabytes(chosen.workerMemoryBytes)}`);
+    parts.push(` ${formatMegabytes(chosen.workerMemoryBytes)} MB`);
   } else {
     const best = fastest(more);
-    const costs = megabytes(Math.max(0, best.memoryBytes - chosen.memoryBytes));
-    parts.push(`; ${nameOf(best)} answered ${difference(chosen, best)}, for ${costs} more memory`);
+    const costs = formatMegabytes(Math.max(0, best.memoryBytes - chosen.memoryBytes));
+    parts.push(
+      `; ${nameOf(best)} answered ${difference(chosen, best)}, for ${costs} MB more memory`,
+    );
   }
   return `${parts.join('')}.`;
 }
@@ -159,10 +160,6 @@ function difference(chosen: Measurement, other: Measurement): string {
 
 function percent(ratio: number): string {
   return `${Math.round(ratio * 100)} %`;
-}
-
-function megabytes(bytes: number): string {
-  return `${Math.round(bytes / BYTES_PER_MB)} MB`;
 }
 
 /** The setting as variables for the app's environment. */

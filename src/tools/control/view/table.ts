@@ -45,6 +45,11 @@ export function formatMegabytes(bytes: number | null): string {
   return bytes === null ? UNKNOWN : (bytes / 1e6).toFixed(0);
 }
 
+/** Milliseconds, with one digit if they are few. */
+export function formatMs(ms: number): string {
+  return ms.toFixed(ms < 10 ? 1 : 0);
+}
+
 export function formatNumber(value: number | null, digits = 0): string {
   return value === null ? UNKNOWN : value.toFixed(digits);
 }

@@ -8,12 +8,7 @@ export interface WorkerRow extends WorkerReport {
   readonly requestsPerSecond: number | null;
 }
 
-const RATE: Column<WorkerRow> = {
-  title: 'req/s',
-  value: ({ requestsPerSecond }) => formatNumber(requestsPerSecond),
-};
-
-const COLUMNS: readonly Column<WorkerRow>[] = [
+export const STATUS_COLUMNS: readonly Column<WorkerReport>[] = [
   { title: 'slot', value: ({ slot }) => String(slot) },
   { title: 'pid', value: ({ pid }) => formatNumber(pid) },
   { title: 'gen', value: ({ generation }) => String(generation) },
@@ -29,8 +24,11 @@ const COLUMNS: readonly Column<WorkerRow>[] = [
   { title: 'last exit', value: ({ lastExit }) => lastExit?.cause ?? '-', left: true },
 ];
 
-export const STATUS_COLUMNS = COLUMNS;
-export const TOP_COLUMNS = COLUMNS.toSpliced(4, 0, RATE);
+export const TOP_COLUMNS: readonly Column<WorkerRow>[] = [
+  ...STATUS_COLUMNS.slice(0, 4),
+  { title: 'req/s', value: ({ requestsPerSecond }) => formatNumber(requestsPerSecond) },
+  ...STATUS_COLUMNS.slice(4),
+];
 
 /** The state of the whole cluster, in one line. */
 export function summarize(report: ClusterReport): string {

@@ -1,8 +1,7 @@
 import { totalmem } from 'node:os';
 import { MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../../../contract/options/index.js';
 import type { Check } from '../../../observe/findings/finding.js';
-
-const BYTES_PER_MB = 1e6;
+import { formatMegabytes } from '../../control/view/table.js';
 
 /** The memory of one worker, and the memory available to all workers. */
 export interface MemoryReading {
@@ -24,7 +23,7 @@ export const memory = (read: () => MemoryReading = readMemory): Check => ({
     return [
       {
         where: limitedBy,
-        problem: `a worker that has served nothing yet holds ${megabytes(residentBytes)}; ${workers} of them, the one more of a reload and the primary are ${megabytes(neededBytes)}, and there are ${megabytes(availableBytes)}`,
+        problem: `a worker that has served nothing yet holds ${formatMegabytes(residentBytes)} MB; ${workers} of them, the one more of a reload and the primary are ${formatMegabytes(neededBytes)} MB, and there are ${formatMegabytes(availableBytes)} MB`,
       },
     ];
   },
@@ -36,8 +35,4 @@ function readMemory(): MemoryReading {
   return memoryBytes === undefined
     ? { residentBytes, availableBytes: totalmem(), limitedBy: 'this machine' }
     : { residentBytes, availableBytes: memoryBytes, limitedBy: 'the control group of the process' };
-}
-
-function megabytes(bytes: number): string {
-  return `${Math.round(bytes / BYTES_PER_MB)} MB`;
 }

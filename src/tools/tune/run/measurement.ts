@@ -51,7 +51,8 @@ export interface Measurement extends Run {
 
 /** The medians of all runs of a setting. */
 export function measurementOf(setting: Setting, runs: readonly Run[]): Measurement {
-  const of = (key: keyof Run) => median(runs.map((run) => run[key]).filter(isNumber));
+  const of = (key: keyof Run) =>
+    median(runs.map((run) => run[key]).filter((value) => value !== undefined));
   const rates = runs.map(({ requestsPerSecond }) => requestsPerSecond);
   const range = Math.max(...rates) - Math.min(...rates);
   return {
@@ -69,10 +70,6 @@ export function measurementOf(setting: Setting, runs: readonly Run[]): Measureme
     generatorUtilization: of('generatorUtilization')!,
     spreadRatio: range / 2 / of('requestsPerSecond')!,
   };
-}
-
-function isNumber(value: number | undefined): value is number {
-  return value !== undefined;
 }
 
 /** The middle value, or the mean of the two middle values. */
