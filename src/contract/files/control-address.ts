@@ -15,14 +15,11 @@ const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 
 /** Directories in which clusters of this user may have their sockets. A new socket goes into the first suitable directory. */
-export function controlDirectories(
-  env: NodeJS.ProcessEnv = process.env,
-  uid: number = ownUid(),
-): readonly string[] {
+export function controlDirectories(env: NodeJS.ProcessEnv = process.env): readonly string[] {
   const runtime = env['XDG_RUNTIME_DIR'];
   return [
     ...(runtime !== undefined && isAbsolute(runtime) ? [join(runtime, 'nestjs-cluster')] : []),
-    join(tmpdir(), `nestjs-cluster-${uid}`),
+    join(tmpdir(), `nestjs-cluster-${ownUid()}`),
   ];
 }
 
