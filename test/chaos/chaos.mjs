@@ -36,7 +36,7 @@ export async function makeChaos(settings, interrupted, progress) {
   const ports = await freePorts(3);
   const cluster = new Cluster({ ...settings, rpc, clock }, directory, releases.script, log, ports);
   const scraper = new Scraper(cluster);
-  const context = new RunContext(settings.workers, cluster, log, releases, scraper);
+  const context = new RunContext(settings.workers, cluster, log, releases);
   const over = Promise.race([interrupted, cluster.exited.then(() => 'exited')]);
   let clients;
   let stopObserving = () => {};

@@ -22,8 +22,8 @@ export class RunContext {
   #undos = [];
   #faults = 0;
 
-  constructor(workers, cluster, log, releases, scraper) {
-    Object.assign(this, { workers, cluster, log, releases, scraper });
+  constructor(workers, cluster, log, releases) {
+    Object.assign(this, { workers, cluster, log, releases });
   }
 
   failed(what) {

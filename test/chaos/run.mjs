@@ -1,9 +1,10 @@
 // A cluster under clients, to which something happens every few seconds: npm run chaos -- --help
 import { writeFileSync } from 'node:fs';
+import { UsageError } from '../bench/usage-error.mjs';
 import { makeChaos } from './chaos.mjs';
 import { judge } from './judge.mjs';
 import { describe } from './report.mjs';
-import { readSettings, UsageError } from './settings.mjs';
+import { readSettings } from './settings.mjs';
 
 const interrupted = new Promise((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {

@@ -24,11 +24,6 @@ export class Scraper {
     await this.#running;
   }
 
-  /** A counter as it was last read. */
-  get(series) {
-    return this.#last.get(series) ?? 0;
-  }
-
   async #scrape() {
     const at = Date.now();
     try {

@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { UsageError } from '../bench/usage-error.mjs';
 import { CLIENTS } from './clients.mjs';
 import { FAULTS } from './faults/index.mjs';
 import { whatIsMissing } from './requirements.mjs';
@@ -25,9 +26,6 @@ const HELP = `npm run chaos -- [options]
   --json FILE      write the results there too
 
 Ends with 0 where every check holds, else with 1.`;
-
-/** A mistake in the command line. It is printed as one line, without a stack. */
-export class UsageError extends Error {}
 
 /**
  * Parses and checks the command line.

@@ -3,13 +3,14 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describeMachine, readCommit, readVersions } from '../bench/machine.mjs';
+import { UsageError } from '../bench/usage-error.mjs';
 import { makeChaos } from './chaos.mjs';
 import { median } from './flatness.mjs';
 import { judge } from './judge.mjs';
 import { Recorder } from './recorder.mjs';
 import { describe } from './report.mjs';
 import { timetable } from './schedule.mjs';
-import { readSettings, UsageError } from './settings.mjs';
+import { readSettings } from './settings.mjs';
 
 const RESULT = fileURLToPath(new URL('../bench/results/soak.json', import.meta.url));
 const HELP = `npm run soak -- --minutes N [options of npm run chaos]
