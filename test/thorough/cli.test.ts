@@ -179,37 +179,6 @@ describe('a cluster that is not ready', () => {
   });
 });
 
-describe('a cluster whose health shows no details', () => {
-  afterAll(stopAll);
-
-  it('is refused, with the option that shows them', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
-      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { details: false } }) },
-    });
-
-    for (const command of COMMANDS) {
-      const error = await refusal(69, command, '--url', `${cluster.url}/health`);
-      expect(error).toContain('health.details');
-      expect(error).toContain('--port and --workers');
-    }
-  });
-});
-
-describe('a cluster with another balancing', () => {
-  afterAll(stopAll);
-
-  it('is refused, with the way to change it', async () => {
-    const cluster = await ClusterProcess.start({ options: { workers: 1 } });
-
-    for (const command of COMMANDS) {
-      const error = await refusal(78, command, '--url', `${cluster.url}/health`);
-      expect(error).toContain("balancing 'shared'");
-      expect(error).toContain('CLUSTER_BALANCING=ports');
-    }
-  });
-});
-
 describe('an answer that does not end', () => {
   it('is not waited for without end', async () => {
     const server = http.createServer((_request, response) => {
