@@ -88,20 +88,6 @@ describe('the options of forRoot()', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('health.details: false tells no reason of a 503 either', async () => {
-    const cluster = await startWith({ health: { details: false, minReady: 2 } });
-
-    const { status, body } = await getJson(cluster.url, '/health/ready');
-    expect(status).toBe(503);
-    const down = { status: 'down' };
-    expect(body).toEqual({
-      status: 'error',
-      info: {},
-      error: { cluster: down },
-      details: { cluster: down },
-    });
-  });
-
   it('health.minReady decides when the cluster is ready', async () => {
     const cluster = await startWith({ health: { minReady: 2 } });
 
