@@ -34,8 +34,6 @@ export const fibonacci = {
       .map((system) => ({ system, workers: 1 }));
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: [...many, ...single],
       async measure(running, { offload }) {
         const [heavy, light] = await Promise.all([

@@ -18,8 +18,6 @@ export const gzipPage = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: run
         .pick([
           'one-process',

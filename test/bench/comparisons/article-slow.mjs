@@ -17,8 +17,6 @@ export const slow = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: run
         .pick([
           'one-process',

@@ -17,8 +17,6 @@ export const steady = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: run
         .pick([
           'node-cluster-round-robin',

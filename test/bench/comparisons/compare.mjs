@@ -16,8 +16,8 @@ const DEFAULT_SYSTEM = 'nestjs-cluster';
  * @param measure measures a running contestant: metrics by name, `errors` by kind.
  * @returns a row for each contestant: medians of the rounds, errors of all of them.
  */
-export async function compare({ contestants, rounds, group, measure, run }) {
-  const { node, adapter, workers, progress, nextPort, disturbances } = run;
+export async function compare({ contestants, measure, run, group = run.group }) {
+  const { node, adapter, workers, rounds, progress, nextPort, disturbances } = run;
   const entries = await entriesOf(contestants, run, group);
   for (const entry of entries) entry.rounds = new Map();
   disturbances.plan(entries.filter(({ notRun }) => notRun === undefined).length * rounds);

@@ -41,7 +41,6 @@ export const evenness = {
       const compared = await compare({
         run,
         group: `${workers} workers, ${connections} connections`,
-        rounds: run.rounds,
         contestants: systems.map((system) => ({ system, workers })),
         // Eight workers are not warm after five seconds, so what a request costs is not said here.
         async measure(running) {

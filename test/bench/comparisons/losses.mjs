@@ -21,7 +21,7 @@ function able(run, names, ability, missing) {
     system: {
       ...system,
       missing: async (options) =>
-        (await system.missing(options)) ?? lacks(system, ability, missing),
+        (await system.missing?.(options)) ?? lacks(system, ability, missing),
     },
   }));
 }
@@ -42,8 +42,6 @@ export const reloads = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: able(run, EVERYBODY, 'reload', 'has no reload: whoever runs it writes one'),
       async measure(running) {
         const { took, metrics } = await lossesOf(running, run.events, () => running.reload());
@@ -65,8 +63,6 @@ export const scaling = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: able(run, EVERYBODY, 'scale', 'does not scale while it runs'),
       async measure(running, { workers }) {
         const { took, metrics } = await lossesOf(running, run.events, (k) =>
@@ -90,8 +86,6 @@ export const kills = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: able(
         run,
         EVERYBODY,

@@ -43,8 +43,6 @@ export const memory = {
     const ours = systems.find(({ name }) => name === 'nestjs-cluster');
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: [
         ...systems.map((system) => ({ system })),
         ...(ours ? VARIANTS.map((variant) => ({ system: ours, ...variant })) : []),

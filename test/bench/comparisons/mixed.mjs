@@ -24,8 +24,6 @@ export const mixed = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: run
         .pick([
           'one-process',

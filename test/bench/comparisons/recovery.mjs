@@ -42,7 +42,6 @@ export const recovery = {
       const compared = await compare({
         run,
         group,
-        rounds: run.rounds,
         contestants: run.pick(SYSTEMS).map((system) => ({ system, env: { SAMPLE_FAULTS: '1' } })),
         measure: (running) => measure(running, cause),
       });

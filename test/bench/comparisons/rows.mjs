@@ -31,7 +31,7 @@ export async function entriesOf(contestants, run, group) {
   const entries = [];
   for (const contestant of contestants) {
     const { system, label = system.label({ workers: contestant.workers ?? workers }) } = contestant;
-    const notRun = lacks ?? (await system.missing({ node, nodeVersion }));
+    const notRun = lacks ?? (await system.missing?.({ node, nodeVersion }));
     if (notRun !== undefined) progress(`${group}, ${label}: not run: ${notRun}`);
     entries.push({ contestant, label, notRun });
   }

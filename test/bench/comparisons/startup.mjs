@@ -15,8 +15,6 @@ export const startup = {
   rows(run) {
     return compare({
       run,
-      group: run.group,
-      rounds: run.rounds,
       contestants: run.pick(EVERYBODY).map((system) => ({ system: timed(system) })),
       measure: ({ times }) => times,
     });

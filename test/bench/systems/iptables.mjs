@@ -7,7 +7,6 @@ import { livePids, startOnPorts, workerPorts } from './plain-app.mjs';
 export const iptables = {
   name: 'iptables',
   label: ({ workers }) => `iptables, ${workers} ports`,
-  offload: false,
   abilities: [],
   missing: lacksIptables,
   start({ workers, port, ...options }) {

@@ -14,7 +14,6 @@ const COMMAND = fileURLToPath(new URL('../../../dist/tools/cli/main.js', import.
 export const nestjsClusterIptables = {
   name: 'nestjs-cluster-iptables',
   label: () => 'nestjs-cluster, ports behind iptables',
-  offload: false,
   abilities: ['reload', 'supervision'],
   missing: lacksIptables,
   start({ port, env, ...options }) {

@@ -1,23 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
 import { answersHello } from './answers.mjs';
-import { livePids } from './plain-app.mjs';
+import { singleProcess } from './one-process.mjs';
 import { lacksReusePort } from './requirements.mjs';
 import { SampleCluster, startStandalone } from './sample-app.mjs';
 
 /** @returns {System} */
-function nestjsCluster(
-  name,
-  { label = name, balancing, program, settings, offload = false, lacks = () => undefined },
-) {
+function nestjsCluster(name, { label = name, balancing, program, settings, offload, missing }) {
   return {
     name,
     label: () => label,
     offload,
     abilities: ['reload', 'scale', 'supervision'],
-    async missing({ nodeVersion }) {
-      return lacks(nodeVersion);
-    },
+    missing,
     start({ port, env, ...options }) {
       return ProcessGroup.begin(async (group) => {
         const cluster = new SampleCluster(group, {
@@ -47,7 +42,7 @@ export const nestjsClusterShared = nestjsCluster('nestjs-cluster', {});
 export const nestjsClusterReusePort = nestjsCluster('nestjs-cluster-reuse-port', {
   label: 'nestjs-cluster, reuse-port',
   balancing: 'reuse-port',
-  lacks: lacksReusePort,
+  missing: async ({ nodeVersion }) => lacksReusePort(nodeVersion),
 });
 
 export const nestjsClusterRoundRobin = nestjsCluster('nestjs-cluster-round-robin', {
@@ -75,27 +70,10 @@ export const nestjsClusterWithoutCpuBound = nestjsCluster('nestjs-cluster-withou
   settings: { CPU_BOUND: '0' },
 });
 
-/** @type {System} */
-export const oneProcessCpuBound = {
+export const oneProcessCpuBound = singleProcess({
   name: 'one-process-cpu-bound',
   ours: true,
-  label: () => 'one process, @CpuBound',
+  label: 'one process, @CpuBound',
   offload: true,
-  abilities: [],
-  async missing() {
-    return undefined;
-  },
-  start({ port, ...options }) {
-    return ProcessGroup.begin(async (group) => {
-      const started = await startStandalone(group, { ...options, port });
-      await answersHello(group, port);
-      return {
-        port,
-        enter: [],
-        frontPids: () => [],
-        workerPids: () => livePids([started]),
-        stop: () => group.stop(),
-      };
-    });
-  },
-};
+  startApp: startStandalone,
+});

@@ -6,7 +6,6 @@ import { livePids, startOnPorts, workerPorts } from './plain-app.mjs';
 export const nginx = {
   name: 'nginx',
   label: ({ workers }) => `nginx, ${workers} ports`,
-  offload: false,
   abilities: [],
   async missing() {
     return lacksNginx();

@@ -11,11 +11,7 @@ function nodeCluster(scheduling, label) {
   return {
     name: `node-cluster-${scheduling}`,
     label: () => label,
-    offload: false,
     abilities: ['reload', 'supervision'],
-    async missing() {
-      return undefined;
-    },
     start({ node, workers, port, ...options }) {
       return ProcessGroup.begin(async (group) => {
         const primary = group.spawn(node, [PROGRAM], {

@@ -21,7 +21,6 @@ const GRACEFUL = ['--wait-ready', '--listen-timeout', '30000', '--kill-timeout',
 export const pm2 = {
   name: 'pm2',
   label: ({ workers }) => `pm2 -i ${workers}`,
-  offload: false,
   abilities: ['reload', 'scale', 'supervision'],
   async missing() {
     return lacksPackage('pm2');

@@ -7,7 +7,6 @@ import { lacksReusePort } from './requirements.mjs';
 export const reusePort = {
   name: 'reuse-port',
   label: ({ workers }) => `${workers} processes, reusePort`,
-  offload: false,
   abilities: [],
   async missing({ nodeVersion }) {
     return lacksReusePort(nodeVersion);

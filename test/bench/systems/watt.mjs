@@ -13,7 +13,6 @@ const COMMAND = path.join(PACKAGES, 'wattpm/bin/cli.js');
 export const watt = {
   name: 'watt',
   label: ({ workers }) => `Platformatic Watt, ${workers} workers`,
-  offload: false,
   abilities: ['reload'],
   async missing({ nodeVersion }) {
     if (isBefore(nodeVersion, [22, 19])) {
