@@ -1,7 +1,7 @@
 import type { AppMethod, MethodProfile } from '../../contract/snapshot/index.js';
 import { moduleOf } from '../boot/attribution.js';
 import { type CallTree, isOfApp, pathOf } from '../profiles/call-tree.js';
-import { callTreeOf, type CpuProfile } from '../profiles/cpu-summary.js';
+import { callTreeOf, type CpuProfile, sampleMs } from '../profiles/cpu-summary.js';
 import { CodeMap, type ScriptFrame } from './code-map.js';
 import { type Kind, KindsOfWork, mayWait } from './remedies.js';
 
@@ -75,8 +75,7 @@ export function addWindow(work: Work, { list, places, ...recorded }: MethodProfi
   let slice: Slice | undefined;
   let before: Site | undefined;
   for (const [index, id] of profile.samples.entries()) {
-    // The time between two samples counts for the first sample.
-    const ms = Math.max(0, profile.timeDeltas[index + 1] ?? 0) / 1_000;
+    const ms = sampleMs(profile, index);
     work.ms += ms;
     const { callFrame, positionTicks = [] } = nodes.get(id)!;
     if (callFrame.functionName === IDLE) {

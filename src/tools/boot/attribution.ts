@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { OWN_DIRECTORY } from '../../contract/process/own-directory.js';
 import { type CallTree, pathOf } from '../profiles/call-tree.js';
-import { callTreeOf } from '../profiles/cpu-summary.js';
+import { callTreeOf, sampleMs } from '../profiles/cpu-summary.js';
 import type { Recording } from './app/recording.js';
 
 export interface ModuleTime {
@@ -58,8 +58,7 @@ export function attribute(
     const place = places.get(id) ?? placeOf(tree, id, directory);
     places.set(id, place);
     const owner = ownerOf(place, beingLoaded.at(-1));
-    // The time between two samples counts for the first sample.
-    const ms = Math.max(0, profile.timeDeltas[index + 1] ?? 0) / 1_000;
+    const ms = sampleMs(profile, index);
     for (const name of new Set([owner, ...place.modules])) {
       const { selfMs, totalMs } = times.get(name) ?? { selfMs: 0, totalMs: 0 };
       times.set(name, { selfMs: selfMs + (name === owner ? ms : 0), totalMs: totalMs + ms });

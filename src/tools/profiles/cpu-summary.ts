@@ -31,15 +31,17 @@ export function callTreeOf({ nodes }: Pick<CpuProfile, 'nodes'>): CallTree {
   return tree;
 }
 
-/** Finds the functions whose own code took most of the time. */
-export function summarizeCpu({ nodes, samples, timeDeltas }: CpuProfile): CpuSummary {
-  const tree = callTreeOf({ nodes });
+/** The time of a sample in ms: that until the next sample. */
+export function sampleMs({ timeDeltas }: Pick<CpuProfile, 'timeDeltas'>, index: number): number {
+  return Math.max(0, timeDeltas[index + 1] ?? 0) / 1_000;
+}
 
-  // The time between two samples counts for the first sample.
+/** Finds the functions whose own code took most of the time. */
+export function summarizeCpu(profile: CpuProfile): CpuSummary {
+  const tree = callTreeOf(profile);
   const byNode = new Map<number, number>();
-  for (const [index, id] of samples.entries()) {
-    const ms = Math.max(0, timeDeltas[index + 1] ?? 0) / 1_000;
-    byNode.set(id, (byNode.get(id) ?? 0) + ms);
+  for (const [index, id] of profile.samples.entries()) {
+    byNode.set(id, (byNode.get(id) ?? 0) + sampleMs(profile, index));
   }
 
   let totalMs = 0;
