@@ -5,7 +5,6 @@ import net from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { ClusterOptions } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { adminUrlOf, probe } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
@@ -381,45 +380,23 @@ describe('the admin listener of a cluster', () => {
 describe('an admin listener that cannot be', () => {
   afterEach(stopAll);
 
-  /** The exit code and the only line of a program that does not get as far as to fork. */
-  async function refusal(admin: ClusterOptions['admin'], port = 0) {
-    const cluster = new ClusterProcess({
-      options: { port, admin },
-      env: { CLUSTER_LOG_FORMAT: 'text' },
-      execArgv: ANNOUNCE_PROCESSES,
-    });
-    const { code } = await cluster.exited();
-    expect(startedProcesses(cluster)).toEqual([cluster.pid]);
-    const [, ...lines] = cluster.output.trimEnd().split('\n');
-    expect(lines).toHaveLength(1);
-    return { code, line: lines[0]! };
-  }
-
   it('on a port that is taken ends the program with 69 before anything is forked', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');
     const { port } = server.address() as net.AddressInfo;
+    const cluster = new ClusterProcess({
+      options: { admin: { port } },
+      env: { CLUSTER_LOG_FORMAT: 'text' },
+      execArgv: ANNOUNCE_PROCESSES,
+    });
 
-    const { code, line } = await refusal({ port });
+    expect((await cluster.exited()).code).toBe(69);
 
-    expect(code).toBe(69);
-    expect(line).toContain(`cannot listen on 127.0.0.1:${port}`);
-    expect(line).toContain('already in use (EADDRINUSE)');
-  });
-
-  it('on the port of the app ends it with 78', async () => {
-    const port = await freePorts(1);
-    const { code, line } = await refusal({ port }, port);
-    expect(code).toBe(78);
-    expect(line).toContain(`admin.port (${port}) is a port of the app`);
-  });
-
-  it('on other addresses than loopback ends it with 78 without a token, and says what to do', async () => {
-    const { code, line } = await refusal({ port: 0, host: '0.0.0.0' });
-    expect(code).toBe(78);
-    expect(line).toContain('admin.host ("0.0.0.0") can be reached from other machines');
-    expect(line).toContain('give one, in code or as the variable CLUSTER_ADMIN_TOKEN');
+    expect(startedProcesses(cluster)).toEqual([cluster.pid]);
+    const [, ...lines] = cluster.output.trimEnd().split('\n');
+    expect(lines).toEqual([expect.stringContaining(`cannot listen on 127.0.0.1:${port}`)]);
+    expect(lines[0]).toContain('already in use (EADDRINUSE)');
   });
 });
 
