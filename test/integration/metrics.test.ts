@@ -279,59 +279,6 @@ describe.each(['express', 'fastify'] as const)('the request histogram on %s', (a
     }
     expect(counted(page, { route: 'unmatched' })).toBe(0);
   });
-
-  it('has one series for all paths that no route takes', async () => {
-    const PATHS = 500;
-    let asked = 0;
-    await Promise.all(
-      Array.from({ length: 8 }, async () => {
-        while (asked < PATHS) await request(cluster.url, `/${(asked += 1)}/${Math.random()}`);
-      }),
-    );
-
-    const { page } = await scrapeCounting();
-
-    const routes = (each: MetricsPage) =>
-      new Set(each.labelValues(`${DURATION}_count`, 'route')).add('/metrics').add('unmatched');
-    expect(routes(page)).toEqual(routes(before));
-    expect(page.values(`${DURATION}_count`, { route: 'unmatched' })).toHaveLength(1);
-    expect(counted(page, { route: 'unmatched' })).toBeGreaterThanOrEqual(PATHS);
-  });
-
-  it('has one label for all methods that are not usual', async () => {
-    for (const method of ['PROPFIND', 'LOCK', 'REPORT', 'PURGE']) {
-      expect((await request(cluster.url, '/hello', { method })).outcome).toBe('bad-status');
-    }
-
-    const { page, scraped } = await scrapeCounting();
-
-    const methods = (each: MetricsPage) =>
-      new Set(each.labelValues(`${DURATION}_count`, 'method')).add('GET').add('OTHER');
-    expect(methods(page)).toEqual(methods(before));
-    expect(counted(page, { method: 'OTHER' })).toBe(4);
-    expect(counted(page)).toBe(4 + scraped);
-  });
-});
-
-describe('the route in the request histogram', () => {
-  it.each<{ adapter: string; features: string; path: string; headers: Record<string, string> }>([
-    { adapter: 'express', features: 'prefix,uri', path: '/api/v1/probe/7', headers: {} },
-    { adapter: 'fastify', features: 'prefix,uri', path: '/api/v1/probe/7', headers: {} },
-    { adapter: 'fastify', features: 'header', path: '/probe/7', headers: { 'X-Version': '1' } },
-  ])('has the whole template with $features on $adapter', async (row) => {
-    const { adapter, features, path, headers } = row;
-    const cluster = await started({
-      options: { workers: 1 },
-      env: { ...behaviour('global-features'), TEST_ADAPTER: adapter, TEST_FEATURES: features },
-    });
-
-    expect((await request(cluster.url, path, { headers })).outcome).toBe('ok');
-
-    const page = await scrape(cluster);
-    const route = path.replace('7', ':id');
-    expect(page.labelValues(`${DURATION}_count`, 'route')).toContain(route);
-    expect(page.values(`${DURATION}_count`, { route, status_code: '200' })).toEqual([1]);
-  });
 });
 
 describe("the app's own metrics that are not as they should be:", () => {
