@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { cpuSeconds } from './cpu-time.mjs';
 import { hasVariable, readProcesses, withDescendants } from './process-table.mjs';
 import { StartedProcess } from './started-process.mjs';
 
@@ -110,6 +111,11 @@ export class ProcessGroup {
   /** Pids of all live processes of the group, including those that its processes forked. */
   pids() {
     return [...this.#members().keys()];
+  }
+
+  /** User and system time of all of them so far, in seconds. */
+  cpuSeconds() {
+    return cpuSeconds(this.pids());
   }
 
   /** Idempotent. */

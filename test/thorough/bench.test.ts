@@ -81,19 +81,23 @@ describe('npm run bench', () => {
     expect(rows.get('nestjs-cluster')!.asked).toBeGreaterThan(100);
   });
 
-  it('ends all that it started when it is interrupted, a daemon too', async () => {
-    const child = spawn(
-      process.execPath,
-      [runner, '--scope', 'slow', '--system', 'pm2', '--node', NODE],
-      { stdio: ['ignore', 'ignore', 'pipe'], env: SYSTEM_ENVIRONMENT },
-    );
+  it.each([
+    { scope: 'slow', args: ['--system', 'pm2'], file: 'cmdline', text: 'PM2 v' }, // a daemon
+    { scope: 'offload-cost', args: [], file: 'environ', text: 'PORT=21420\0' },
+  ])('ends all that it started when scope $scope is interrupted', async (row) => {
+    const { scope, args, file, text } = row;
+    const child = spawn(process.execPath, [runner, '--scope', scope, ...args, '--node', NODE], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: SYSTEM_ENVIRONMENT,
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
-    const before = new Set(daemons());
-    await eventually('the daemon of pm2', () => daemons().some((pid) => !before.has(pid)));
+    const before = new Set(running(file, text));
+    const started = () => running(file, text).filter((pid) => !before.has(pid));
+    await eventually('what the scope starts', () => started().length > 0);
     const exited = once(child, 'exit');
     child.kill('SIGINT');
     expect(await exited).toEqual([130, null]);
-    expect(daemons().filter((pid) => !before.has(pid))).toEqual([]);
+    expect(started()).toEqual([]);
   });
 });
 
@@ -146,14 +150,14 @@ describeWith(['wrk'], 'npm run bench with wrk', () => {
   });
 });
 
-/** Pids of the daemons of pm2 that run. */
-function daemons(): number[] {
+/** Pids of the processes whose file in `/proc` holds a text. */
+function running(file: string, text: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('PM2 v');
+        return readFileSync(`/proc/${pid}/${file}`, 'utf8').includes(text);
       } catch {
         return false; // the process has ended
       }

@@ -21,6 +21,21 @@ export function ask(port, path, timeoutMs = 1_000) {
   });
 }
 
+/** Resolves once `url` answers 200 `times` times in a row. */
+export async function answering(url, times = 20, timeoutMs = 20_000) {
+  const { port, pathname, search } = new URL(url);
+  const deadline = performance.now() + timeoutMs;
+  for (let count = 0; count < times;) {
+    if (performance.now() > deadline) throw new Error(`${url} does not answer`);
+    const ok = await ask(port, pathname + search, timeoutMs).then(
+      () => true,
+      () => false,
+    );
+    count = ok ? count + 1 : 0;
+    if (!ok) await delay(PAUSE_MS);
+  }
+}
+
 /** The process that answered. */
 export async function whoami(port) {
   const { pid } = JSON.parse(await ask(port, '/whoami'));

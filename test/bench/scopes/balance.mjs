@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { between, busiestToMean, readWorkers, sum } from '../cluster-metrics.mjs';
-import { answering, Servers } from '../processes.mjs';
+import { answering } from '../load/ask.mjs';
+import { ProcessGroup } from '../process-group.mjs';
 import { median } from '../statistics.mjs';
 import { loadUrl } from '../load/wrk.mjs';
 
@@ -76,17 +77,19 @@ function describe({ workers, connections, newConnections }) {
 }
 
 async function measure({ node, adapter, workers, connections, newConnections, options, seconds }) {
-  const servers = new Servers();
+  const servers = new ProcessGroup();
   const base = `http://127.0.0.1:${PORT}`;
   try {
-    servers.start(node, APP, {
-      ADAPTER: adapter,
-      PORT: String(PORT),
-      WORKERS: String(workers),
-      OPTIONS: JSON.stringify(options),
-      CLUSTER_LOG_FORMAT: 'json',
+    const cluster = servers.spawn(node, [APP], {
+      env: {
+        ADAPTER: adapter,
+        PORT: String(PORT),
+        WORKERS: String(workers),
+        OPTIONS: JSON.stringify(options),
+        CLUSTER_LOG_FORMAT: 'json',
+      },
     });
-    await answering(`${base}/hello`);
+    await cluster.whileRunning(answering(`${base}/hello`));
     await allReady(base, workers);
     const load = loadUrl(`${base}/hello`, {
       connections,
@@ -95,9 +98,9 @@ async function measure({ node, adapter, workers, connections, newConnections, op
     });
     await delay(SETTLE_SECONDS * 1_000);
     const before = await readWorkers(base);
-    const cpuBefore = servers.cpuSeconds;
+    const cpuBefore = servers.cpuSeconds();
     await delay(seconds * 1_000);
-    const cpuSeconds = servers.cpuSeconds - cpuBefore;
+    const cpuSeconds = servers.cpuSeconds() - cpuBefore;
     const after = await readWorkers(base);
     const { errors } = await load;
     const requests = between(before.requests, after.requests);

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { answering, Servers } from '../processes.mjs';
+import { answering } from '../load/ask.mjs';
+import { ProcessGroup } from '../process-group.mjs';
 import { median } from '../statistics.mjs';
 import { loadUrl } from '../load/wrk.mjs';
 
@@ -17,12 +18,14 @@ const ROUTES = ['plain', 'trivial', 'moved'];
 export async function offloadCost({ node, adapters, seconds, rounds, progress }) {
   const results = [];
   for (const adapter of adapters) {
-    const servers = new Servers();
+    const servers = new ProcessGroup();
     try {
-      servers.start(node, APP, {
-        PORT: String(PORT),
-        ADAPTER: adapter,
-        CLUSTER_LOG_FORMAT: 'json',
+      servers.spawn(node, [APP], {
+        env: {
+          PORT: String(PORT),
+          ADAPTER: adapter,
+          CLUSTER_LOG_FORMAT: 'json',
+        },
       });
       for (const route of ROUTES) await answering(`http://127.0.0.1:${PORT}/${route}`);
       for (const connections of CONNECTIONS) {
@@ -55,8 +58,8 @@ export async function offloadCost({ node, adapters, seconds, rounds, progress })
 
 /** CPU per request, in µs. */
 async function measure(servers, route, load) {
-  const before = servers.cpuSeconds;
+  const before = servers.cpuSeconds();
   const { requests, errors } = await loadUrl(`http://127.0.0.1:${PORT}/${route}`, load);
   if (errors > 0) throw new Error(`/${route}: ${errors} errors`);
-  return ((servers.cpuSeconds - before) / requests) * 1e6;
+  return ((servers.cpuSeconds() - before) / requests) * 1e6;
 }

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { limitOfCores } from '../cores.mjs';
 import { probe } from '../load/light-route.mjs';
-import { answering, Servers } from '../processes.mjs';
+import { answering } from '../load/ask.mjs';
+import { ProcessGroup } from '../process-group.mjs';
 import { median } from '../statistics.mjs';
 import { loadUrl } from '../load/wrk.mjs';
 
@@ -44,16 +45,18 @@ export async function offload({ node, seconds, rounds, progress }) {
 }
 
 async function measure({ node, mode, seconds }) {
-  const servers = new Servers();
+  const servers = new ProcessGroup();
   const url = `http://127.0.0.1:${PORT}/offload/fib/30`;
   try {
-    servers.start(node, APP, {
-      PORT: String(PORT),
-      CLUSTER_WORKERS: String(WORKERS),
-      CLUSTER_OFFLOAD: mode,
-      CLUSTER_LOG_FORMAT: 'json',
+    const cluster = servers.spawn(node, [APP], {
+      env: {
+        PORT: String(PORT),
+        CLUSTER_WORKERS: String(WORKERS),
+        CLUSTER_OFFLOAD: mode,
+        CLUSTER_LOG_FORMAT: 'json',
+      },
     });
-    await answering(url, 50); // V8 has compiled it in all threads
+    await cluster.whileRunning(answering(url, 50)); // V8 has compiled it in all threads
     const before = await limitOfCores({ node, n: 30, cores: WORKERS, seconds: 3 });
     const [load, light] = await Promise.all([
       loadUrl(url, { connections: CLIENTS, seconds }),

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { answering, Servers } from '../processes.mjs';
+import { answering } from '../load/ask.mjs';
+import { ProcessGroup } from '../process-group.mjs';
 import { median, percentile } from '../statistics.mjs';
 
 const app = (name) => fileURLToPath(new URL(`../apps/${name}.mjs`, import.meta.url));
@@ -29,16 +30,20 @@ const IN_FLIGHT = 16;
  */
 export async function queuedCall({ node, rounds, seconds, progress }) {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
-  const servers = new Servers();
+  const servers = new ProcessGroup();
   try {
     const configuration = join(directory, 'redis.conf');
     writeFileSync(configuration, `port ${REDIS}\nbind 127.0.0.1\nsave ""\nappendonly no\n`);
-    servers.start('redis-server', configuration, {});
+    servers.spawn('redis-server', [configuration]);
     const env = { REDIS: String(REDIS), CLUSTER_LOG_FORMAT: 'json' };
-    servers.start(node, app('queues'), { ...env, PORT: String(WEB), CLUSTER_CONSUME: 'false' });
-    servers.start(node, app('queues'), { ...env, PORT: String(CONSUMER) });
-    servers.start(node, app('plain-bullmq'), { ...env, ROLE: 'web', PORT: String(PLAIN) });
-    servers.start(node, app('plain-bullmq'), { ...env, ROLE: 'consumer' });
+    servers.spawn(node, [app('queues')], {
+      env: { ...env, PORT: String(WEB), CLUSTER_CONSUME: 'false' },
+    });
+    servers.spawn(node, [app('queues')], { env: { ...env, PORT: String(CONSUMER) } });
+    servers.spawn(node, [app('plain-bullmq')], {
+      env: { ...env, ROLE: 'web', PORT: String(PLAIN) },
+    });
+    servers.spawn(node, [app('plain-bullmq')], { env: { ...env, ROLE: 'consumer' } });
     for (const url of Object.values(ROUTES)) await answering(url, 20, 60_000);
 
     const runs = Object.fromEntries(Object.keys(ROUTES).map((route) => [route, []]));
@@ -82,10 +87,10 @@ export async function queuedCall({ node, rounds, seconds, progress }) {
 }
 
 async function measure(servers, url) {
-  const before = servers.cpuSeconds;
+  const before = servers.cpuSeconds();
   const times = [];
   for (let i = 0; i < CALLS; i += 1) times.push(await timeOf(url));
-  return { ms: median(times), cpuMs: ((servers.cpuSeconds - before) / CALLS) * 1e3 };
+  return { ms: median(times), cpuMs: ((servers.cpuSeconds() - before) / CALLS) * 1e3 };
 }
 
 /** Times a light route every few ms while more calls are in flight than the consumer can run. */

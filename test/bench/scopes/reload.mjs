@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Clients } from '../load/clients.mjs';
-import { answering } from '../processes.mjs';
+import { answering } from '../load/ask.mjs';
 import { median } from '../statistics.mjs';
 
 const APP = fileURLToPath(new URL('../apps/reload.mjs', import.meta.url));
@@ -39,6 +39,8 @@ async function measure({ node, adapter, workers, reloads, progress }) {
       CANARY_MS: '1000',
     },
   });
+  const end = () => primary.kill('SIGTERM');
+  process.once('exit', end); // also when this run is interrupted
   const ask = async (question) => {
     primary.send(question);
     return (await once(primary, 'message'))[0];
@@ -84,7 +86,8 @@ async function measure({ node, adapter, workers, reloads, progress }) {
     };
   } finally {
     const exited = once(primary, 'exit');
-    primary.kill('SIGTERM');
+    end();
     await exited;
+    process.off('exit', end);
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { answering, Servers } from '../processes.mjs';
+import { answering } from '../load/ask.mjs';
+import { ProcessGroup } from '../process-group.mjs';
 import { percentile } from '../statistics.mjs';
 
 const APP = fileURLToPath(new URL('../../../sample-app/dist/main.js', import.meta.url));
@@ -21,16 +22,14 @@ export async function scrape({ node, progress }) {
     progress(JSON.stringify(row));
     results.push(row);
   };
-  const servers = new Servers();
-  try {
-    await start(servers, node, APP);
+  await withServers(node, APP, async (servers) => {
     for (const [from, port] of [
       ['worker', PORT],
       ['admin', ADMIN_PORT],
     ]) {
       await sequential(port, 100); // V8 compiles the hot code in each worker
       report({ what: 'default metrics', from, ...(await sequential(port, SCRAPES)) });
-      const stopped = servers.pids.at(-1);
+      const stopped = servers.pids().at(-1);
       process.kill(stopped, 'SIGSTOP');
       // A connection that the stopped worker has accepted waits for it: only the others are asked.
       if (from === 'admin') {
@@ -39,11 +38,8 @@ export async function scrape({ node, progress }) {
       process.kill(stopped, 'SIGCONT');
       await delay(2_000);
     }
-  } finally {
-    await servers.stop();
-  }
-  try {
-    await start(servers, node, MANY_SERIES);
+  });
+  await withServers(node, MANY_SERIES, async (servers) => {
     for (const [from, port] of [
       ['worker', PORT],
       ['admin', ADMIN_PORT],
@@ -55,21 +51,27 @@ export async function scrape({ node, progress }) {
         ...(await parallel(servers, port)),
       });
     }
-  } finally {
-    await servers.stop();
-  }
+  });
   return results;
 }
 
-async function start(servers, node, app) {
-  servers.start(node, app, {
-    PORT: String(PORT),
-    ADMIN_PORT: String(ADMIN_PORT),
-    CLUSTER_WORKERS: WORKERS,
-    CLUSTER_LOG_FORMAT: 'json',
-  });
-  await answering(`http://127.0.0.1:${PORT}/hello`, 100);
-  await delay(3_000); // every worker is up
+/** Runs `use` with a cluster that is up, and ends it. */
+async function withServers(node, app, use) {
+  const servers = new ProcessGroup();
+  try {
+    const env = {
+      PORT: String(PORT),
+      ADMIN_PORT: String(ADMIN_PORT),
+      CLUSTER_WORKERS: WORKERS,
+      CLUSTER_LOG_FORMAT: 'json',
+    };
+    const cluster = servers.spawn(node, [app], { env });
+    await cluster.whileRunning(answering(`http://127.0.0.1:${PORT}/hello`, 100));
+    await delay(3_000); // every worker is up
+    await use(servers);
+  } finally {
+    await servers.stop();
+  }
 }
 
 async function sequential(port, count) {
@@ -79,17 +81,17 @@ async function sequential(port, count) {
 }
 
 async function parallel(servers, port) {
-  const before = servers.cpuSeconds;
+  const before = servers.cpuSeconds();
   const one = await scrapeOnce(port);
-  const costOfOne = servers.cpuSeconds - before;
+  const costOfOne = servers.cpuSeconds() - before;
   const took = [];
   let costOfAll = 0;
   let delayMs = 0;
   const ROUNDS = 5;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const begun = servers.cpuSeconds;
+    const begun = servers.cpuSeconds();
     const pages = await Promise.all(Array.from({ length: PARALLEL }, () => scrapeOnce(port)));
-    costOfAll += (servers.cpuSeconds - begun) / ROUNDS;
+    costOfAll += (servers.cpuSeconds() - begun) / ROUNDS;
     took.push(...pages.map(({ ms }) => ms));
     await delay(1_100); // the primary reports its delay in the last full heartbeat interval
     delayMs = Math.max(delayMs, await primaryDelayMs());

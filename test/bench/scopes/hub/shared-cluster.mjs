@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cpuBetween, readCpuTime } from '../../cpu-time.mjs';
-import { answering, Servers } from '../../processes.mjs';
+import { answering } from '../../load/ask.mjs';
+import { ProcessGroup } from '../../process-group.mjs';
 
 const APP = fileURLToPath(new URL('../../apps/shared.mjs', import.meta.url));
 const WITNESS_APP = fileURLToPath(new URL('../../apps/witness.mjs', import.meta.url));
@@ -15,7 +16,7 @@ const PRIMARY = PORT + 99;
 
 /** A cluster that uses the hub and Redis, the Redis server, and a process that does nothing. */
 export class SharedCluster {
-  #servers = new Servers();
+  #servers = new ProcessGroup();
   #directory = mkdtempSync(join(tmpdir(), 'bench-hub-'));
   #agent = new http.Agent({ keepAlive: true });
 
@@ -24,18 +25,20 @@ export class SharedCluster {
     if (parts.length > 0) {
       const configuration = join(this.#directory, 'redis.conf');
       writeFileSync(configuration, `port ${REDIS}\nbind 127.0.0.1\nsave ""\nappendonly no\n`);
-      this.#servers.start('redis-server', configuration, {});
-      this.#servers.start(node, WITNESS_APP, { PORT: String(WITNESS) });
+      this.#servers.spawn('redis-server', [configuration]);
+      this.#servers.spawn(node, [WITNESS_APP], { env: { PORT: String(WITNESS) } });
     }
-    this.#servers.start(node, APP, {
-      PORT: String(PORT),
-      WORKERS: String(workers),
-      REDIS: String(REDIS),
-      PARTS: parts.join(','),
-      NODE_ENV: 'production',
-      CLUSTER_LOG_FORMAT: 'json',
-      XDG_RUNTIME_DIR: this.#directory,
-      ...env,
+    this.#servers.spawn(node, [APP], {
+      env: {
+        PORT: String(PORT),
+        WORKERS: String(workers),
+        REDIS: String(REDIS),
+        PARTS: parts.join(','),
+        NODE_ENV: 'production',
+        CLUSTER_LOG_FORMAT: 'json',
+        XDG_RUNTIME_DIR: this.#directory,
+        ...env,
+      },
     });
   }
 
@@ -54,12 +57,13 @@ export class SharedCluster {
 
   /** In the order in which they were started: Redis, where there is one, is first. */
   get pids() {
-    return this.#servers.pids;
+    return this.#servers.pids();
   }
 
   /** The primary is the one whose children are workers. */
   get primaryPid() {
-    return this.pids.find((pid) => this.pids.some((other) => parentOf(other) === pid));
+    const { pids } = this;
+    return pids.find((pid) => pids.some((other) => parentOf(other) === pid));
   }
 
   /** Runs a function and adds up the seconds of CPU that all processes use until it ends. */
