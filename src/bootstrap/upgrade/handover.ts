@@ -47,26 +47,3 @@ export type ToOldPrimary =
 export function sendLine(pipe: Socket, message: ToNewPrimary | ToOldPrimary): Promise<void> {
   return new Promise((resolve) => void pipe.write(`${JSON.stringify(message)}\n`, () => resolve()));
 }
-
-/** Calls `on` with each message that arrives. */
-export function readLines<Message>(pipe: Socket, on: (message: Message) => void): void {
-  let rest = '';
-  pipe.setEncoding('utf8').on('data', (text: string) => {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop()!;
-    for (const line of lines) {
-      const message = parseMessage<Message>(line);
-      if (message !== undefined) on(message);
-    }
-  });
-  pipe.on('error', () => {}); // the other primary is gone, and 'close' follows
-}
-
-/** @returns `undefined` for a text of a program that is not a primary. */
-export function parseMessage<Message>(text: string): Message | undefined {
-  try {
-    return (JSON.parse(text) as Message | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}

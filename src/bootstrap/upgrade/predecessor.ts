@@ -6,6 +6,7 @@ import { isAlive } from '../../contract/files/stale-sockets.js';
 import type { ResolvedAdminOptions, ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { HubAddress } from '../../contract/snapshot/index.js';
 import { type Bequest, LEASE_MS, MARGIN_MS } from '../../supervisor/decide/leadership.js';
+import { parseLine, readLines } from '../../supervisor/processes/read-lines.js';
 import type { Succession } from '../../supervisor/succession.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
 import type { Doors } from '../roles/doors.js';
@@ -13,9 +14,7 @@ import {
   type Handover,
   HANDOVER_VARIABLE,
   HANDOVER_VERSION,
-  parseMessage,
   PIPE_DESCRIPTOR,
-  readLines,
   sendLine,
   type ToNewPrimary,
 } from './handover.js';
@@ -44,7 +43,7 @@ export function takeHandover(env: NodeJS.ProcessEnv = process.env): Handover | u
   const text = env[HANDOVER_VARIABLE];
   delete env[HANDOVER_VARIABLE];
   if (text === undefined) return undefined;
-  const handover = parseMessage<Handover>(text);
+  const handover = parseLine<Handover>(text);
   if (handover?.v !== HANDOVER_VERSION) return undefined; // or a user has set the variable
   // If the old primary was killed, this process has its sockets nevertheless.
   if (handover.pid !== process.ppid && isAlive(handover.pid)) return undefined;
@@ -73,11 +72,12 @@ export class Predecessor {
   }
 
   private constructor(readonly handover: Handover) {
-    readLines<ToNewPrimary>(this.#pipe, (message) => {
+    const hear = (message: ToNewPrimary): void => {
       if (message.type === 'take-over') this.#resolveOver();
       else if (message.type === 'left') this.#bequest = message;
       else this.#hub.shift()?.(message.type === 'hub' ? message : new Error(message.reason));
-    });
+    };
+    readLines(this.#pipe, hear, Infinity); // a bequest may name many jobs
     this.#pipe.once('close', () => {
       this.isGone = true;
       for (const answer of this.#hub.splice(0)) answer(undefined);

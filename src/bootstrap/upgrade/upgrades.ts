@@ -5,6 +5,7 @@ import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../../contract/option
 import type { UpgradeResult } from '../../contract/snapshot/index.js';
 import { CHECK_TIMEOUT_MS } from '../../supervisor/decide/replace/replacement.js';
 import type { Listening } from '../../supervisor/listening/listening.interface.js';
+import { readLines } from '../../supervisor/processes/read-lines.js';
 import type { Program } from '../../supervisor/processes/release.js';
 import type { HubDoor } from '../../supervisor/serve/hub-door.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
@@ -13,7 +14,6 @@ import {
   type Handover,
   HANDOVER_VERSION,
   PIPE_DESCRIPTOR,
-  readLines,
   sendLine,
   type ToOldPrimary,
 } from './handover.js';

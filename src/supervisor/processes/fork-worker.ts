@@ -9,10 +9,10 @@ import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 import type { ProcessExit } from '../decide/policies/exit-cause.policy.js';
 import type { Effect } from '../decide/effect.js';
 import type { Program, Release } from './release.js';
-import { readReports } from '../serve/watchdog-reports.js';
 import { RESOURCE_VARIABLE, resourceAttributes } from './resource-attributes.js';
 import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
+import { readLines } from './read-lines.js';
 import { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
@@ -135,7 +135,7 @@ function follow(
   // In Node's types an element is readable or writable, but this pipe is both.
   const stdio = worker.process.stdio as readonly unknown[];
   const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
-  if (reports) readReports(reports, (message) => tell({ type: 'message', message }));
+  if (reports) readLines(reports, (message) => tell({ type: 'message', message }));
   const disconnected = new Promise<void>((resolve) => {
     worker.once('disconnect', () => resolve());
   });

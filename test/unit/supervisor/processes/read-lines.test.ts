@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readReports } from '../../../../src/supervisor/serve/watchdog-reports.js';
+import { readLines } from '../../../../src/supervisor/processes/read-lines.js';
 
 /** What is reported of `chunks`, each written on its own. */
 async function reportsOf(...chunks: (string | Buffer)[]): Promise<unknown[]> {
   const pipe = new PassThrough();
   const reports: unknown[] = [];
-  readReports(pipe, (message) => reports.push(message));
+  readLines(pipe, (message) => reports.push(message));
   const ended = new Promise((resolve) => pipe.on('end', resolve));
   for (const chunk of chunks) pipe.write(chunk);
   pipe.end();
@@ -74,7 +74,7 @@ describe('the reports of a watchdog', () => {
 
   it('end with their pipe, in whatever way: the exit of the worker tells', () => {
     const pipe = new PassThrough();
-    readReports(pipe, () => {});
+    readLines(pipe, () => {});
     expect(() => pipe.emit('error', new Error('EPIPE'))).not.toThrow();
   });
 });
