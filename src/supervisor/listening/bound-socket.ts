@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { ClusterAddressError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
-import { removeSocket } from '../../contract/files/stale-sockets.js';
+import { ownUid } from '../../contract/files/control-address.js';
+import { probe, removeSocket } from '../../contract/files/stale-sockets.js';
 import { closeCounting, inodeOf } from '../../contract/process/accept-queue.js';
 
 /** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
@@ -199,24 +200,13 @@ function unixPathOf(fd: number): string | undefined {
 
 /** Removes a killed process's socket file. @throws Error if the file is in use or another user's. */
 async function removeStaleSocket(path: string): Promise<void> {
-  const { lstat, unlink } = await import('node:fs/promises');
-  const stat = await lstat(path).catch(() => undefined);
-  if (stat === undefined) return;
-  if (!stat.isSocket() || stat.uid !== process.geteuid?.()) throw addressInUse(path);
-  const answer = await new Promise<'taken' | 'stale'>((resolve) => {
-    const probe = net.connect(path, () => resolve('taken'));
-    probe.on('error', (error: NodeJS.ErrnoException) =>
-      resolve(error.code === 'ECONNREFUSED' ? 'stale' : 'taken'),
-    );
-    probe.on('close', () => probe.destroy());
-    probe.setTimeout(1_000, () => resolve('taken'));
-  });
-  if (answer === 'taken') throw addressInUse(path);
-  await unlink(path);
-}
-
-function addressInUse(path: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${path} exists`), { code: 'EADDRINUSE' });
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  const isOwn = stats.isSocket() && stats.uid === ownUid();
+  if (!isOwn || (await probe(path)) !== 'ECONNREFUSED') {
+    throw Object.assign(new Error(`${path} exists`), { code: 'EADDRINUSE' });
+  }
+  removeSocket(path);
 }
 
 function systemError(call: string, status: number): NodeJS.ErrnoException {
