@@ -8,9 +8,9 @@ export interface Dependencies {
   readonly decide: typeof transition;
   readonly startProcess: typeof forkWorker;
   readonly acceptors: Pick<ClusterAcceptors, 'close'>;
-  readonly hub?: Pick<HubDoor, 'address'>;
+  readonly hub: Pick<HubDoor, 'address'>;
 }
 
-export function newDependencies(): Dependencies {
-  return { decide: transition, startProcess: forkWorker, acceptors: new ClusterAcceptors() };
+export function newDependencies(hub: HubDoor): Dependencies {
+  return { decide: transition, startProcess: forkWorker, acceptors: new ClusterAcceptors(), hub };
 }

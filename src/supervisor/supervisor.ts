@@ -22,7 +22,7 @@ import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
-import { type Dependencies, newDependencies } from './dependencies.js';
+import type { Dependencies } from './dependencies.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
 import { LOAD_INTERVAL_MS, loadReader } from './serve/load-readings.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
@@ -83,7 +83,7 @@ export class Supervisor {
     private readonly program: Program,
     private readonly emit: EmitEvent,
     droppedLogLines: () => number,
-    private readonly outside: Dependencies = newDependencies(),
+    private readonly outside: Dependencies,
   ) {
     const about = { mayBeDebugged: mayBeDebugged(), machineClockMs: machineClockMs() };
     this.#settings = { options, url: listening.url, ...about };

@@ -13,7 +13,7 @@ import type { WorkerId } from './decide/cluster-state.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import type { Inspections } from './serve/inspections.js';
 import { passConnection } from './serve/pass-connection.js';
-import { HubDoor } from './serve/hub-door.js';
+import type { HubDoor } from './serve/hub-door.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
@@ -58,7 +58,7 @@ interface Exchange {
   readonly inspections: Inspections;
   readonly quarantine: Pick<Quarantine, 'greet' | 'hear' | 'resumed'>;
   readonly emit: EmitEvent;
-  readonly hub?: Pick<HubDoor, 'address'> | undefined;
+  readonly hub: Pick<HubDoor, 'address'>;
 }
 
 /**
@@ -67,12 +67,9 @@ interface Exchange {
  */
 export class Switchboard {
   readonly #warned = new Set<string>();
-  readonly #hub: Pick<HubDoor, 'address'>;
   readonly #oomWatch = new OomWatch();
 
-  constructor(private readonly to: Exchange) {
-    this.#hub = to.hub ?? new HubDoor(to.emit);
-  }
+  constructor(private readonly to: Exchange) {}
 
   /** Gives a worker its listening socket, once. */
   grant(id: WorkerId): void {
@@ -219,7 +216,7 @@ export class Switchboard {
 
   async #openHub(worker: WorkerHandle, id: number): Promise<void> {
     try {
-      worker.send({ type: 'hub', id, ...(await this.#hub.address()) });
+      worker.send({ type: 'hub', id, ...(await this.to.hub.address()) });
     } catch (error) {
       worker.send({ type: 'hub-refused', id, reason: reportError(error).message });
     }

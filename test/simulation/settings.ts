@@ -23,5 +23,6 @@ export function settingsOf({ options, inspected }: Scenario): Settings {
     },
     url: 'http://127.0.0.1:3000',
     mayBeDebugged: inspected,
+    machineClockMs: 0,
   };
 }

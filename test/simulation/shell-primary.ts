@@ -86,6 +86,7 @@ export class ShellPrimary implements Primary {
           });
         },
         acceptors: { close: () => this.#closed() },
+        hub: { address: () => Promise.reject(new Error('no hub')) },
       },
     );
   }

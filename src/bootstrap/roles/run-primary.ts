@@ -77,7 +77,7 @@ export async function runPrimary(
     warn,
   );
   const hub = new HubDoor(emit, hubOpener(predecessor !== undefined), predecessor?.findHub);
-  const outside = { ...newDependencies(), hub };
+  const outside = newDependencies(hub);
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
   const doors = new Doors(options, supervisor, listeners, emit);

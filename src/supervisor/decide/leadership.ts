@@ -77,8 +77,7 @@ export function settleLeadership(step: Step): void {
 
 /** The primary before this one has left, so a worker of this one may lead from now on. */
 export function inherit(step: Step, { since, done }: Bequest): void {
-  const clockMs = step.settings.machineClockMs ?? 0;
-  const endedAt = since === undefined ? undefined : since - clockMs;
+  const endedAt = since === undefined ? undefined : since - step.settings.machineClockMs;
   set(step, { isTaken: false, endedAt, done });
 }
 
@@ -105,7 +104,7 @@ export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<
 export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'resigned'>): void {
   const { lease } = step.state.leadership;
   if (lease?.worker !== worker.id) return;
-  endLease(step, Math.min(at - (step.settings.machineClockMs ?? 0), lease.until));
+  endLease(step, Math.min(at - step.settings.machineClockMs, lease.until));
 }
 
 /** Notes the jobs that a worker runs now, and the job that the worker has begun and must not repeat. */
@@ -156,7 +155,7 @@ function grant(step: Step, holder: ReadyWorker): void {
   const until = step.now + LEASE_MS;
   set(step, { leases: seq, lease: { worker: holder.id, seq, until, answered: false } });
   step.arm({ type: 'lease-due' }, RENEW_MS);
-  const clockMs = step.settings.machineClockMs ?? 0;
+  const clockMs = step.settings.machineClockMs;
   step.send(holder, {
     type: 'lead',
     seq,

@@ -15,8 +15,8 @@ export interface Settings {
   readonly url: string;
   /** Whether a debugger may stop a worker as early as its first line. */
   readonly mayBeDebugged: boolean;
-  /** The machine's monotonic clock minus the clock of the core, in ms. Default 0. */
-  readonly machineClockMs?: number;
+  /** The machine's monotonic clock minus the clock of the core, in ms. */
+  readonly machineClockMs: number;
 }
 
 /** A process that lives on this long after SIGKILL is in an uninterruptible system call. */

@@ -1,4 +1,3 @@
-import type { ClusterSnapshot } from '../../contract/snapshot/index.js';
 import { NO_BOOT_ERRORS } from './worker/boot-errors.js';
 import type { ClusterEvent } from './cluster-event.js';
 import type { ClusterState } from './cluster-state.js';
@@ -60,7 +59,6 @@ export function newCluster(
   release: Release,
   now: number,
   seed: number,
-  minReady: ClusterSnapshot['minReady'] = 1,
 ): ClusterState {
   return {
     desired: workers,
@@ -86,7 +84,7 @@ export function newCluster(
     leadership: NO_LEADER,
     served: undefined,
     everReady: false,
-    minReady,
+    minReady: 1,
     toldOfLimit: false,
     pings: 0,
     lastBeatAt: now,

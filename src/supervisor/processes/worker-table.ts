@@ -78,12 +78,14 @@ export class WorkerTable {
     return takeSnapshot(
       this.#state,
       {
-        balancing,
-        ports,
-        primary: this.meter.stats(),
-        quarantined: this.quarantined,
-        acceptBacklog: acceptBacklog(this.listening),
-        listenOverflowsTotal: listenOverflows(),
+        shown: {
+          balancing,
+          ports,
+          primary: this.meter.stats(),
+          quarantined: this.quarantined,
+          acceptBacklog: acceptBacklog(this.listening),
+          listenOverflowsTotal: listenOverflows(),
+        },
         find: (id) => this.#handles.get(id),
         countsIn: (slot) => this.#countsIn(slot),
       },

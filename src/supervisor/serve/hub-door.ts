@@ -15,7 +15,7 @@ export class HubDoor {
   /** @param elsewhere the hub of the primary before this one, as long as that primary is there. */
   constructor(
     private readonly emit: EmitEvent,
-    private readonly open: (warn: (message: string) => void) => Promise<Host> = hubOpener(),
+    private readonly open: (warn: (message: string) => void) => Promise<Host>,
     private readonly elsewhere?: () => Promise<HubAddress | undefined>,
   ) {}
 
@@ -44,7 +44,7 @@ export class HubDoor {
  *
  * @param restarted whether workers may hold locks of a hub before this one, and reclaim them.
  */
-export function hubOpener(restarted = false): (warn: (message: string) => void) => Promise<Host> {
+export function hubOpener(restarted: boolean): (warn: (message: string) => void) => Promise<Host> {
   const program = new ThreadProgram('hub');
   return (warn) => HubHost.open(program, warn, restarted);
 }

@@ -4,7 +4,7 @@ import type { PrimaryStats, ProcessStats } from '../../contract/snapshot/index.j
 export class PrimaryMeter {
   readonly #process = new ProcessMeter();
 
-  constructor(private readonly droppedLogLines: () => number = () => 0) {}
+  constructor(private readonly droppedLogLines: () => number) {}
 
   /** Ends a measuring interval and begins the next. @returns the values of the ended interval. */
   measure(): ProcessStats {

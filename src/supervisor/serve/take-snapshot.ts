@@ -1,7 +1,5 @@
 import type {
-  Backlog,
   ClusterSnapshot,
-  PrimaryStats,
   SlotCounts as CountsInSnapshot,
   WorkerSnapshot,
 } from '../../contract/snapshot/index.js';
@@ -12,12 +10,13 @@ import { isResponsive, type WorkerHandle } from '../processes/worker-handle.js';
 
 /** Facts about a cluster that are not in the state of the core. */
 export interface Measured {
-  readonly balancing: string;
-  readonly ports: readonly number[];
-  readonly primary: PrimaryStats;
-  readonly quarantined?: number;
-  readonly acceptBacklog: readonly Backlog[];
-  readonly listenOverflowsTotal: number | null;
+  /** Facts that the snapshot shows as they are. */
+  readonly shown: Required<
+    Pick<
+      ClusterSnapshot,
+      'balancing' | 'ports' | 'primary' | 'quarantined' | 'acceptBacklog' | 'listenOverflowsTotal'
+    >
+  >;
   readonly find: (worker: WorkerId) => WorkerHandle | undefined;
   readonly countsIn: (slot: number) => SlotCounts;
 }
@@ -29,8 +28,6 @@ export function takeSnapshot(
   now: number,
 ): ClusterSnapshot {
   const { desired, elastic, scalings, release, slots, minReady, reloads, leadership } = state;
-  const { balancing, ports, primary, quarantined, find } = measured;
-  const { acceptBacklog, listenOverflowsTotal } = measured;
   const serving = slotsOf(state, 'serving');
   // The slot of a spare is not shown before its first worker.
   const isShown = ({ index, role, lastExit }: Slot): boolean =>
@@ -38,8 +35,7 @@ export function takeSnapshot(
     (role === 'standby' && lastExit !== null) ||
     workersOf(state, index).length > 0;
   return {
-    balancing,
-    ports,
+    ...measured.shown,
     desired,
     autoscaling: elastic
       ? { min: elastic.min, max: elastic.max, floor: elastic.floor ?? null }
@@ -50,12 +46,8 @@ export function takeSnapshot(
     generation: release.generation,
     degraded: serving.filter(({ failures }) => failures.degraded).length,
     reloads,
-    quarantined: quarantined ?? 0,
-    acceptBacklog,
-    listenOverflowsTotal,
     dismissed: slots.filter((slot) => !isShown(slot)).map((slot) => countsOf(slot, [], measured)),
-    primary,
-    leader: find(leadership.leader ?? 0)?.identity ?? null,
+    leader: measured.find(leadership.leader ?? 0)?.identity ?? null,
     workers: slots.filter(isShown).flatMap((slot) => slotSnapshots(state, slot, measured, now)),
   };
 }

@@ -103,6 +103,7 @@ export class FakeCluster {
       decide: (core, ...rest) =>
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
+      hub: { address: () => Promise.reject(new Error('no hub')) },
       startProcess: (
         { slot, release, workers, printsBootError, trial },
         _program,

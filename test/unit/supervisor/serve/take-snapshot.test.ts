@@ -61,7 +61,8 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
     return { ...newSlot(index, RELEASE), ...place, worker };
   });
   const state = {
-    ...newCluster({ workers: slots.length }, RELEASE, 0, 0, 'all'),
+    ...newCluster({ workers: slots.length }, RELEASE, 0, 0),
+    minReady: 'all' as const,
     reloads: { completed: 3, aborted: 1, reverted: 0 },
     slots,
     workers,
@@ -69,11 +70,14 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
     ...about,
   };
   const measured = {
-    balancing: ports ? 'ports' : 'shared',
-    ports: ports ?? [],
-    primary: PRIMARY,
-    acceptBacklog: [],
-    listenOverflowsTotal: null,
+    shown: {
+      balancing: ports ? 'ports' : 'shared',
+      ports: ports ?? [],
+      primary: PRIMARY,
+      quarantined: 0,
+      acceptBacklog: [],
+      listenOverflowsTotal: null,
+    },
     find: (id: WorkerId) => handles.get(id),
     countsIn: (slot: number) => places[slot]!.counts ?? new SlotCounts(),
   };
