@@ -193,7 +193,7 @@ export class ShellPrimary implements Primary {
 
   /** Called before a message is sent to a worker, which the core has to know. */
   #mind(worker: WorkerId): void {
-    const isKnown = [this.state, this.#unchecked?.before].some((each) => each?.workers.has(worker));
+    const isKnown = [this.state, this.#unchecked?.before].some((each) => each?.workers.get(worker));
     if (!isKnown) this.#broken ??= new Broken('nobody speaks to a process that is gone', worker);
   }
 

@@ -37,15 +37,15 @@ export interface WorkerProcess {
 
 /** Whether a worker answers its pings in time. A blocked or stopped worker does not. */
 export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number): boolean {
-  return now - (known?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
+  return now - (known()?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** A worker's process: its channel, and its reports. The core decides what happens to it. */
 export class WorkerHandle {
-  /** Looks up this worker in the state of the core. */
-  look: () => Worker | undefined = () => undefined;
+  /** Looks the worker up in the state of the core; `undefined` once it has exited. The table sets this. */
+  known: () => Worker | undefined = () => undefined;
   /** When the worker last sent a message that proves that its event loop runs; monotonic ms. */
   seenAt: number | undefined;
   /** Whether the worker has sent a message of this protocol version over its channel. */
@@ -68,13 +68,8 @@ export class WorkerHandle {
     private readonly process: WorkerProcess,
   ) {}
 
-  /** The worker in the state of the core; `undefined` once the worker has exited. */
-  get known(): Worker | undefined {
-    return this.look();
-  }
-
   get state(): WorkerState {
-    return this.known?.state ?? 'exited';
+    return this.known()?.state ?? 'exited';
   }
 
   /** Whether the channel is open and no message waits in it, so that the next message is read soon. */

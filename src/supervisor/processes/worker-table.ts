@@ -35,7 +35,7 @@ export class WorkerTable {
   }
 
   add(id: WorkerId, handle: WorkerHandle): void {
-    handle.look = () => this.#state.workers.get(id);
+    handle.known = () => this.#state.workers.get(id);
     this.#handles.set(id, handle);
   }
 

@@ -70,7 +70,7 @@ export class Inspections {
       const asked = worker.askWatchdog({ type: 'record', to: transfer.path, ...recording });
       if (!asked) throw noWatchdog(slot);
       const overdue = after(WATCHDOG_MS).then(() =>
-        worker.known === undefined
+        worker.known() === undefined
           ? new InspectionError('ended', 'the worker ended before it was complete')
           : new InspectionError('silent', `worker=${slot}: ${STOPPED}`),
       );
@@ -143,7 +143,7 @@ export class Inspections {
         clearTimeout(timer);
         this.#stacks.delete(id);
         const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
-        const silence = worker.known === undefined ? ENDED : STOPPED;
+        const silence = worker.known() === undefined ? ENDED : STOPPED;
         const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
         resolve({ slot, pid, blockedForMs, requests, frames, problem });
       },

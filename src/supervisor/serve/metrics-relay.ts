@@ -17,7 +17,7 @@ const MAX_UNFOLDED_BODIES = 8;
  * Maximum of characters in all bodies together; metrics beyond it are dropped. One JSON string holds
  * all bodies. Even if it escapes each character as six, it is shorter than V8's maximum (512 Mi).
  */
-export const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
+const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
 
 /** Runs `action` after `ms`. @returns a function that cancels it. */
 export type Later = (ms: number, action: () => void) => () => void;

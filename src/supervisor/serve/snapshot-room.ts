@@ -1,6 +1,7 @@
 import { freemem } from 'node:os';
 import { InspectionError } from '../../contract/errors/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { inMegabytes } from '../decide/policies/memory.policy.js';
 import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 
@@ -51,8 +52,4 @@ function refuse(slot: number, needs: string): never {
     'no-memory',
     `a heap snapshot of worker=${slot} needs ${needs}; take a heap profile, which needs hardly any`,
   );
-}
-
-function inMegabytes(bytes: number): string {
-  return `${Math.round(bytes / 1e6)} MB`;
 }

@@ -16,10 +16,14 @@ export class Pings implements Invariant {
         if (answers) this.#outstanding.delete(id);
         const { ping } = state.workers.get(id) ?? {};
         const right = (ping === undefined) === (answers || owed === undefined);
-        hold('only the answer to a ping counts', right || !before.workers.has(id), () => ({
-          seq,
-          owed,
-        }));
+        hold(
+          'only the answer to a ping counts',
+          right || before.workers.get(id) === undefined,
+          () => ({
+            seq,
+            owed,
+          }),
+        );
       }
     }
     for (const effect of effects) {

@@ -52,7 +52,7 @@ export class Places implements Invariant {
 
   #processes({ workers }: ClusterState, processes: ReadonlyMap<number, unknown>): void {
     let same = processes.size === workers.size;
-    for (const id of processes.keys()) same &&= workers.has(id);
+    for (const id of processes.keys()) same &&= workers.get(id) !== undefined;
     hold('the workers are the processes that have not exited', same, () => ({
       processes: [...processes.keys()],
       workers: [...workers.keys()],

@@ -20,7 +20,7 @@ export class Telling implements Invariant {
         if (now !== worker) this.#changed(worker, now, effects);
       }
       for (const worker of state.workers.values()) {
-        if (before.workers.has(worker.id)) continue;
+        if (before.workers.get(worker.id)) continue;
         const forked = effects.some(({ type, ...of }) => type === 'fork' && isOf(of, worker.id));
         hold('a new worker is forked', forked, () => worker);
       }
@@ -32,7 +32,7 @@ export class Telling implements Invariant {
       hold('who came up while it was ended is asked to drain', !serves || asked, () => was);
     }
     if (event.type === 'worker' && event.event.type === 'exited') {
-      hold('what has exited is forgotten', !state.workers.has(event.worker), () => event);
+      hold('what has exited is forgotten', !state.workers.get(event.worker), () => event);
     }
     if (before.desired !== state.desired) {
       hold('scaling is told', emitted(effects, 'scaling').length === 1);
@@ -50,7 +50,11 @@ export class Telling implements Invariant {
       hold('nothing is forked once a shutdown has begun', none, () => effect);
       hold('only wanted slots get workers', isWanted(state, effect.slot), () => effect);
     } else if (effect.type === 'send' || effect.type === 'kill') {
-      hold('nothing is sent to what has exited', state.workers.has(effect.worker), () => effect);
+      hold(
+        'nothing is sent to what has exited',
+        state.workers.get(effect.worker) !== undefined,
+        () => effect,
+      );
     } else if (effect.type === 'serving') {
       this.#served += 1;
       hold('a cluster starts once', this.#served === 1);

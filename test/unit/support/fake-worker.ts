@@ -114,7 +114,7 @@ export class FakeWorker {
     const { slot, generation } = this.handle.identity;
     const known =
       state === 'exited' ? undefined : knownWorker({ slot, generation, ...about, state });
-    this.handle.look = () => known;
+    this.handle.known = () => known;
   }
 
   /** Its process sends a message. */

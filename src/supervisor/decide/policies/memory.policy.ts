@@ -8,3 +8,7 @@ export function judgeMemory(residentBytes: number, limits: InForce<MemoryOptions
   if (residentBytes > limits.hardLimitBytes) return 'kill';
   return residentBytes > limits.softLimitBytes ? 'replace' : 'fine';
 }
+
+export function inMegabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}

@@ -2,13 +2,10 @@ import type { FailureCause, ReloadResult } from '../../../contract/snapshot/inde
 import { NO_FAILURES } from '../policies/restart.policy.js';
 import type { ProgramPaths, Release } from '../../processes/release.js';
 import type { ClusterState, Requester, ReloadUnderWay, Worker } from '../cluster-state.js';
-import { answerRequests, awaitsReload, resultOf } from './answers.js';
+import { answerRequests, awaitsReload, resultOf, SHUTTING_DOWN } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 import { slotsOf, slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
-
-/** The reason in the answers to all reload requests during a shutdown. */
-const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
  * Replaces every worker by a worker that runs the program as it is on disk now. Further requests

@@ -1,12 +1,9 @@
 import type { ClusterEvent } from '../cluster-event.js';
 import type { ClusterState, PendingRequest, LiveWorker } from '../cluster-state.js';
-import { answerRequests, restarted } from './answers.js';
+import { answerRequests, restarted, SHUTTING_DOWN } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { isWanted, wantedSlots } from '../worker/workers.js';
-
-/** The reason in the answers to all restart requests during a shutdown. */
-const SHUTTING_DOWN = 'the cluster is shutting down';
 
 /**
  * Replaces the worker of one slot by a new one of the same release. Further requests during a
@@ -18,14 +15,7 @@ export function restart(
   { slot, reason, requester, snapshotTo, trial }: Extract<ClusterEvent, { type: 'restart' }>,
 ): void {
   const { state } = step;
-  const refusal =
-    state.shutdown !== undefined
-      ? SHUTTING_DOWN
-      : isWanted(state, slot)
-        ? undefined
-        : `there is no slot ${slot}: slots are ${wantedSlots(state)
-            .map(({ index }) => index)
-            .join(', ')}`;
+  const refusal = refusalOf(state, slot);
   if (refusal !== undefined) {
     return step.do({ type: 'answer', requester, answer: restarted(slot, refusal) });
   }
@@ -33,14 +23,8 @@ export function restart(
   step.set({ pendingRequests: [...state.pendingRequests, request] });
   if (!isRestarting(state, slot)) {
     const { release } = state.slots[slot]!;
-    requestReplacement(step, {
-      slot,
-      cause: 'restart',
-      detail: reason,
-      release,
-      snapshotTo,
-      trial,
-    });
+    const wish = { cause: 'restart', detail: reason, snapshotTo, trial } as const;
+    requestReplacement(step, { slot, release, ...wish });
   }
   // If the requester already drains for this restart, the restart must not wait for the requester's exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
@@ -64,6 +48,14 @@ export function endTrial(step: Step, worker: LiveWorker): void {
   const { release } = step.state.slots[slot]!;
   const detail = `the trial of ${trial!.method} is over`;
   requestReplacement(step, { slot, cause: 'restart', detail, release });
+}
+
+/** Why a slot cannot get a new worker now. */
+function refusalOf(state: ClusterState, slot: number): string | undefined {
+  if (state.shutdown !== undefined) return SHUTTING_DOWN;
+  if (isWanted(state, slot)) return undefined;
+  const indexes = wantedSlots(state).map(({ index }) => index);
+  return `there is no slot ${slot}: slots are ${indexes.join(', ')}`;
 }
 
 function conclude(step: Step, slot: number): void {

@@ -1,5 +1,5 @@
 import type { ReplaceCause } from '../../../contract/snapshot/index.js';
-import { judgeMemory } from '../policies/memory.policy.js';
+import { inMegabytes, judgeMemory } from '../policies/memory.policy.js';
 import { isRecyclingDue } from '../policies/recycle.policy.js';
 import type { Reading, WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, StandbyWorker, Worker, WorkerId } from '../cluster-state.js';
@@ -102,8 +102,4 @@ function replace(step: Step, worker: Worker, cause: UpkeepCause, detail: string)
   if (step.now < noReplacementBefore) return;
   if (isRequested(step.state, (each) => each.slot === slot)) return;
   requestReplacement(step, { slot, cause, detail, release });
-}
-
-function inMegabytes(bytes: number): string {
-  return `${Math.round(bytes / 1e6)} MB`;
 }

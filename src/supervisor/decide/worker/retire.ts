@@ -70,7 +70,7 @@ export function collapse(step: Step, worker: ReadyWorker, error: ErrorReport): v
 export function noteLateError(step: Step, worker: DrainingWorker, error: ErrorReport): void {
   const condemned = worker.condemned ?? {
     cause: 'crash' as const,
-    detail: `an error that nobody caught came while it drained: ${error.name}: ${error.message}`,
+    detail: `an error that nobody caught came while it drained: ${inWords(error)}`,
   };
   step.change(worker, { error, condemned });
   step.emit('worker-failing', { worker: worker.id, error });

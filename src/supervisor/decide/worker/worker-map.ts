@@ -16,10 +16,6 @@ export class WorkerMap {
     return found?.id === id ? found : undefined;
   }
 
-  has(id: WorkerId): boolean {
-    return this.get(id) !== undefined;
-  }
-
   values(): readonly Worker[] {
     return this.list;
   }

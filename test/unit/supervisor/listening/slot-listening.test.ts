@@ -57,7 +57,7 @@ class Worker {
 
   enter(state: WorkerState, ping?: { seq: number; sentAt: number }): void {
     const known = state === 'exited' ? undefined : knownWorker({ state, ping });
-    this.handle.look = () => known;
+    this.handle.known = () => known;
   }
 
   /** The messages sent since `told` was last read, for example `adopt 1`. */

@@ -45,7 +45,7 @@ describe('the table of workers', () => {
     table.add(1, first.handle);
     table.add(2, second.handle);
     expect(table.workers).toEqual([first.handle, second.handle]);
-    expect(first.handle.known).toBe(table.state.workers.get(1));
+    expect(first.handle.known()).toBe(table.state.workers.get(1));
 
     table.update(knows(2));
     expect(table.remove(1)).toBe(first.handle);

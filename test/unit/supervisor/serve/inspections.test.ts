@@ -26,7 +26,7 @@ function start({ watchdog = true } = {}) {
     kill: () => {},
     askWatchdog: watchdog ? (line) => void asked.push(JSON.parse(line)) : undefined,
   });
-  handle.look = () => knownWorker({ state: 'ready' });
+  handle.known = () => knownWorker({ state: 'ready' });
   const table = {
     state: { slots: [{ worker: 1 }, { worker: undefined }] },
     find: (id: number) => (id === 1 ? handle : undefined),
@@ -63,7 +63,7 @@ describe('the stack of a worker', () => {
   it('is none of a worker that has ended meanwhile', async () => {
     const { handle, inspections } = start();
     const stack = inspections.stack(0);
-    handle.look = () => undefined;
+    handle.known = () => undefined;
     await vi.advanceTimersByTimeAsync(999);
     expect(await stack).toMatchObject({ problem: 'the worker has ended by now' });
   });

@@ -12,7 +12,7 @@ function ready(pid: number, eventLoopUtilization: number, pingedAgoMs = 0): Fake
   const worker = new FakeWorker({ pid, state: 'ready' });
   worker.handle.report({ ...STATS, eventLoopUtilization });
   const sentAt = performance.now() - pingedAgoMs;
-  worker.handle.look = () => knownWorker({ state: 'ready', ping: { seq: 1, sentAt } });
+  worker.handle.known = () => knownWorker({ state: 'ready', ping: { seq: 1, sentAt } });
   return worker;
 }
 

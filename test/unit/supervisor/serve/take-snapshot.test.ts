@@ -45,7 +45,7 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
   const add = (worker: FakeWorker | undefined, slot: number) => {
     if (worker === undefined) return undefined;
     const id = workers.size + 1;
-    workers = workers.with({ ...worker.handle.known!, id, slot });
+    workers = workers.with({ ...worker.handle.known()!, id, slot });
     handles.set(id, worker.handle);
     return id;
   };
