@@ -242,6 +242,6 @@ it('leaves a profile of a hang in a directory of the user, and of nobody else', 
   await cluster.until('its successor', () => cluster.workerPids.length === 1);
   await hang(cluster, await RawClient.open(cluster.url), 'regexp');
   const warning = await cluster.event('warning');
-  expect(warning.message).toContain(`${own} is not a directory of this user's alone`);
+  expect(warning.message).toContain(`${own} is open to other users`);
   expect(readdirSync(own)).toHaveLength(1);
 });

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { callSites } from '../../contract/errors/call-sites.js';
 import type { BlockCause } from '../../contract/snapshot/index.js';
 import { isOpenEventStream } from '../http/event-stream.js';
 import type { RequestTracker } from '../http/request-tracker.js';
@@ -148,15 +149,8 @@ export class Beat {
 
 /** `Class.method` of the functions on the stack, innermost first, and of those that wait for them. */
 function methodsOnStack(): string[] {
-  const { stackTraceLimit } = Error;
-  const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');
-  Error.stackTraceLimit = MAX_FRAMES;
-  // Without text of the stack: with source maps it may take longer than the block.
-  Error.prepareStackTrace = (_error, sites) =>
-    sites.map((site) => `${site.getTypeName()}.${site.getFunctionName()}`);
-  try {
-    return new Error().stack as unknown as string[];
-  } finally {
-    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
-  }
+  // Not the text of the stack: with source maps it may take longer than the block.
+  return callSites(MAX_FRAMES, methodsOnStack).map(
+    (site) => `${site.getTypeName()}.${site.getFunctionName()}`,
+  );
 }

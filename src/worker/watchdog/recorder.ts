@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
+import { problemOfDirectory } from '../../contract/files/control-address.js';
 import { LIST_METHODS } from '../../contract/snapshot/inspection.js';
 import type {
   CodePlace,
@@ -162,14 +163,11 @@ function write(file: string, bytes: Buffer): void {
   }
 }
 
-/** Creates the directory in the shared /tmp. Throws if it is a link or belongs to another user. */
+/** Creates the directory in the shared /tmp. Throws if it is a link or other users can access it. */
 function makeOwnDirectory(directory: string): void {
   if (!fs.existsSync(directory)) fs.mkdirSync(directory, { mode: 0o700 });
-  const found = fs.lstatSync(directory);
-  const isOwn = found.isDirectory() && found.uid === process.geteuid?.();
-  if (!isOwn || (found.mode & 0o077) !== 0) {
-    throw new Error(`${directory} is not a directory of this user's alone (mode 0700); remove it`);
-  }
+  const problem = problemOfDirectory(fs.lstatSync(directory));
+  if (problem !== undefined) throw new Error(`${directory} ${problem}`);
 }
 
 function dropOldest(directory: string): void {
