@@ -59,7 +59,7 @@ export class RequestLimit {
   }
 
   readonly admit: GateStep = (request, response, handOver) => {
-    const { method, path } = describeRequest(request, 0);
+    const { method, path } = describeRequest(request);
     if (isUnder(this.endpoints(), path)) return handOver();
     const priority = this.gate.routes.priority(method, path);
     // Not measured: the light requests of critical routes would hide that others wait.

@@ -81,7 +81,7 @@ export class AppRoutes {
 
   /** Identifies a request. The same request has the same fingerprint in every worker. */
   fingerprint(request: RequestLine): Fingerprint {
-    const { method, path } = describeRequest(request, 0);
+    const { method, path } = describeRequest(request);
     const target = targetOf(request);
     const asked = segmentsOf(target.path);
     const found = this.#find(method, asked);

@@ -16,9 +16,9 @@ export function targetOf({ originalUrl, url = '' }: RequestLine): Record<'url' |
 }
 
 /** The method and the shortened path of a request. */
-export function describeRequest(request: RequestLine, forMs: number): BlockedRequest {
+export function describeRequest(request: RequestLine): Omit<BlockedRequest, 'forMs'> {
   const path = targetOf(request).path.slice(0, MAX_PATH_LENGTH);
-  return { method: request.method ?? '', path, forMs };
+  return { method: request.method ?? '', path };
 }
 
 /** Whether a path is one of the endpoints, or a path below one of them. */
@@ -39,5 +39,8 @@ export function describeRequests(
   requests: readonly Pick<RequestUnderWay, 'request' | 'startedAt'>[],
 ): BlockedRequest[] {
   const now = performance.now();
-  return requests.map(({ request, startedAt }) => describeRequest(request, now - startedAt));
+  return requests.map(({ request, startedAt }) => ({
+    ...describeRequest(request),
+    forMs: now - startedAt,
+  }));
 }

@@ -29,18 +29,13 @@ export class RequestGuard {
     private readonly give: () => void,
   ) {}
 
-  get #stands(): boolean {
-    return this.#watch || this.#entries.length > 0;
-  }
-
   /** Sets which requests are under quarantine from now on, and whether requests are watched. */
   set(entries: readonly QuarantineEntry[], watch: boolean): void {
-    const stood = this.#stands;
     this.#entries = entries;
     this.#watch = watch;
     // Forgets a trial that this worker may no longer make, because the primary may allow another later.
     for (const { id, trial } of entries) if (!trial) this.#tried.delete(id);
-    if (stood !== this.#stands) this.gate.quarantine = this.#stands ? this.#pass : undefined;
+    this.gate.quarantine = watch || entries.length > 0 ? this.#pass : undefined;
   }
 
   readonly #pass: GateStep = (request, response, handOver) => {

@@ -102,7 +102,7 @@ describe('the fingerprint of a request', () => {
 });
 
 it('the description of a request has the path alone, shortened', () => {
-  const pathOf = (url: string) => describeRequest({ method: 'GET', url }, 0).path;
+  const pathOf = (url: string) => describeRequest({ method: 'GET', url }).path;
   expect(pathOf('http://h/health?token=1')).toBe('/health');
   expect(pathOf('http://h?next=/health/')).toBe('');
   expect(pathOf('/health#/secret')).toBe('/health');
