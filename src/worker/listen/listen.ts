@@ -14,11 +14,6 @@ export const ALREADY_LISTENING =
 const SILENT =
   'app.listen() has returned, and the HTTP server does not listen; leave the listen() of the app as Nest made it';
 
-/** An overload of `listen()` that Node documents and its types leave out. */
-interface HandleListener {
-  listen(handle: unknown, backlog: number): void;
-}
-
 /** Internals of net.Server, for listening on the handle of a unix socket. Same on Node 20 to 26. */
 interface ServerInternals {
   _handle: unknown;
@@ -54,8 +49,7 @@ export async function listen(
 
 function takeHandle(server: Server, target: ListenTarget, handle: unknown): Server {
   if (target.kind === 'tcp') {
-    // Our override of listen() has been deleted, so this call reaches Node's own method.
-    (server as unknown as HandleListener).listen(handle, BACKLOG);
+    listenOn(server, handle); // our override of listen() has been deleted
     return server;
   }
   // server.listen(handle) works for TCP handles only. In a cluster worker, Node would send the
@@ -65,6 +59,11 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
   internals._pipeName = target.path;
   internals._listen2(null, -1, -1, BACKLOG);
   return server;
+}
+
+/** Listens on a TCP handle, by an overload of `listen()` that Node documents and its types leave out. */
+export function listenOn(server: net.Server, handle: unknown): void {
+  (server as unknown as { listen(handle: unknown, backlog: number): void }).listen(handle, BACKLOG);
 }
 
 /** @returns the URL of a server, with the port that the OS chose if the port was 0. @throws if it does not listen. */

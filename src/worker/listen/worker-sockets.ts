@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import net from 'node:net';
 import { closeHandle } from '../../contract/ipc/index.js';
-import { BACKLOG } from '../../contract/process/accept-queue.js';
 import { emptySockets, expectClose, stopAccepting } from '../drain/leave-sockets.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { HttpServers } from './http-servers.js';
+import { listenOn } from './listen.js';
 
 /** Connection settings of http.Server, which adopted sockets get too. Node's types lack them. */
 type ConnectionOptions = Pick<
@@ -62,10 +62,7 @@ export class WorkerSockets {
     // Listening fails if the socket was closed in the meantime. In this case the slot is released.
     listener.on('error', () => this.release(slot));
     this.#adopted.set(slot, listener);
-    (listener as unknown as { listen(handle: unknown, backlog: number): void }).listen(
-      handle,
-      BACKLOG,
-    );
+    listenOn(listener, handle);
   }
 
   /** Stops accepting from the slot's socket. Connections that were accepted from it stay open. */
