@@ -19,9 +19,9 @@ export interface NotifyingProcess {
 
 /** Assignments of variables of sd_notify(3), at most one of each kind. */
 interface Message {
-  readonly state?: string | undefined;
-  readonly status?: string | undefined;
-  readonly watchdog?: string | undefined;
+  readonly state?: string;
+  readonly status?: string;
+  readonly watchdog?: string;
 }
 
 /** The messages of an upgrade to systemd. */
@@ -87,7 +87,8 @@ export function tellSystemd(
       const { ready, desired } = workers?.() ?? {};
       const count = desired === undefined ? '' : `${ready}/${desired} workers ready; `;
       const status = `STATUS=${count}${shown}`.slice(0, MAX_STATUS_LENGTH);
-      messages.tell({ state: STATES[name], status });
+      const state = STATES[name];
+      messages.tell({ ...(state && { state }), status });
     });
   }
   const link = { mainPid: (pid: number) => messages.mainPid(pid) };
@@ -136,7 +137,7 @@ class Messages {
 
   tell(message: Message): void {
     if (this.#isOver) return;
-    this.#waiting = join(this.#waiting, message);
+    this.#waiting = { ...this.#waiting, ...message };
     if (!this.#sending) void this.#sendAll();
   }
 
@@ -145,12 +146,12 @@ class Messages {
     for (;;) {
       const message = this.#waiting;
       this.#waiting = {};
-      const assignments = Object.values(message).filter((each) => each !== undefined);
+      const assignments: string[] = Object.values(message);
       if (assignments.length === 0) break;
       try {
         await this.send(assignments);
       } catch (error) {
-        this.#waiting = join(message, this.#waiting);
+        this.#waiting = { ...message, ...this.#waiting };
         this.#complain(error as Error & { readonly stderr?: string });
         await new Promise((resolve) => void setTimeout(resolve, RETRY_MS).unref());
       }
@@ -166,10 +167,4 @@ class Messages {
       `systemd is not told the state of the cluster: ${why}; it is tried again every ${RETRY_MS / 1_000} s`,
     );
   }
-}
-
-/** The later message, and what the earlier one says of other kinds. */
-function join(earlier: Message, later: Message): Message {
-  const { state = earlier.state, status = earlier.status, watchdog = earlier.watchdog } = later;
-  return { state, status, watchdog };
 }
