@@ -315,10 +315,7 @@ export class SimulatedProcess {
     this.#in(ms, () => {
       if (this.#hung) return;
       if (!this.#told)
-        this.#say({
-          type: 'drained',
-          report: { ...CLEAN, abortedRequests: this.id % 3, durationMs: ms },
-        });
+        this.#say({ type: 'drained', report: { ...CLEAN, abortedRequests: this.id % 3 } });
       this.#told = true;
       this.#in(1, () => this.#die(kind === 'ends' ? 'exit-0' : 'exit-1'));
     });

@@ -39,7 +39,6 @@ export async function drain(
   { lameDuckMs, drainTimeoutMs, killTimeoutMs }: ResolvedClusterOptions['shutdown'],
 ): Promise<DrainReport> {
   const { link, microservices, queues } = parts;
-  const startedAt = performance.now();
   await Promise.race([delay(lameDuckMs), parts.forced, parts.cutShort]);
 
   queues.pause();
@@ -59,8 +58,7 @@ export async function drain(
   await parts.beforeClose();
   const left = deadline + killTimeoutMs - performance.now();
   const hookError = await closeApp(parts, Math.max(left, killTimeoutMs));
-  const durationMs = performance.now() - startedAt;
-  return { durationMs, unacceptedConnections, ...cut, abortedRequests, hookError };
+  return { unacceptedConnections, ...cut, abortedRequests, hookError };
 }
 
 /** Closes connections as they become idle, until nothing is left or the deadline is reached. */

@@ -161,7 +161,7 @@ export class RequestTracker {
    *
    * @returns how many connections, requests and WebSockets it cut off.
    */
-  destroyAll(): Omit<DrainReport, 'durationMs' | 'unacceptedConnections' | 'hookError'> {
+  destroyAll(): Omit<DrainReport, 'unacceptedConnections' | 'hookError'> {
     const cut = {
       destroyedConnections: this.#connections.size,
       abortedRequests: this.requestsInFlight,

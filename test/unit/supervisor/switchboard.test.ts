@@ -74,7 +74,6 @@ function start() {
 }
 
 const REPORT = {
-  durationMs: 1,
   unacceptedConnections: 0,
   destroyedConnections: 0,
   destroyedWebSockets: 0,

@@ -71,7 +71,6 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   drained: {
     type: 'drained',
     report: {
-      durationMs: 12.5,
       unacceptedConnections: 0,
       destroyedConnections: 1,
       abortedRequests: 2,
@@ -374,7 +373,6 @@ describe('a message of a worker', () => {
     expect(parseWorkerMessage(drained)).toEqual({
       type: 'drained',
       report: {
-        durationMs: 0,
         unacceptedConnections: 0,
         destroyedConnections: 0,
         abortedRequests: 3,

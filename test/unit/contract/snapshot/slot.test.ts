@@ -68,7 +68,7 @@ describe('a slot', () => {
       vi.advanceTimersByTime(100);
       const cutOff = { destroyedConnections: abortedRequests, abortedRequests };
       const nothing = { unacceptedConnections: 0, destroyedWebSockets: 0, hookError: null };
-      worker.say({ type: 'drained', report: { durationMs: 1, ...nothing, ...cutOff } });
+      worker.say({ type: 'drained', report: { ...nothing, ...cutOff } });
       worker.exit({ code: 0 });
       vi.advanceTimersByTime(0);
       cluster.newest(0).becomeReady();

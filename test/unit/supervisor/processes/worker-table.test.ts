@@ -145,7 +145,7 @@ describe('what was counted in a slot', () => {
     expect(counted()).toEqual([70]);
     const cutOff = { destroyedConnections: 2, abortedRequests: 2 };
     const nothing = { unacceptedConnections: 0, destroyedWebSockets: 0, hookError: null };
-    worker.say({ type: 'drained', report: { durationMs: 1, ...nothing, ...cutOff } });
+    worker.say({ type: 'drained', report: { ...nothing, ...cutOff } });
     worker.exit({ code: 0 });
     expect(counted()).toEqual([70]);
     void cluster.supervisor.scale(2, 'test');

@@ -13,7 +13,6 @@ const KILLED = { signal: 'SIGKILL' } as const;
 const ERROR = { name: 'TypeError', message: 'x' };
 
 const DRAIN: DrainReport = {
-  durationMs: 5,
   unacceptedConnections: 0,
   destroyedConnections: 0,
   destroyedWebSockets: 0,
