@@ -1,16 +1,10 @@
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type { OwnAssignment } from '../contract/ipc/assignment.js';
 import type { Examiner } from '../observe/findings/finding.js';
-import type { WorkerApp } from '../worker/life/worker-app.interface.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 
-/** Inspects the app of a worker for known mistakes. */
-interface Examination {
-  /** @returns the app. */
-  created<A extends WorkerApp>(app: A): A;
-  /** Called when the app has started or has failed to start. */
-  cameUp(): void;
-}
+/** Inspects an app that has started for known mistakes. */
+type Examination = (app: object) => Promise<void>;
 
 /**
  * The slot of the only worker that warns, because all workers would log the same warnings. Two or
@@ -18,12 +12,16 @@ interface Examination {
  */
 const WARNING_SLOT = 1;
 
-/** Prepares the inspection. The `doctor` command gets all checks; in a cluster, one worker runs a few. */
+/**
+ * Prepares the inspection. The `doctor` command gets all checks; in a cluster, one worker runs a few.
+ *
+ * @returns `undefined` in the other workers.
+ */
 export async function examination(
   link: WorkerLink,
   options: ResolvedClusterOptions,
   { identity, examination: asked, workers: assigned }: OwnAssignment,
-): Promise<Examination> {
+): Promise<Examination | undefined> {
   const { doctor, elastic, standby, workers } = options;
   if (asked !== undefined) {
     link.configure({ ...options, doctor: { ...doctor, warnings: true } }); // `doctor` always shows warnings
@@ -31,7 +29,7 @@ export async function examination(
     const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
     const examine = startExamination();
     void link.snapshot(); // any message shows the `doctor` command that the program runs this package
-    return afterwards(link, async (app) => {
+    return async (app) => {
       try {
         await link.threads?.verify(); // in a cluster the primary requests this
       } catch (error) {
@@ -42,35 +40,13 @@ export async function examination(
       const situation = { ...settings, main, workers: most };
       const findings = examine(app, situation);
       link.reportExamination({ workers: situation.workers, findings, ignored: doctor.ignore });
-    });
+    };
   }
   const { slot } = identity;
-  if (!doctor.warnings || (slot !== WARNING_SLOT && assigned > 1)) return NOBODY;
-  return afterwards(link, async (app) => {
+  if (!doctor.warnings || (slot !== WARNING_SLOT && assigned > 1)) return undefined;
+  return async (app) => {
     const { startWarnings } = await import('../observe/findings/start-warnings.js');
     const known = Math.max(assigned, slot + 1);
     for (const line of startWarnings(app, doctor.ignore, known)) link.warn(line);
-  });
-}
-
-const NOBODY: Examination = { created: (app) => app, cameUp: () => {} };
-
-/** Calls `look` once the app has started, after the event loop has handled the pending events. */
-function afterwards(link: WorkerLink, look: (app: object) => Promise<void>): Examination {
-  let created: object | undefined;
-  return {
-    created: (app) => {
-      created = app;
-      return app;
-    },
-    cameUp: () => {
-      const app = created;
-      if (app === undefined || link.state !== 'ready') return;
-      setImmediate(() => {
-        look(app).catch((error: unknown) =>
-          link.warn(`could not look at the app: ${String(error)}`),
-        );
-      });
-    },
   };
 }

@@ -26,12 +26,20 @@ export async function runWorker(
   setCurrentLink(agent.link);
   void agent.ended.then((exitCode) => process.exit(exitCode));
   const endQuiet = assignment.quiet === true ? await quietNest() : undefined;
-  const seen = await examination(agent.link, options, assignment);
-  await agent.run(async () => seen.created(await createAppBy(createApp, { worker: identity })));
+  const { link } = agent;
+  const examine = await examination(link, options, assignment);
+  const app = await agent.run(() => createAppBy(createApp, { worker: identity }));
   endQuiet?.();
-  seen.cameUp();
+  if (app !== undefined && link.state === 'ready') {
+    // After the event loop has handled the pending events.
+    setImmediate(() => {
+      examine?.(app).catch((error: unknown) =>
+        link.warn(`could not look at the app: ${String(error)}`),
+      );
+    });
+  }
   // One worker is enough: all compile the same files.
-  if (slot === 0) agent.link.afterStart(() => keepCompiled());
+  if (slot === 0) link.afterStart(() => keepCompiled());
   return { role: 'worker', identity };
 }
 

@@ -85,8 +85,8 @@ export class WorkerAgent {
     });
   }
 
-  /** Starts the app. If that fails, reports the error and ends the process. */
-  async run(createApp: () => Promise<WorkerApp> | WorkerApp): Promise<void> {
+  /** Starts the app. If that fails, reports the error, ends the process and returns `undefined`. */
+  async run(createApp: () => Promise<WorkerApp>): Promise<WorkerApp | undefined> {
     let phase = 'create' as BootPhase;
     try {
       const app = await createApp();
@@ -107,12 +107,14 @@ export class WorkerAgent {
       if (threads !== undefined) this.link.afterStart(() => threads.keep());
       void this.link.snapshot();
       this.link.idleWork.start();
+      return app;
     } catch (error) {
       this.#boot.end();
       await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
       const isOurs = phase === 'listen' || error instanceof ClusterError;
       if (!isOurs) throwUncaught(error, () => this.#boot.prints); // for the app's own handlers
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
+      return undefined;
     }
   }
 
