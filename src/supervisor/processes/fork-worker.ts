@@ -60,12 +60,8 @@ export function forkWorker(
   if (worker.process.pid === undefined) {
     // Node reports a failed start only with an 'error' event, and leaves the worker in `cluster.workers`.
     delete cluster.workers![worker.id];
-    // Reports the first error only. The listener stays, because a later error would end the primary.
-    let failed = false;
-    worker.on('error', (error) => {
-      if (!failed) failToStart(error, tell);
-      failed = true;
-    });
+    worker.once('error', (error) => failToStart(error, tell));
+    worker.on('error', () => {}); // without a listener, a later error would end the primary
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
   }
   return follow(worker, { ...identity, pid: worker.process.pid }, tell);

@@ -3,9 +3,7 @@ import { HubHost } from '../hub/hub-host.js';
 import { ThreadProgram } from '../../contract/process/thread-program.js';
 import type { HubAddress } from '../../contract/snapshot/index.js';
 
-interface Host {
-  address(): Promise<HubAddress>;
-}
+type Host = Pick<HubHost, 'address'>;
 
 /** Starts the hub when the first worker asks for it. */
 export class HubDoor {

@@ -2,7 +2,7 @@
 // fails to load: such an app never calls bootstrap(), so only the worker's exit code would be known.
 import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
-import { WORKER_VARIABLE, type WorkerAssignment } from '../../contract/ipc/assignment.js';
+import { readAssignment } from '../../contract/ipc/assignment.js';
 import type { Envelope } from '../../contract/ipc/envelope.js';
 import { reportError } from '../../contract/ipc/error-report.js';
 import type { WorkerMessage } from '../../contract/ipc/worker-message.js';
@@ -30,8 +30,7 @@ function onUncaught(thrown: unknown): void {
   }
 }
 
-const assigned = process.env[WORKER_VARIABLE];
-const assignment = assigned === undefined ? undefined : (JSON.parse(assigned) as WorkerAssignment);
+const assignment = readAssignment(process.env);
 
 // A worker's threads and child processes inherit its environment, but they are not workers.
 if (isMainThread && assignment?.primaryPid === process.ppid) {
