@@ -11,7 +11,7 @@ import { Load, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { ended, generations, NEVER_MS, nextReady, onlyLeft } from '../support/reloads.js';
+import { ended, generations, NEVER_MS, onlyLeft } from '../support/reloads.js';
 import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
@@ -171,82 +171,6 @@ describe('a reload whose new worker never becomes ready', () => {
   });
 });
 
-describe('a worker that dies during a reload', () => {
-  afterEach(stopAll);
-
-  /** A cluster whose reload stands still: its first new worker waits at the gate. */
-  async function standing(workers: number): Promise<{
-    cluster: ClusterProcess;
-    build: Build;
-    openGate: () => void;
-  }> {
-    const gate = join(temporaryDirectory(), 'gate');
-    const build = new Build('reload-app');
-    const cluster = await ClusterProcess.start({
-      options: { workers, reload: { canaryMs: 50 } },
-      env: { ...build.env, TEST_GATE: gate },
-    });
-    build.deploy('reload-gated');
-    cluster.kill('SIGHUP');
-    await cluster.until('a worker at the gate', () => cluster.output.includes('waits at the gate'));
-    return { cluster, build, openGate: () => writeFileSync(gate, '') };
-  }
-
-  it('is replaced by its successor, where that is already on its way', async () => {
-    const { cluster, openGate } = await standing(1);
-    const [victim] = cluster.workerPids;
-
-    process.kill(victim!, 'SIGKILL');
-    await cluster.event('worker-died', ({ pid }) => pid === victim);
-    openGate();
-
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    expect(cluster.all('worker-restarting')).toEqual([]);
-    expect(cluster.all('worker-ready').map(({ gen }) => gen)).toEqual([0, 1]);
-    const page = await scrape(cluster.url);
-    expect(page.sum('nestjs_cluster_worker_restarts_total', { worker: '0', cause: 'killed' })).toBe(
-      1,
-    );
-    await onlyLeft(cluster, 1);
-  });
-
-  it('is replaced by one of its own generation, where its turn has not come', async () => {
-    const { cluster, build, openGate } = await standing(2);
-    const [, victim] = cluster.workerPids;
-    build.deploy('reload-app');
-    const replaced = nextReady(cluster, ({ worker }) => worker === 1);
-
-    process.kill(victim!, 'SIGKILL');
-
-    expect(await replaced).toMatchObject({ worker: 1, gen: 0 });
-    openGate();
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    expect(generations(cluster)).toEqual([
-      [0, 1],
-      [1, 1],
-    ]);
-    await onlyLeft(cluster, 2);
-  });
-
-  it('aborts it where it is the new one, in its canary time', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, reload: { canaryMs: NEVER_MS } },
-    });
-    const before = cluster.workerPids;
-    cluster.kill('SIGHUP');
-    const candidate = await cluster.event('worker-ready', ({ gen }) => gen === 1);
-
-    process.kill(candidate.pid!, 'SIGKILL');
-
-    const { outcome, reason, level } = await ended(cluster, 1);
-    expect([outcome, level]).toEqual(['aborted', 'error']);
-    expect(reason).toMatch(/^worker=0 gen=1: .*SIGKILL/);
-    expect(cluster.workerPids).toEqual(before);
-    expect(cluster.all('worker-restarting')).toEqual([]);
-    await onlyLeft(cluster, 1);
-  });
-});
-
 describe('SIGTERM during a reload', () => {
   afterEach(stopAll);
 
@@ -279,24 +203,6 @@ describe('SIGTERM during a reload', () => {
     for (const stopped of cluster.all('worker-stopped')) {
       expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
     }
-    expect(cluster.survivors()).toEqual([]);
-  });
-
-  it('does not wait for a new worker that never becomes ready', async () => {
-    const build = new Build('reload-app');
-    const cluster = await ClusterProcess.start({ options: { workers: 1 }, env: build.env });
-    build.deploy('reload-hangs');
-    cluster.kill('SIGHUP');
-    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
-
-    cluster.kill('SIGTERM');
-
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(await ended(cluster, 1)).toMatchObject({
-      outcome: 'aborted',
-      reason: expect.stringContaining('the cluster is shutting down'),
-    });
-    expect(cluster.all('worker-died')).toEqual([]);
     expect(cluster.survivors()).toEqual([]);
   });
 });

@@ -464,13 +464,6 @@ describe('a wrong configuration', () => {
   // Each check has its row in unit/options.test.ts; these are of each kind. The key and the value
   // that was seen, then what is allowed.
   it.each([
-    { options: { prot: 3001 }, named: ['prot', '3001', 'known are port, host, path'] },
-    { options: { port: '3000x' }, named: ['port: "3000x" ', port] },
-    {
-      options: { heartbeat: { intervalMs: 2_000, timeoutMs: 1_000 } },
-      named: ['heartbeat.timeoutMs (1000)', 'above heartbeat.intervalMs (2000)'],
-    },
-    { options: { path: 'x'.repeat(108) }, named: ['path: "xxx', '1 to 107 bytes'] },
     { options: null, named: ['options: null ', 'an object'] },
     {
       options: { port: 'one', workers: 'all' },
@@ -494,32 +487,22 @@ describe('a wrong configuration', () => {
     expect(line).toContain('bootstrap() takes a function that creates the app, and got an object');
   });
 
-  it.each([
-    { name: 'CLUSTER_WORKERS', value: 'abc', allowed: workers },
-    { name: 'CLUSTER_LOG_FORMAT', value: 'xml', allowed: "'text', 'json', 'pino', 'nest'" },
-    { name: 'CLUSTER_BOOT_LOGS', value: 'one', allowed: "'first', 'all', 'none'" },
-  ])('is refused with 78 and one line: $name=$value', async ({ name, value, allowed }) => {
-    const line = await refusedConfiguration({ env: { [name]: value } });
+  it('is refused with 78 and one line: a format of that line which does not exist', async () => {
+    const line = await refusedConfiguration({ env: { CLUSTER_LOG_FORMAT: 'xml' } });
 
-    for (const part of [`${name}: "${value}" `, allowed]) expect(line).toContain(part);
+    expect(line).toContain(`CLUSTER_LOG_FORMAT: "xml" is not allowed`);
   });
 
-  it.each([
-    { options: { helth: false }, named: ['helth', 'false', 'known are health, metrics'] },
-    {
-      options: { health: { path: '/x' }, metrics: { path: '/x' } },
-      named: ['health.path ("/x")', 'metrics.path ("/x")', 'change one of them'],
-    },
-  ])('of the module ends the cluster with 78 at once: $options', async (row) => {
+  it('of the module ends the cluster with 78 at once', async () => {
     const cluster = new ClusterProcess({
-      env: { TEST_MODULE_OPTIONS: JSON.stringify(row.options) },
+      env: { TEST_MODULE_OPTIONS: '{"helth":false}' },
       execArgv: ANNOUNCE_PROCESSES,
     });
 
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
 
     expect(cluster.all('failed')).toHaveLength(1);
-    for (const part of row.named) expect(cluster.all('failed')[0]!.message).toContain(part);
+    expect(cluster.all('failed')[0]!.message).toContain('known are health, metrics');
     // No restart can fix the error. The second worker may have been cancelled before it started.
     expect(startedProcesses(cluster).length).toBeLessThanOrEqual(1 + 2);
     expect(cluster.survivors()).toEqual([]);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { BARE, replacementOf } from '../support/crashes.js';
+import { replacementOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
-import { getJson, request } from '../support/http-client.js';
+import { getJson } from '../support/http-client.js';
 import { openDescriptorsOf } from '../support/process-stats.js';
 import { childrenOf } from '../support/processes.js';
 import { scrape } from '../support/scrape.js';
@@ -58,28 +58,6 @@ describe('a crash loop', () => {
     expect((await degraded()).bySlot).toEqual([0, 0]);
     expect(cluster.workerPids).toHaveLength(2);
   });
-
-  it('that somebody makes by killing workers is slowed down, and is none', async () => {
-    const cluster = await ClusterProcess.start({
-      program: BARE,
-      options: { workers: 1, restart: { backoffMs: 10 } },
-    });
-
-    for (let kills = 1; kills <= 9; kills++) {
-      await cluster.until('a worker', () => cluster.all('worker-ready').length === kills);
-      process.kill(cluster.workerPids[0]!, 'SIGKILL');
-      await cluster.until('its restart', () => cluster.all('worker-restarting').length === kills);
-    }
-
-    const restarts = cluster.all('worker-restarting');
-    for (const [index, { delayMs }] of restarts.entries()) {
-      const backoffMs = Math.min(10 * 2 ** index, 1_000);
-      expect(delayMs).toBeGreaterThanOrEqual(0.8 * backoffMs);
-      expect(delayMs).toBeLessThanOrEqual(1.2 * backoffMs);
-    }
-    expect(restarts.every(({ degraded }) => degraded === false)).toBe(true);
-    expect((await request(cluster.url, '/')).outcome).toBe('ok');
-  });
 });
 
 describe('a worker that cannot be started', () => {
@@ -117,26 +95,6 @@ describe('a worker that cannot be started', () => {
       (report) => report.ready === 2,
     );
     expect(readyNow).toBe(2);
-  });
-
-  it('is no crash loop, even where it is the only one', async () => {
-    const cluster = await ClusterProcess.start({
-      program: BARE,
-      options: {
-        workers: 1,
-        restart: { backoffMs: 10, maxBackoffMs: 50, maxFailures: 3 },
-      },
-    });
-    limitDescriptors(cluster.pid, '3:');
-
-    process.kill(cluster.workerPids[0]!, 'SIGKILL');
-
-    await cluster.until('ten tries', () => cluster.all('worker-died').length > 10);
-    expect(cluster.all('failed')).toEqual([]);
-    expect(cluster.all('worker-restarting').filter(({ degraded }) => degraded)).toEqual([]);
-    limitDescriptors(cluster.pid, '20000:');
-    await cluster.until('another', () => cluster.workerPids.length === 1);
-    expect((await request(cluster.url, '/')).outcome).toBe('ok');
   });
 
   it('for want of the working directory is tried again until it is there', async () => {

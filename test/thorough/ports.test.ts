@@ -352,18 +352,3 @@ describeOnce('a port in the middle that is taken', () => {
     await heldPort(first + 2);
   });
 });
-
-describeOnce('a configuration that cannot be', () => {
-  afterEach(stopAll);
-
-  it('is refused with 78 and the reason', async () => {
-    const cluster = new ClusterProcess({ options: { balancing, workers: 2, port: 0 } });
-
-    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
-
-    expect(cluster.all('failed')[0]!.message).toContain(
-      "balancing 'ports' needs to know the first port, and port is 0",
-    );
-    expect(cluster.survivors()).toEqual([]);
-  });
-});

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterState } from '../../../../../src/supervisor/decide/cluster-state.js';
 import { newCluster } from '../../../../../src/supervisor/decide/transition.js';
 import { reasonToGiveUp } from '../../../../../src/supervisor/decide/worker/dead-worker.js';
+import { FakeCluster } from '../../../support/fake-cluster.js';
 
 const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 
@@ -30,6 +31,21 @@ describe('the cluster goes on', () => {
     const request = { slot: 1, cause: 'reload', detail: '', release: RELEASE } as const;
     const replacement = { ...request, phase: 'booting', candidate: 9 } as const;
     expect(reasonToGiveUp(cluster([5, 5], { replacement }))).toBeUndefined();
+  });
+});
+
+describe('a slot whose process could not even be started', () => {
+  afterEach(() => vi.useRealTimers());
+
+  it('is in no crash loop, however often that fails', () => {
+    vi.useFakeTimers();
+    const cluster = new FakeCluster(1, { heartbeat: false, restart: { maxFailures: 3 } });
+    cluster.fail(0, { signal: 'SIGKILL' });
+    for (let tries = 0; tries < 5; tries += 1) {
+      vi.advanceTimersByTime(cluster.options.restart.maxBackoffMs);
+      expect(cluster.fail(0, { code: null, signal: null })).toMatchObject({ degraded: false });
+    }
+    expect(cluster.events('failed')).toEqual([]);
   });
 });
 
