@@ -1,24 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type http from 'node:http';
 import type { ClusterSnapshot, WorkerIdentity } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { behaviour } from '../support/behaviour.js';
 import { Build } from '../support/builds.js';
 import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
-import { began } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
-import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
 import { scrape } from '../support/scrape.js';
-import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
 
 /** Resolves once the workers of exactly these slots serve, and nothing else is left. */
@@ -28,16 +22,6 @@ async function serving(cluster: ClusterProcess, workers: number): Promise<void> 
     () => [childrenOf(cluster.pid).length, cluster.workerPids.length],
     ([children, ready]) => children === workers && ready === workers,
   );
-}
-
-/** The workers there are, as `[slot, generation]`. */
-function generations(cluster: ClusterProcess): (readonly [number, number])[] {
-  const pids = cluster.workerPids;
-  return cluster
-    .all('worker-ready')
-    .filter(({ pid }) => pids.includes(pid!))
-    .map(({ worker, gen }) => [worker!, gen!] as const)
-    .toSorted(([a], [b]) => a - b);
 }
 
 /** A step of scaling that comes from now on. */
@@ -314,144 +298,5 @@ describe('scaling under load on fastify', () => {
       expect(stopped).toMatchObject({ cause: 'scale', problem: null, abortedRequests: 0 });
     }
     expect(cluster.all('worker-stopped')).toHaveLength(1);
-  });
-});
-
-describe('a slot that is scaled away', () => {
-  afterEach(stopAll);
-
-  it('while it waits for a restart is not restarted, and starts at once when it is back', async () => {
-    // The test has that time to take the slot away.
-    const backoffMs = 4_000;
-    const cluster = new ClusterProcess({
-      options: { restart: { backoffMs } },
-      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
-      execArgv: ANNOUNCE_PROCESSES,
-    });
-    await Promise.all([
-      cluster.event('worker-ready', ({ worker }) => worker === 0),
-      cluster.event('worker-restarting', (line) => line['slot'] === 1),
-    ]);
-
-    cluster.kill('SIGTTOU');
-
-    await cluster.event('scaling');
-    // Longer than it would have waited.
-    expect((await request(cluster.url, `/wait/${1.2 * backoffMs + 300}`)).outcome).toBe('ok');
-    expect(startedProcesses(cluster)).toHaveLength(3);
-    expect(await clusterReport(cluster.url)).toMatchObject({ desired: 1, ready: 1 });
-    cluster.kill('SIGTTIN');
-    await cluster.until('it again', () => startedProcesses(cluster).length >= 4);
-    expect(cluster.all('worker-restarting')).toHaveLength(1);
-  });
-
-  it('while it boots does not come up any more', async () => {
-    const build = new Build('reload-app');
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...CONTROLLED, ...build.env },
-    });
-    const control = await PrimaryControl.of(cluster);
-    build.deploy('reload-hangs');
-    const up = control.scale(2);
-    await cluster.until('a boot that hangs', () => cluster.output.includes('began to hang'));
-
-    expect(await control.scale(1)).toMatchObject({ desired: 1, ready: 1 });
-
-    expect(await up).toMatchObject({ desired: 1, ready: 1 });
-    await serving(cluster, 1);
-    expect(cluster.all('worker-died')).toEqual([]);
-    expect(cluster.all('worker-restarting')).toEqual([]);
-  });
-});
-
-describe('scale() to workers that do not come up', () => {
-  afterEach(stopAll);
-
-  it('resolves when they have failed, and the others serve on', async () => {
-    const build = new Build('reload-app');
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...CONTROLLED, ...build.env },
-    });
-    const control = await PrimaryControl.of(cluster);
-    build.deploy('throws-at-import');
-
-    expect(await control.scale(2)).toMatchObject({ desired: 2, ready: 1 });
-
-    expect(await cluster.event('worker-died')).toMatchObject({ worker: 1, cause: 'boot' });
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    build.deploy('reload-app');
-    await cluster.event('worker-ready', ({ worker }) => worker === 1);
-    expect(await control.snapshot()).toMatchObject({ desired: 2, ready: 2 });
-  });
-});
-
-describe('scaling during a reload', () => {
-  afterEach(stopAll);
-
-  /** A cluster of two whose reload stands still: its new worker of slot 1 waits at the gate. */
-  async function standingAtSlot1(): Promise<ClusterProcess> {
-    const build = new Build('reload-app');
-    const cluster = await ClusterProcess.start({
-      options: { reload: { canaryMs: 50 } },
-      env: { ...build.env, TEST_GATE: join(temporaryDirectory(), 'never') },
-    });
-    const url = (name: string) => pathToFileURL(behaviour(name).TEST_APP).href;
-    build.write(
-      `import { setup as gated } from '${url('reload-gated')}';
-       import { setup as free } from '${url('reload-app')}';
-       export const setup = (context) => (context.slot === 1 ? gated : free)(context);`,
-    );
-    cluster.kill('SIGHUP');
-    await cluster.until('a worker at the gate', () =>
-      cluster.output.includes('worker=1 waits at the gate'),
-    );
-    return cluster;
-  }
-
-  const completed = (cluster: ClusterProcess) =>
-    cluster.event('reload-ended', (line) => line['outcome'] === 'completed');
-
-  // Unit tests of reloads cover a slot that is added during a reload, or is still to be replaced.
-  it('down: the slot that is being replaced goes with both its workers', async () => {
-    const cluster = await standingAtSlot1();
-
-    cluster.kill('SIGTTOU');
-
-    await completed(cluster);
-    await serving(cluster, 1);
-    expect(generations(cluster)).toEqual([[0, 1]]);
-    expect(cluster.all('worker-died')).toEqual([]);
-  });
-
-  it('down and up again while its new worker drains: the slot comes back with the new generation', async () => {
-    const gates = Gates.forTest();
-    const cluster = await ClusterProcess.start({
-      options: { reload: { canaryMs: 3_000 } },
-      env: { ...CONTROLLED, ...behaviour('announce-requests'), ...gates.env },
-    });
-    const control = await PrimaryControl.of(cluster);
-    const result = control.reload();
-    const candidate = await cluster.event(
-      'worker-ready',
-      ({ worker, gen }) => worker === 1 && gen === 1,
-    );
-    const agent = await agentOf(cluster.url, candidate.pid!);
-    const slow = request(cluster.url, '/gate/slow', { agent });
-    await began(cluster, '/gate/slow');
-
-    const scaled = [control.scale(1), control.scale(2)];
-    await cluster.event('worker-draining', ({ pid }) => pid === candidate.pid);
-    gates.open('slow');
-
-    expect(await result).toMatchObject({ outcome: 'completed', generation: 1 });
-    await Promise.all(scaled);
-    expect((await slow).outcome).toBe('ok');
-    await serving(cluster, 2);
-    expect(generations(cluster)).toEqual([
-      [0, 1],
-      [1, 1],
-    ]);
   });
 });

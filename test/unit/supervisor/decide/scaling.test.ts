@@ -103,12 +103,14 @@ describe('scaling down', () => {
     ]);
   });
 
-  it('calls off the restart that was due', () => {
+  it('calls off the restart that was due, and starts at once when the slot is back', () => {
     const cluster = start(2);
     cluster.newest(1).exit();
     cluster.scale(1);
     vi.advanceTimersByTime(1_000);
     expect(cluster.forked).toHaveLength(2);
+    cluster.scale(2);
+    expect(cluster.forked).toHaveLength(3);
   });
 });
 
