@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { ReloadResult, WorkerIdentity } from 'nestjs-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
-import { Build } from '../support/builds.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts, holdPort } from '../support/free-ports.js';
@@ -15,14 +14,7 @@ import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
 import { Releases } from '../support/releases.js';
-import {
-  ascending,
-  ended,
-  generations,
-  NEVER_MS,
-  nextReady,
-  onlyLeft,
-} from '../support/reloads.js';
+import { ascending, ended, generations, nextReady, onlyLeft } from '../support/reloads.js';
 import { scrape } from '../support/scrape.js';
 import { Traffic } from '../support/traffic.js';
 
@@ -118,54 +110,6 @@ describe('a reload', () => {
     expect(stopped!['drainMs']).toBeLessThan(20_000);
     const page = await scrape(cluster.url);
     expect(page.sum('nestjs_cluster_worker_aborted_requests_total')).toBe(3);
-  });
-
-  it('that comes before the first worker is ready replaces a boot that hangs', async () => {
-    const build = new Build('reload-hangs');
-    const cluster = new ClusterProcess({
-      options: { workers: 1, reload: { canaryMs: 0 } },
-      env: build.env,
-    });
-    await cluster.until('one that hangs', () => cluster.output.includes('began to hang'));
-    build.deploy('reload-app');
-
-    cluster.kill('SIGHUP');
-
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    expect(generations(cluster)).toEqual([[0, 1]]);
-    expect(cluster.all('listening')).toHaveLength(1);
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    expect(cluster.all('worker-died')).toEqual([]);
-    await onlyLeft(cluster, 1);
-  });
-
-  it('with a mended build heals a slot in a crash loop, without waiting for its backoff', async () => {
-    const build = new Build('reload-app');
-    build.write(
-      `export function setup({ slot }) {
-         if (slot === 1) throw new Error('slot 1 is broken');
-         return {};
-       }`,
-    );
-    const cluster = new ClusterProcess({
-      options: {
-        reload: { canaryMs: 0 },
-        restart: { maxFailures: 2, backoffMs: 10, maxBackoffMs: NEVER_MS },
-      },
-      env: build.env,
-    });
-    await Promise.all([
-      cluster.event('listening'),
-      cluster.event('worker-restarting', (line) => line['degraded'] === true),
-    ]);
-    expect(await clusterReport(cluster.url)).toMatchObject({ ready: 1, degraded: 1 });
-    build.deploy('reload-app');
-
-    cluster.kill('SIGHUP');
-
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    expect(await clusterReport(cluster.url)).toMatchObject({ ready: 2, degraded: 0 });
-    await onlyLeft(cluster, 2);
   });
 
   it('leaves no descriptor, listener or worker behind in the primary, each time', async () => {
