@@ -67,6 +67,7 @@ export class RequestWatch {
     this.#flights?.enter(flight);
   }
 
+  /** The requests in flight, the oldest first. */
   get requests(): readonly BlockedRequest[] {
     return describeRequests(this.local.tracker.inFlight);
   }
@@ -76,6 +77,7 @@ export class RequestWatch {
     this.local.tracker.beat.noteCause(this.#flights?.request);
   }
 
+  /** Starts to note the requests in flight in shared memory, because the main thread may be unable to answer. */
   note(): NotedRequests {
     return (this.local.tracker.reports.noted = new NotedRequests());
   }

@@ -1,11 +1,11 @@
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { type BlockedRequest, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
+import { MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { Beat } from './beat.js';
 import type { HangProfile } from './hang-profile.js';
 import type { NotedRequestsMemory } from './noted-requests.js';
-import type { Suspects } from '../quarantine/request-watch.js';
+import type { RequestWatch } from '../quarantine/request-watch.js';
 
 /** The data that the thread gets at its start. */
 export interface WatchdogData {
@@ -31,16 +31,7 @@ interface WatchdogSetup {
   readonly reportTo: number;
   readonly hangProfile: HangProfile | undefined;
   readonly beat: Beat;
-  readonly work: {
-    /** Requests in flight, oldest first. */
-    readonly requests: readonly BlockedRequest[];
-    /** The possible cause, if this process is blocked. */
-    readonly suspects: Suspects;
-    /** Starts to note the requests in flight in shared memory, because the main thread may be unable to answer. */
-    note(): NotedRequestsMemory;
-    /** Notes what blocks the event loop. */
-    noteCause(): void;
-  };
+  readonly work: Pick<RequestWatch, 'requests' | 'suspects' | 'note' | 'noteCause'>;
   /** Called if the thread could not be started or has failed. */
   readonly failed: (error: unknown) => void;
 }
