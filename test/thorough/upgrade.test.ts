@@ -265,8 +265,6 @@ const withOptions = (options: string): string => `
 
 describe('an upgrade that fails', () => {
   it.each<{ what: string; source?: string; kill?: true; readyTimeoutMs?: number; reason: RegExp }>([
-    { what: 'does not start', source: 'syntax error', reason: /ended with exit code 1/ },
-    { what: 'leaves at once', source: 'process.exit(0)', reason: /ended with exit code 0/ },
     {
       what: 'has a wrong option',
       source: main(withOptions('workers: -1')),
