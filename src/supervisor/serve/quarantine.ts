@@ -1,4 +1,4 @@
-import type { ClusterEventMap, EmitEvent } from '../../contract/events/index.js';
+import { type ClusterEventMap, type EmitEvent, workerExitIn } from '../../contract/events/index.js';
 import type { Fingerprint, WorkerMessage } from '../../contract/ipc/index.js';
 import { MAX_SUSPECTS } from '../../contract/ipc/index.js';
 import type { FailureCause, WorkerIdentity } from '../../contract/snapshot/index.js';
@@ -84,7 +84,7 @@ export class Quarantine {
     if (worker !== undefined) worker.told = undefined;
   }
 
-  /** Counts workers that a request may have ended. Forgets workers that have exited. */
+  /** Takes the events of the core: counts workers that a request may have ended, forgets those that have exited. */
   readonly observe: EmitEvent = (name, event) => {
     const { worker } = event as { readonly worker?: WorkerIdentity };
     if (worker === undefined) return;
@@ -92,7 +92,8 @@ export class Quarantine {
     else if (name === 'worker-died') {
       const { cause } = event as ClusterEventMap['worker-died'];
       if (BY_REQUEST.has(cause)) this.#ended(worker.pid);
-    } else if (name === 'worker-exit') this.#workers.delete(worker.pid);
+    }
+    if (workerExitIn(name, event) !== undefined) this.#workers.delete(worker.pid);
   };
 
   tick(): void {

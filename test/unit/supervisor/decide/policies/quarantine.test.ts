@@ -30,7 +30,7 @@ function start() {
       quarantine.hear(workers[slot]!.handle, { type: 'flight', n, began, ended: [] }),
     answered: (slot: number, n: number) =>
       quarantine.hear(workers[slot]!.handle, { type: 'flight', n: 0, ended: [n] }),
-    /** Its process ends; a new one has its place. */
+    /** Its process ends, as the core tells it; a new one has its place, and its pid. */
     die: (slot: number, cause: 'oom' | 'killed' | 'hang' = 'oom') => {
       const { handle } = workers[slot]!;
       quarantine.observe('worker-died', {
@@ -41,8 +41,6 @@ function start() {
         error: null,
         blocked: null,
       });
-      const { worker } = { worker: handle.identity };
-      quarantine.observe('worker-exit', { worker, cause, failed: true, detail: null });
     },
   };
 }
@@ -128,6 +126,15 @@ describe('the primary and requests that end workers', () => {
     begin(2, 1, KILLER);
     die(2, 'killed');
     expect(emit).not.toHaveBeenCalled();
+  });
+
+  it('forgets a worker that has ended: one with the same pid is judged anew', () => {
+    const { begin, die, emit } = start();
+    for (let lives = 0; lives < 2; lives += 1) {
+      begin(0, 1, KILLER);
+      die(0);
+    }
+    expect(emit.mock.calls).toMatchObject([['quarantined', { path: '/a/7', deaths: 2 }]]);
   });
 
   it('greets a new worker with what it keeps from the app', () => {
