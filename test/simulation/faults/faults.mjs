@@ -269,8 +269,8 @@ export const FAULTS = [
     },
     {
       what: 'a slot that is not there is restarted',
-      find: ': isWanted(state, slot)',
-      replace: ': isWanted(state, 0)',
+      find: 'if (isWanted(state, slot)) return undefined;',
+      replace: 'if (isWanted(state, 0)) return undefined;',
     },
     {
       what: 'a worker that waits for its own restart is waited for',

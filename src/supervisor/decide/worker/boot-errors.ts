@@ -2,6 +2,9 @@ import type { ErrorReport } from '../../../contract/ipc/index.js';
 import type { Worker } from '../cluster-state.js';
 import type { Step } from '../step.js';
 
+/** Maximum of remembered errors; the oldest are forgotten. An app may put a number into each message. */
+const MAX_ERRORS = 100;
+
 /**
  * The errors that keep workers from becoming ready. Each error is printed in full only once, even
  * if many workers fail with it: one worker at a time may print its error, and no worker prints an
@@ -66,9 +69,13 @@ export function noteBootError(
     bootErrors: {
       ...bootErrors,
       lastOf: { ...lastOf, [slot]: { key, times: (lastOf[slot]?.times ?? 0) + 1 } },
-      printed: printsBootError && !printed.includes(key) ? [...printed, key] : printed,
-      reported: isNew ? [...reported, key] : reported,
+      printed: printsBootError ? remember(printed, key) : printed,
+      reported: remember(reported, key),
     },
   });
   return isNew ? error : { name, message, code, repeated: true };
+}
+
+function remember(keys: readonly string[], key: string): readonly string[] {
+  return keys.includes(key) ? keys : [...keys, key].slice(-MAX_ERRORS);
 }

@@ -61,6 +61,18 @@ describe('an error that keeps workers from coming up', () => {
     expect(cluster.story).not.toContain('failed');
   });
 
+  it('is news again after a hundred others: a slot that never comes up fills no memory', () => {
+    const { cluster, fail } = start(2);
+    cluster.newest(1).becomeReady();
+    for (let n = 0; n <= 100; n += 1) {
+      fail(0, `request ${n} failed`);
+      vi.advanceTimersByTime(15_000);
+    }
+    expect(fail(0, 'request 100 failed')).not.toHaveProperty('stack');
+    vi.advanceTimersByTime(15_000);
+    expect(fail(0, 'request 0 failed')).toHaveProperty('stack');
+  });
+
   it('is printed at the next attempt where it is another than the one that was printed', () => {
     const { prints, failAll } = start();
     failAll({ 0: 'no database', 1: 'no queue' });
