@@ -23,16 +23,15 @@ export async function passCanary(
   };
   const onStop = ({ reason }: ClusterEventMap['stopping']): void => fail(new Error(reason));
   const onFailed = ({ message }: ClusterEventMap['failed']): void => fail(new Error(message));
-  const listening = [
-    ['worker-exit', onExit],
-    ['stopping', onStop],
-    ['failed', onFailed],
-  ] as const;
-  for (const [name, listener] of listening) events.on(name, listener as () => void);
+  events.on('worker-exit', onExit);
+  events.on('stopping', onStop);
+  events.on('failed', onFailed);
   try {
     await Promise.race([failed, liveAndCheck(supervisor, reload.canaryMs)]);
   } finally {
-    for (const [name, listener] of listening) events.off(name, listener as () => void);
+    events.off('worker-exit', onExit);
+    events.off('stopping', onStop);
+    events.off('failed', onFailed);
   }
 }
 

@@ -94,8 +94,8 @@ export class RequestWatch {
         return !this.gate.held.has(request) && !isOpenEventStream(response);
       })
       .map(({ request }) => this.#fingerprint(request))
-      .filter((each) => each !== undefined && this.#flights?.isCleared(each) !== true)
-      .map((each) => each!);
+      .filter((each) => each !== undefined)
+      .filter((each) => !this.#flights?.isCleared(each));
     return { certain: false, suspects: suspects.slice(-MAX_SUSPECTS) };
   }
 
