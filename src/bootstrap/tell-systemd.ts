@@ -83,7 +83,7 @@ export function tellSystemd(
       const isOver = said.has('stopping') || said.has('failed');
       if (name.startsWith('reload') && (isOver || !said.has('listening'))) return;
       said.add(name);
-      if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event as never).text);
+      if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event).text);
       const { ready, desired } = workers?.() ?? {};
       const count = desired === undefined ? '' : `${ready}/${desired} workers ready; `;
       const status = `STATUS=${count}${shown}`.slice(0, MAX_STATUS_LENGTH);

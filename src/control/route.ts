@@ -51,7 +51,7 @@ export function findRoute(
   const pattern = slot === undefined ? path : `/v1/workers/:slot${action}`;
   const handler = (each: string) =>
     Object.hasOwn(routes, `${each} ${pattern}`) ? routes[`${each} ${pattern}` as never] : undefined;
-  const found = handler(method) as Handler | undefined;
+  const found = handler(method);
   if (found !== undefined) return { handler: found, slot: Number(slot) };
   const other = ['GET', 'POST'].find((each) => handler(each) !== undefined);
   if (other !== undefined) {

@@ -67,7 +67,7 @@ export class Requests {
   #ask<Result>(eventOf: (requester: Requester) => ClusterEvent): Promise<Result> {
     const id = (this.#last += 1);
     return new Promise<Result>((resolve, reject) => {
-      this.#callers.set(id, { resolve: resolve as Caller['resolve'], reject });
+      this.#callers.set(id, { resolve, reject });
       this.post(eventOf({ by: 'caller', id }));
     });
   }

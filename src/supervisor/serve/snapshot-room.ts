@@ -14,7 +14,7 @@ const GRAPH_PER_HEAP_BYTE = Number.parseInt(process.versions.node, 10) < 24 ? 12
 
 /** Free memory for this process, within the limit of its control group if it has one. */
 function availableBytes(): number {
-  return Math.min(process.availableMemory?.() ?? Infinity, freemem());
+  return Math.min(process.availableMemory(), freemem());
 }
 
 /**

@@ -111,7 +111,7 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
 export function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent): void {
   const row = HANDLERS[event.type];
   const handle = row[worker.state] ?? row.starting;
-  (handle as Handler<Worker, WorkerEvent['type']>)(step, worker, event as never);
+  (handle as Handler<Worker, WorkerEvent['type']>)(step, worker, event);
 }
 
 function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'ready'>): void {
