@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
 import { SURE } from '../support/hang.js';
 import { getJson, Load, request } from '../support/http-client.js';
-import { describeOnce, itOnce } from '../support/once.js';
+import { describeOnce } from '../support/once.js';
 import { openDescriptorsOf } from '../support/process-stats.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -182,77 +182,6 @@ describe('the primary', () => {
     expect(received).toEqual([{ answer: 'the name of worker 1' }]);
     expect(cluster.all('warning')).toEqual([]);
     expect(cluster.workerPids).toEqual(pids);
-    expect((await clusterReport(cluster.url)).ready).toBe(1);
-  });
-
-  itOnce('drops broken messages in its own name, and says so once', async () => {
-    const cluster = await startWithMessages();
-    const pids = cluster.workerPids;
-    const ours = { ns: 'nestjs-cluster', v: 1 };
-    const stats = {
-      residentMemoryBytes: 1,
-      heapUsedBytes: 1,
-      eventLoopUtilization: 0,
-      eventLoopDelayP99Ms: 0,
-      openConnections: 0,
-      requestsInFlight: 0,
-      requestsTotal: 0,
-    };
-    const messages = [
-      { ns: 'nestjs-cluster' },
-      { ...ours },
-      { ...ours, type: 'nothing that exists' },
-      { ...ours, type: 'constructor' },
-      { ...ours, type: ['leaving'] },
-      { ...ours, v: 2, type: 'leaving' },
-      { ...ours, v: '1', type: 'leaving' },
-      { ...ours, type: 'ready' },
-      { ...ours, type: 'ready', url: 1, endpoints: [] },
-      { ...ours, type: 'ready', url: 'x', endpoints: Array(1_000).fill('/x') },
-      { ...ours, type: 'boot-failed', phase: 'lunch', error: { name: '', message: '' } },
-      { ...ours, type: 'fatal', error: 'text' },
-      { ...ours, type: 'fatal', error: { name: 'x'.repeat(70_000), message: '' } },
-      { ...ours, type: 'pong', seq: -1, stats, debugged: false },
-      { ...ours, type: 'pong', seq: 1, stats: { ...stats, heapUsedBytes: null }, debugged: true },
-      { ...ours, type: 'drained', report: {} },
-      { ...ours, type: 'snapshot-request', id: 'x', stats },
-      { ...ours, type: 'snapshot-request', id: 1 },
-      { ...ours, type: 'collect-request', id: 1, stats, body: null },
-      { ...ours, type: 'metrics', asked: true, body: { length: 1e9 } },
-      { ...ours, type: 'folded', epoch: 0, count: -1, body: '' },
-    ];
-
-    await sendFromApp(cluster, messages);
-
-    expect(cluster.all('warning')).toHaveLength(1);
-    expect(cluster.all('warning')[0]).toMatchObject({ worker: 0, pid: pids[0] });
-    expect(cluster.workerPids).toEqual(pids);
-    const report = await clusterReport(cluster.url);
-    expect(report).toMatchObject({ status: 'up', ready: 1 });
-    expect(report.workers[0]!.residentMemoryBytes).toBeGreaterThan(1_000_000);
-    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-  });
-
-  itOnce('survives messages in its own name that are whole, and false', async () => {
-    const cluster = await startWithMessages();
-    const pids = cluster.workerPids;
-    const ours = { ns: 'nestjs-cluster', v: 1 };
-    const messages = [
-      { ...ours, type: 'ready', url: 'http://elsewhere', endpoints: [] },
-      { ...ours, type: 'listen-request' },
-      { ...ours, type: 'folded', epoch: 0, count: 99, body: 'not JSON' },
-      { ...ours, type: 'folded', epoch: 7, count: 0, body: 'not JSON' },
-      { ...ours, type: 'metrics', asked: true, body: 'not JSON' },
-    ];
-
-    await sendFromApp(cluster, messages);
-
-    expect(cluster.workerPids).toEqual(pids);
-    expect(cluster.all('worker-ready')).toHaveLength(1);
-    // The worker that answers a scrape sends what is right.
-    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
     expect((await clusterReport(cluster.url)).ready).toBe(1);
   });
 });

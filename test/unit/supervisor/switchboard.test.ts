@@ -229,6 +229,12 @@ describe('the switchboard', () => {
     expect(other.sent('give-away')).toEqual([]);
   });
 
+  it('counts a worker as ready once, however often it says so', () => {
+    const cluster = new FakeCluster(1);
+    cluster.newest(0).becomeReady({ url: 'http://elsewhere' });
+    expect(cluster.events('worker-ready')).toHaveLength(1);
+  });
+
   it('grants a worker its socket once, however often it asks', () => {
     const { worker, switchboard } = start();
     switchboard.grant(1);
