@@ -221,6 +221,9 @@ describe('reload() inside a request', () => {
 
     const completed = { outcome: 'completed', generation, reason: null };
     expect(others).toEqual([completed, completed]);
+    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
+      'SIGHUP: a reload is under way already; this starts no other',
+    ]);
     expect(await within).toMatchObject({
       status: 201,
       by: { slot: 1, generation: generation - 1 },

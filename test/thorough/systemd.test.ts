@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { ClusterProcess, NODE, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { MAIN } from '../support/command-line.js';
+import { MAIN, printed } from '../support/command-line.js';
 import { readDocument } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
@@ -189,20 +189,26 @@ describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
 });
 
 describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
-  const start = (address: string): ClusterProcess => {
+  const start = (address: string, options: StartOptions = {}): ClusterProcess => {
     const variables = ['CLUSTER_LOG_FORMAT', 'CLUSTER_BOOT_LOGS', 'TEST_MARKER', 'TEST_OPTIONS'];
     const passed = variables.flatMap((name) => ['-E', name]);
-    return new ClusterProcess({ within: ['systemd-socket-activate', '-l', address, ...passed] });
+    return new ClusterProcess({
+      ...options,
+      within: ['systemd-socket-activate', '-l', address, ...passed],
+    });
   };
 
   it('starts the cluster with its socket of TCP', async () => {
     const port = await freePorts(1);
-    const cluster = start(`127.0.0.1:${port}`);
+    const socket = join(temporaryDirectory(), 'control.sock');
+    const cluster = start(`127.0.0.1:${port}`, { options: { control: { path: socket } } });
     const url = `http://127.0.0.1:${port}`;
     await cluster.until('the socket', () => cluster.output.includes('Listening'));
     expect((await request(url, '/hello')).body).toBe('Hello World!');
     await cluster.event('listening');
     expect(cluster.url).toBe(url);
+    const status = JSON.parse(await printed('status', '--cluster', socket, '--json')) as object;
+    expect(status).toMatchObject({ options: { host: '127.0.0.1', port } });
   });
 
   it('starts the cluster with its unix socket, and the cluster leaves the file', async () => {

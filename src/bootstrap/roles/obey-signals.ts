@@ -23,7 +23,9 @@ export function obeySignals(supervisor: Supervisor, upgrades: Upgrades, emit: Em
   }
   process.on('SIGHUP', () => {
     // In a terminal, SIGHUP means that the terminal was closed, so the program ends and does not reload.
-    if (inTerminal) supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
+    if (inTerminal) return supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
+    if (supervisor.reloading)
+      refuse('SIGHUP', 'a reload is under way already; this starts no other');
     else void supervisor.reload('SIGHUP');
   });
   process.on(UPGRADE_SIGNAL, () => {

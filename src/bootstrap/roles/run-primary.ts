@@ -80,7 +80,10 @@ export async function runPrimary(
   const outside = newDependencies(hub);
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
-  const doors = new Doors(options, supervisor, listeners, emit);
+  const target = listening.sockets[0]?.target;
+  // The control socket shows the address that systemd has passed, which the options do not have.
+  const shown = target?.activated ? { ...options, address: target } : options;
+  const doors = new Doors(shown, supervisor, listeners, emit);
   const { workers: configured } = given;
   const parts = { options, configured, listening, program, supervisor, hub, doors, predecessor };
   const upgrades = new Upgrades({ ...parts, events: listeners, emit });

@@ -117,12 +117,13 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   });
   const { trial } = candidacy;
   if (trial !== undefined) step.armFor({ id: candidate }, 'trial-over', trial.forMs);
-  // The replacement of a worker that was too large counts as a restart of the slot.
-  if (cause === 'memory') countRestart(step, slot, cause);
   answerBeforeDrain(step, cause, slot);
+  // A worker that has failed meanwhile was counted then.
   if (predecessor === undefined || predecessor.state === 'draining') {
     return end(step, request, null);
   }
+  // The replacement of a worker that was too large counts as a restart of the slot.
+  if (cause === 'memory') countRestart(step, slot, cause);
   retire(step, predecessor, cause, undefined, snapshotTo);
   if (awaitsAnswer(step.state, slot)) return end(step, request, null);
   const handingOver = { ...request, phase: 'handing-over', predecessor: predecessor.id } as const;

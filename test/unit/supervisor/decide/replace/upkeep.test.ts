@@ -88,6 +88,18 @@ describe('a worker above the soft limit', () => {
     expect(cluster.slot(0)[0]!.restartsByCause).toEqual({ memory: 1 });
   });
 
+  it('is counted once if it is killed at the hard limit before its successor is ready', () => {
+    const cluster = start(BOTH);
+    const old = cluster.newest(0);
+    holds(old, 300);
+    check();
+    holds(old, 401);
+    check();
+    old.exit({ signal: 'SIGKILL' });
+    cluster.newest(0).becomeReady();
+    expect(cluster.slot(0)[0]!.restartsByCause).toEqual({ memory: 1 });
+  });
+
   it('is replaced by one of its own release, not of a newer one', () => {
     const cluster = start(SOFT);
     void cluster.supervisor.reload('test');
