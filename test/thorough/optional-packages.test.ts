@@ -48,15 +48,20 @@ describe('an app without @nestjs/terminus and prom-client', () => {
 
 describe('one that is missing', () => {
   it.each([
-    { name: '@nestjs/terminus', group: 'health', other: 'metrics' },
-    { name: 'prom-client', group: 'metrics', other: 'health' },
+    {
+      name: '@nestjs/terminus',
+      group: 'health',
+      other: 'metrics',
+      install: '@nestjs/terminus (with Nest 11: @nestjs/terminus@11)',
+    },
+    { name: 'prom-client', group: 'metrics', other: 'health', install: 'prom-client' },
   ])(
     '$name ends the start where $group is on, in one line that says what to do',
-    async ({ name, group, other }) => {
+    async ({ name, group, other, install }) => {
       const cluster = startWithout([name], { [other]: false });
       expect(await cluster.exited()).toEqual({ code: 78, signal: null });
       expect(cluster.all('failed').map(({ message }) => message)).toEqual([
-        `giving up (exit code 78): ${group} of ClusterModule needs ${name}, which is not installed; run npm install ${name}, or set ${group}: false in forRoot()`,
+        `giving up (exit code 78): ${group} of ClusterModule needs ${name}, which is not installed; run npm install ${install}, or set ${group}: false in forRoot()`,
       ]);
     },
   );

@@ -31,7 +31,9 @@ export async function scale(client: Client, wanted: number | 'auto'): Promise<Ch
   const { from, workers, ready } = answer;
   const done = ready >= workers;
   const missing = done ? '' : `, of which ${ready} are ready: the log of the cluster says why`;
-  return { answer, done, text: `scaled from ${from} to ${workers} workers${missing}` };
+  const bounds =
+    wanted === 'auto' || wanted === workers ? '' : `, not ${wanted}: workers.min is ${workers}`;
+  return { answer, done, text: `scaled from ${from} to ${workers} workers${bounds}${missing}` };
 }
 
 export async function restart(client: Client, slot: number): Promise<Changed> {

@@ -24,8 +24,9 @@ export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise
   } catch (error) {
     const name = PEERS[group];
     if (!isMissing(name, error)) throw error;
+    const install = group === 'health' ? `${name} (with Nest 11: ${name}@11)` : name;
     throw new ClusterConfigurationError(
-      `${group} of ClusterModule needs ${name}, which is not installed; run npm install ${name}, or set ${group}: false in forRoot()`,
+      `${group} of ClusterModule needs ${name}, which is not installed; run npm install ${install}, or set ${group}: false in forRoot()`,
     );
   }
 }

@@ -118,7 +118,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   const { trial } = candidacy;
   if (trial !== undefined) step.armFor({ id: candidate }, 'trial-over', trial.forMs);
   answerBeforeDrain(step, cause, slot);
-  // A worker that has failed meanwhile was counted then.
+  // A worker that has failed was counted at that time.
   if (predecessor === undefined || predecessor.state === 'draining') {
     return end(step, request, null);
   }
