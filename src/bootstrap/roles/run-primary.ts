@@ -80,10 +80,7 @@ export async function runPrimary(
   const outside = newDependencies(hub);
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
-  const target = listening.sockets[0]?.target;
-  // The control socket shows the address that systemd has passed, which the options do not have.
-  const shown = target?.activated ? { ...options, address: target } : options;
-  const doors = new Doors(shown, supervisor, listeners, emit);
+  const doors = new Doors(inForce(options, listening), supervisor, listeners, emit);
   const { workers: configured } = given;
   const parts = { options, configured, listening, program, supervisor, hub, doors, predecessor };
   const upgrades = new Upgrades({ ...parts, events: listeners, emit });
@@ -111,6 +108,11 @@ export async function runPrimary(
   // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   return runtimeOf(supervisor, listeners, ended);
+}
+
+/** The options with the address that systemd has passed, if it has passed one. */
+function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listening) {
+  return socket?.target.activated ? { ...options, address: socket.target } : options;
 }
 
 /** The log and the listeners of all events. */
