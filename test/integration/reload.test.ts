@@ -105,7 +105,7 @@ describe('a reload', () => {
     );
     const [stopped] = cluster.all('worker-stopped');
     expect(stopped).toMatchObject({ level: 'warn', cause: 'reload', abortedRequests: 3 });
-    expect(stopped!.message).toContain('at the deadline destroyed 3 connections with 3 requests');
+    expect(stopped!.message).toContain('in the end destroyed 3 connections with 3 requests');
     // Far below what the requests would have taken.
     expect(stopped!['drainMs']).toBeLessThan(20_000);
     const page = await scrape(cluster.url);

@@ -68,7 +68,7 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
         : '';
     const destroyed =
       destroyedConnections > 0 || abortedRequests > 0
-        ? `; at the deadline destroyed ${destroyedConnections} connections with ${abortedRequests} requests${webSockets}`
+        ? `; in the end destroyed ${destroyedConnections} connections with ${abortedRequests} requests${webSockets}`
         : '';
     const cut = `${unaccepted}${destroyed}`;
     const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;

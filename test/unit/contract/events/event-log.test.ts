@@ -377,7 +377,7 @@ const EVENTS: readonly AnyEvent[] = [
       problem: null,
     },
     level: 'warn',
-    text: `${IDENTITY} stopped after 10.0 s (cause=signal); at the deadline destroyed 3 connections with 2 requests`,
+    text: `${IDENTITY} stopped after 10.0 s (cause=signal); in the end destroyed 3 connections with 2 requests`,
   },
   {
     name: 'worker-stopped',
@@ -422,7 +422,7 @@ const EVENTS: readonly AnyEvent[] = [
       problem: null,
     },
     level: 'warn',
-    text: `${IDENTITY} stopped after 10.0 s (cause=reload); at the deadline destroyed 25 connections with 5 requests and 20 WebSockets`,
+    text: `${IDENTITY} stopped after 10.0 s (cause=reload); in the end destroyed 25 connections with 5 requests and 20 WebSockets`,
   },
   {
     name: 'worker-stopped',
@@ -437,7 +437,7 @@ const EVENTS: readonly AnyEvent[] = [
       problem: 'it did not end in time and was killed',
     },
     level: 'error',
-    text: `${IDENTITY} stopped after 12.5 s (cause=recycle); at the deadline destroyed 1 connections with 1 requests: it did not end in time and was killed`,
+    text: `${IDENTITY} stopped after 12.5 s (cause=recycle); in the end destroyed 1 connections with 1 requests: it did not end in time and was killed`,
   },
   {
     name: 'stopping',
