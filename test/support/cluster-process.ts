@@ -19,7 +19,10 @@ export const PROGRAMS = {
   noHttp: join(root, 'test/fixtures/no-http.mjs'),
   /** The same on Nest 11. */
   noHttp11: join(root, 'test/fixtures/nest-11/no-http.mjs'),
-  sample: join(root, 'sample-app/dist/main.js'),
+  /** The sample app with the bundles of the fixtures: it starts with less than half of the CPU time. */
+  sample: join(root, 'test/fixtures/sample-app/dist/main.js'),
+  /** The sample app with the packages that are installed. */
+  installedSample: join(root, 'sample-app/dist/main.js'),
 } as const;
 
 /** The Node under test: `TEST_NODE` names another than the one that runs vitest. */

@@ -9,7 +9,8 @@ const root = join(import.meta.dirname, '../..');
 
 /**
  * Tests run against the built package. The Nest 11 fixture gets a real copy of
- * it: through a link it would find the Nest of this repository.
+ * it: through a link it would find the Nest of this repository. A copy of the sample app among the
+ * fixtures finds their bundles.
  */
 export default async function setup(): Promise<void> {
   if (!existsSync(join(root, 'dist/index.js'))) {
@@ -22,6 +23,11 @@ export default async function setup(): Promise<void> {
   cpSync(join(root, 'package.json'), join(copy, 'package.json'));
   for (const program of ['app.mjs', 'no-http.mjs', 'behaviours/socket-io.mjs']) {
     cpSync(join(root, 'test/fixtures', program), join(fixture, basename(program)));
+  }
+  for (const part of ['dist', 'public', 'package.json']) {
+    cpSync(join(root, 'sample-app', part), join(root, 'test/fixtures/sample-app', part), {
+      recursive: true,
+    });
   }
   await installQuickPackages();
   makeCodeCaches(QUICK_PACKAGES, [NODE, ...sensitiveNodes().values()]);

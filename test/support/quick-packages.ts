@@ -82,7 +82,7 @@ const LINKS = [
 /**
  * Gives the fixtures Nest, rxjs and prom-client in a few files, and the package under test. The
  * installed packages have more than a thousand files, and a worker would spend more than a third of
- * its start on opening them. The tests start thousands of workers. The sample app, the app on
+ * its start on opening them. The tests start thousands of workers. The app on
  * Nest 11, the command line and `test/packaging` use the installed files, and `dist/` as it is.
  */
 export async function installQuickPackages(): Promise<void> {

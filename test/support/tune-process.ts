@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { NODE } from './cluster-process.js';
+import { NODE, PROGRAMS } from './cluster-process.js';
 import { MAIN } from './command-line.js';
 import { childrenOf } from './processes.js';
 import { plainEnvironment } from './run-command.js';
@@ -8,7 +8,7 @@ import { plainEnvironment } from './run-command.js';
 const root = join(import.meta.dirname, '../..');
 
 /** The command that starts the sample app. */
-export const SAMPLE_APP = [NODE, join(root, 'sample-app/dist/main.js')] as const;
+export const SAMPLE_APP = [NODE, PROGRAMS.sample] as const;
 
 /** `nestjs-cluster tune`, its output and its processes. */
 export class TuneProcess {

@@ -11,7 +11,7 @@ afterEach(stopAll);
 
 it('a worker enters an asynchronous context by code that V8 can optimise', async () => {
   const cluster = await ClusterProcess.start({
-    program: 'sample',
+    program: 'installedSample',
     options: { workers: 1 },
     execArgv: ['--expose-internals', '--allow-natives-syntax', '--require', PRELOAD],
   });

@@ -32,9 +32,6 @@ function withMarker(marker: string): string[] {
   });
 }
 
-/** As `npm run start:prod` of Nest names it. */
-const SAMPLE = PROGRAMS.sample.replace(/\.js$/, '');
-
 describe('nestjs-cluster doctor', () => {
   it('finds everything that does not fit several workers, and says where', async () => {
     const { code, report } = await examined([PLANTED], {
@@ -81,12 +78,20 @@ describe('nestjs-cluster doctor', () => {
     ]);
   });
 
-  it.each(['express', 'fastify'])('finds nothing in the sample app on %s', async (adapter) => {
-    const env = { ADAPTER: adapter, SAMPLE_SHARED: '1' }; // a hub is found there, too
-    const { code, stdout, stderr } = await doctor([SAMPLE], env);
+  it.each([
+    // A hub is found there, too.
+    { adapter: 'express', program: PROGRAMS.installedSample, shared: '1' },
+    { adapter: 'fastify', program: PROGRAMS.sample, shared: '' },
+  ])('finds nothing in the sample app on $adapter', async ({ adapter, program, shared }) => {
+    // As `npm run start:prod` of Nest names it.
+    const main = program.replace(/\.js$/, '');
+    const { code, stdout, stderr } = await doctor([main], {
+      ADAPTER: adapter,
+      SAMPLE_SHARED: shared,
+    });
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^sample-app\/dist\/main\.js with \d+ workers: 0 problems, 0 notes\n$/);
+    expect(stdout).toMatch(/sample-app\/dist\/main\.js with \d+ workers: 0 problems, 0 notes\n$/);
   });
 
   it('prints a table, with the remedy of each finding', async () => {

@@ -22,7 +22,7 @@ afterEach(stopAll);
 it('loads in the primary and in a worker no more than they need to serve', async () => {
   const file = join(temporaryDirectory(), 'loads');
   const cluster = await ClusterProcess.start({
-    program: 'sample',
+    program: 'installedSample',
     options: { workers: 1 },
     execArgv: ['--import', pathToFileURL(PRELOAD).href],
     env: { LOADS: file, CLUSTER_OFFLOAD: 'inline' },
