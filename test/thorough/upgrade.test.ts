@@ -4,6 +4,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import type { ClusterOptions } from 'nestjs-cluster';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, PROGRAMS, stopAll } from '../support/cluster-process.js';
@@ -263,96 +264,110 @@ const withOptions = (options: string): string => `
   const options = JSON.parse(process.env.TEST_OPTIONS);
   process.env.TEST_OPTIONS = JSON.stringify({ ...options, ${options} });`;
 
-describe('an upgrade that fails', () => {
-  it.each<{ what: string; source?: string; kill?: true; readyTimeoutMs?: number; reason: RegExp }>([
-    {
-      what: 'has a wrong option',
-      source: main(withOptions('workers: -1')),
-      reason: /ended with exit code 78/,
-    },
-    {
-      what: 'has an admin listener on a port that is taken',
-      source: main(withOptions('admin: { port: Number(process.env.TEST_TAKEN) }')),
-      reason: /^cannot listen on 127\.0\.0\.1:\d+/,
-    },
-    {
-      what: 'crashes in its workers',
-      source: main('', `setTimeout(() => { throw new Error('broken') }, 300)`),
-      reason: /worker=\d: exited with code 1/,
-    },
-    {
-      what: 'hangs and ignores SIGTERM',
-      source: `process.on('SIGTERM', () => {}); for (;;);`,
-      readyTimeoutMs: 4_000,
-      reason: /did not serve within 10100 ms/,
-    },
-    { what: 'is killed in the middle', kill: true, reason: /ended with SIGKILL/ },
-  ])(
-    'because the new primary $what changes nothing',
-    async ({ source, kill, readyTimeoutMs, reason }) => {
-      const releases = new Releases();
-      releases.add('good');
-      releases.add('bad', source);
-      releases.pointTo('good');
-      const runtime = temporaryDirectory();
-      const taken = await takenPort();
-      const cluster = await ClusterProcess.start({
-        program: join(releases.current, 'main.mjs'),
-        options: {
-          ...(readyTimeoutMs && { readyTimeoutMs }),
-          reload: { canaryMs: kill ? 60_000 : 100 },
-          shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 },
-        },
-        env: { XDG_RUNTIME_DIR: runtime, TEST_TAKEN: String(taken) },
-      });
-      const processes = cluster.survivors();
-      const sockets = socketsIn(runtime);
-      const load = new NewConnections([cluster.url]);
-      onTestFinished(() => load.stop());
-      await load.serves(50);
+/** Hangs without CPU time: other tests run meanwhile. */
+const HANG = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);';
 
-      releases.pointTo('bad');
-      cluster.kill('SIGUSR2');
-      if (kill) {
-        const { pid } = await cluster.event('upgrade-started');
-        await cluster.until('new workers', () => cluster.all('worker-ready').length === 4);
-        process.kill(pid!, 'SIGKILL');
-      }
-      expect(await cluster.event('upgrade-ended')).toMatchObject({
-        level: 'error',
-        outcome: 'aborted',
-        reason: expect.stringMatching(reason),
-      });
-      await eventually(
-        'nothing is left behind',
-        () => cluster.survivors(),
-        (left) => {
-          return left.join() === processes.join();
-        },
-      );
-      expect(socketsIn(runtime)).toEqual(sockets);
-      load.answeredBy.clear();
-      await load.serves(50);
-      await load.stop();
-      expect(load.takeLost()).toEqual([]);
-      expect(await isQueueLong(cluster)).toBe(true);
-      expect([...load.answeredBy.keys()].every((pid) => processes.includes(pid))).toBe(true);
-    },
-  );
+/** A cluster of a good release, for upgrades to bad ones. */
+async function startGood(options: ClusterOptions) {
+  const releases = new Releases();
+  releases.add('good');
+  releases.pointTo('good');
+  const runtime = temporaryDirectory();
+  const cluster = await ClusterProcess.start({
+    program: join(releases.current, 'main.mjs'),
+    options: { shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 }, ...options },
+    env: { XDG_RUNTIME_DIR: runtime, TEST_TAKEN: String(await takenPort()) },
+  });
+  const processes = cluster.survivors();
+  const sockets = socketsIn(runtime);
 
-  it('can be followed by one that succeeds', async () => {
-    const releases = new Releases();
-    releases.add('good');
-    releases.add('bad', 'process.exit(1)');
-    releases.pointTo('good');
-    const program = join(releases.current, 'main.mjs');
-    const cluster = await ClusterProcess.start({ program, options: { reload: RELOAD } });
-    releases.pointTo('bad');
+  /** An upgrade to `source` is aborted, loses no request, and leaves nothing behind. */
+  const expectRefused = async (
+    { what, source, reason }: BadRelease,
+    disturb?: () => Promise<void>,
+  ): Promise<void> => {
+    const ended = cluster.all('upgrade-ended').length;
+    const load = new NewConnections([cluster.url]);
+    onTestFinished(() => load.stop());
+    await load.serves(50);
+
+    releases.add(what, source);
+    releases.pointTo(what);
     cluster.kill('SIGUSR2');
-    await cluster.event('upgrade-ended', ({ outcome }) => outcome === 'aborted');
+    await disturb?.();
+    await cluster.until('its end', () => cluster.all('upgrade-ended').length > ended);
+    expect([what, cluster.all('upgrade-ended').at(-1)]).toMatchObject([
+      what,
+      { level: 'error', outcome: 'aborted', reason: expect.stringMatching(reason) },
+    ]);
+    await eventually(
+      'nothing is left behind',
+      () => cluster.survivors(),
+      (left) => left.join() === processes.join(),
+    );
+    expect([what, socketsIn(runtime)]).toEqual([what, sockets]);
+    load.answeredBy.clear();
+    await load.serves(50);
+    await load.stop();
+    expect([what, load.takeLost()]).toEqual([what, []]);
+    expect([what, await isQueueLong(cluster)]).toEqual([what, true]);
+    expect([...load.answeredBy.keys()].every((pid) => processes.includes(pid))).toBe(true);
+  };
+  return { cluster, releases, expectRefused };
+}
+
+interface BadRelease {
+  readonly what: string;
+  readonly source: string;
+  readonly reason: RegExp;
+}
+
+const BAD_RELEASES: readonly BadRelease[] = [
+  {
+    what: 'has a wrong option',
+    source: main(withOptions('workers: -1')),
+    reason: /ended with exit code 78/,
+  },
+  {
+    what: 'has an admin listener on a port that is taken',
+    source: main(withOptions('admin: { port: Number(process.env.TEST_TAKEN) }')),
+    reason: /^cannot listen on 127\.0\.0\.1:\d+/,
+  },
+  {
+    what: 'crashes in its workers',
+    source: main('', `setTimeout(() => { throw new Error('broken') }, 300)`),
+    reason: /worker=\d: exited with code 1/,
+  },
+];
+
+describe('an upgrade that fails', () => {
+  it('changes nothing, whatever the cause, and can be followed by one that succeeds', async () => {
+    const { cluster, releases, expectRefused } = await startGood({ reload: RELOAD });
+    for (const bad of BAD_RELEASES) await expectRefused(bad);
+    const killed = {
+      what: 'is killed in the middle',
+      source: main(withOptions('reload: { canaryMs: 60_000 }')),
+      reason: /ended with SIGKILL/,
+    };
+    const started = cluster.all('upgrade-started').length;
+    const ready = cluster.all('worker-ready').length;
+    await expectRefused(killed, async () => {
+      await cluster.until('new workers', () => cluster.all('worker-ready').length === ready + 2);
+      process.kill(cluster.all('upgrade-started')[started]!['pid'] as number, 'SIGKILL');
+    });
+
     releases.pointTo('good');
     await upgrade(cluster, cluster.pid);
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+  });
+
+  it('because the new primary hangs and ignores SIGTERM changes nothing', async () => {
+    const { expectRefused } = await startGood({ reload: RELOAD, readyTimeoutMs: 4_000 });
+    await expectRefused({
+      what: 'hangs',
+      source: `process.on('SIGTERM', () => {}); ${HANG}`,
+      reason: /did not serve within 10100 ms/,
+    });
   });
 
   it('because the cluster is told to stop ends both primaries', async () => {
