@@ -42,7 +42,7 @@ describe('the soft memory limit', () => {
     const before = cluster.workerPids;
     const agents = [];
     for (const pid of before) agents.push(await agentOf(cluster.url, pid));
-    const load = new Load(cluster.url, '/hello', { clients: 2, pauseMs: 4 });
+    const load = new Load(cluster.url, '/hello', { clients: 2, pauseMs: 20 });
 
     const grown = await Promise.all(
       agents.map((agent) => request(cluster.url, '/grow/250', { agent })),

@@ -137,7 +137,7 @@ describe("the app's own metrics", () => {
 
   it('never fall, however often workers are killed', async () => {
     const already = (await scrapeBoth(cluster)).sum('cats_total');
-    const load = new Load(cluster.url, '/count', { clients: 2, pauseMs: 4 });
+    const load = new Load(cluster.url, '/count', { clients: 2, pauseMs: 10 });
     await eventually(
       'some requests',
       () => load.outcomes.ok,

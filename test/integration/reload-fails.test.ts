@@ -155,7 +155,7 @@ describe('a reload whose new worker never becomes ready', () => {
       env: { TEST_GATE: gate },
     });
     const before = cluster.workerPids;
-    const load = new Load(cluster.url, '/', { clients: 2, pauseMs: 4 });
+    const load = new Load(cluster.url, '/', { clients: 2, pauseMs: 20 });
     await load.served(20);
     rmSync(gate);
 

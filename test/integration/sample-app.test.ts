@@ -342,7 +342,7 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
     cluster.kill('SIGTERM');
 
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    await listener.end();
+    expect(await listener.end()).toBe('fin');
     expect(cluster.survivors()).toEqual([]);
   });
 });
@@ -470,7 +470,7 @@ describe('the faults of the sample app', () => {
       workers: 1,
       restart: { backoffMs: 1, maxFailures: 100 },
       // Longer than a busy machine holds a worker up that is well.
-      heartbeat: { intervalMs: 100, timeoutMs: 5_000 },
+      heartbeat: { intervalMs: 100, timeoutMs: 3_500 },
     };
     const cluster = await ClusterProcess.start({
       program: 'sample',

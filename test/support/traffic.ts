@@ -8,7 +8,7 @@ const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
 const POST = { method: 'POST', headers: { 'content-type': 'application/json' }, body: BODY };
 
 /** Else the clients would have the machine, and a worker that boots under them would take for ever. */
-const PAUSE_MS = 10;
+const PAUSE_MS = 20;
 
 type Kind = 'keep-alive GET' | 'new connection' | 'keep-alive POST' | 'new POST';
 
