@@ -20,7 +20,7 @@ const SOURCES: Sources = {
         return 'cats';
       }
       @Get('block') block() {
-        for (;;);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // hangs without CPU time
       }
     }
     @Module({ imports: [ClusterModule.forRoot()], controllers: [Cats] })

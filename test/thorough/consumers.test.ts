@@ -8,10 +8,9 @@ import { describeWith } from '../support/system-packages.js';
 
 afterEach(stopAll);
 
-/** CONSUMER_ROUNDS=10 is 20 reloads and 10 kills. */
+/** CONSUMER_ROUNDS=10 is 10 reloads and 10 kills. */
 const ROUNDS = Number(process.env['CONSUMER_ROUNDS'] ?? 1);
-const RELOADS = 2 * ROUNDS;
-const KILLS = ROUNDS;
+const [RELOADS, KILLS] = [ROUNDS, ROUNDS];
 
 describeWith(['redis-server'], 'an app that only consumes jobs and messages', () => {
   it.each([

@@ -130,7 +130,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
   });
 
   it('names the method that blocks', async () => {
-    const blocking = new SteadyLoad(cluster.url, ['/faults/busy'], 8);
+    const blocking = new SteadyLoad(cluster.url, ['/faults/busy'], 3);
     await page.getByRole('button', { name: 'Profile for 20 s' }).click();
     await status().getByText('Profiling all workers for 20 s').waitFor();
     await page.getByRole('row', { name: /faults\.mjs \d+.?% \d+/ }).waitFor();
