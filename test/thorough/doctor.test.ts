@@ -271,6 +271,7 @@ describe('the start of a cluster', () => {
     'in-process-events', // behind @Sse()
   ];
 
+  // That nothing is said where doctor is false, or of one worker: unit/bootstrap/examination.
   it('warns of each finding that is cheap to see, once', async () => {
     const cluster = await ClusterProcess.start({ program: PLANTED, options: { workers: 2 } });
     await cluster.until('warnings', () => warnings(cluster).length >= NAMES.length);
@@ -282,16 +283,6 @@ describe('the start of a cluster', () => {
     expect(warnings(cluster)[0]).toContain(
       'scheduled jobs run in every worker, so 2 times each: Reports.nightly() (ReportsModule), Reports.often() (ReportsModule); import ClusterScheduleModule',
     );
-  });
-
-  // A single worker, and findings that are ignored: unit/observe/findings.
-  it('warns of nothing where doctor is false', async () => {
-    const cluster = await ClusterProcess.start({ program: PLANTED, options: { doctor: false } });
-    await cluster.event('listening');
-    cluster.kill('SIGTERM');
-    await cluster.exited();
-
-    expect(warnings(cluster)).toEqual([]);
   });
 });
 

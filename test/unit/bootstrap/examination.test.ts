@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { examination } from '../../../src/bootstrap/examination.js';
+import type { OwnAssignment } from '../../../src/contract/ipc/assignment.js';
+import { type DoctorOptions, resolveOptions } from '../../../src/contract/options/index.js';
+import type { WorkerApp } from '../../../src/worker/life/worker-app.interface.js';
+import type { WorkerLink } from '../../../src/worker/link/worker-link.js';
+import { appOf } from '../support/app-findings.js';
+
+interface Start {
+  readonly slot: number;
+  readonly workers: number;
+  readonly doctor?: DoctorOptions | false;
+}
+
+/** What a worker warns of whose app has a scheduled job. */
+async function warningsOf({ slot, workers, doctor }: Start): Promise<string[]> {
+  @Injectable()
+  class Reports {
+    @Cron('0 3 * * *') nightly() {}
+  }
+  const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
+  const warn = vi.fn<(line: string) => void>();
+  const link = { state: 'ready', warn } as unknown as WorkerLink;
+  const assignment = { identity: { slot }, workers } as unknown as OwnAssignment;
+  const { created, cameUp } = await examination(link, resolveOptions({ doctor }), assignment);
+  created(app as unknown as WorkerApp);
+  cameUp();
+  await turn(); // the look has begun
+  await import('../../../src/observe/findings/start-warnings.js');
+  await turn();
+  return warn.mock.calls.map(([line]) => line);
+}
+
+describe('the start of a cluster', () => {
+  it('has one of its workers tell what does not fit several', async () => {
+    const [line, ...more] = await warningsOf({ slot: 1, workers: 2 });
+    expect(line).toMatch(/^scheduled jobs run in every worker, so 2 times each: Reports\.nightly/);
+    expect(more).toEqual([]);
+    expect(await warningsOf({ slot: 0, workers: 2 })).toEqual([]);
+  });
+
+  it.each<Start & { what: string }>([
+    { what: 'with one worker', slot: 0, workers: 1 },
+    { what: 'where doctor is false', slot: 1, workers: 2, doctor: false },
+    { what: 'where it is ignored', slot: 1, workers: 2, doctor: { ignore: ['scheduled-jobs'] } },
+  ])('warns of nothing $what', async (start) => {
+    expect(await warningsOf(start)).toEqual([]);
+  });
+});
