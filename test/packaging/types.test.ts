@@ -23,9 +23,10 @@ const COMMONJS = { type: 'commonjs', ...NODENEXT };
 const BUNDLED = { type: 'module', module: 'esnext', moduleResolution: 'bundler' };
 const OLD_COMMONJS = { type: 'commonjs', module: 'commonjs', moduleResolution: 'bundler' };
 
+// A check takes seconds: each setup is checked with the version of Nest that makes such projects.
 describe.each([
   { nest: 12, workspaces: [''], setups: [ESM, BUNDLED] },
-  { nest: 11, workspaces: ['', 'test/fixtures/nest-11'], setups: [ESM, COMMONJS, OLD_COMMONJS] },
+  { nest: 11, workspaces: ['', 'test/fixtures/nest-11'], setups: [COMMONJS, OLD_COMMONJS] },
 ])('the types, with Nest $nest', ({ workspaces, setups }) => {
   let project: TemporaryProject;
 

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE_MS } from './patience.js';
 
-const POLL_MS = 25;
+/** Polls grow rarer: each takes CPU time from what is waited for. */
+const POLL_MS = { first: 25, growth: 5, longest: 100 };
 
 /**
  * Asks `probe` again and again until what it gives satisfies `holds`; for what
@@ -14,12 +15,16 @@ export async function eventually<T>(
   timeoutMs = PATIENCE_MS,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
+  for (
+    let pauseMs = POLL_MS.first;
+    ;
+    pauseMs = Math.min(pauseMs + POLL_MS.growth, POLL_MS.longest)
+  ) {
     const value = await probe();
     if (holds(value)) return value;
     if (performance.now() > deadline) {
       throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(value)}`);
     }
-    await delay(POLL_MS);
+    await delay(pauseMs);
   }
 }

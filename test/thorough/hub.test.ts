@@ -26,7 +26,7 @@ import { type Operation, violationsOf } from '../support/register-history.js';
 const WORKERS = Number(process.env.HUB_WORKERS ?? 4);
 const LIMIT = 100;
 /** HUB_OPERATIONS=1000000 is the whole of it, a few minutes. */
-const OPERATIONS = Number(process.env['HUB_OPERATIONS'] ?? 20_000);
+const OPERATIONS = Number(process.env['HUB_OPERATIONS'] ?? 10_000);
 const OPERATIONS_AT_ONCE = 250;
 const preload = pathToFileURL(join(import.meta.dirname, '../fixtures/preload/hub-thread.mjs')).href;
 

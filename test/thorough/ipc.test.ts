@@ -88,7 +88,7 @@ describe('the primary', () => {
   it('survives to send to workers that die', async () => {
     const cluster = await ClusterProcess.start({ options: { restart: RESTARTS } });
     const loads = ['/health', '/metrics', '/health/ready'].map(
-      (path) => new Load(cluster.url, path, { clients: 4, pauseMs: 4 }),
+      (path) => new Load(cluster.url, path, { clients: 4, pauseMs: 10 }),
     );
 
     await killRepeatedly(cluster, 2);
@@ -312,7 +312,7 @@ describeOnce('while the primary does not answer', () => {
     'a request for %s that is pending as it dies is answered or ended',
     async (path) => {
       const cluster = await ClusterProcess.start({
-        options: { heartbeat: PATIENT },
+        options: { workers: 1, heartbeat: PATIENT },
         env: behaviour('announce-requests'),
       });
       await request(cluster.url, path);

@@ -37,7 +37,7 @@ async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
 }
 
 describe('an app whose listen() does not listen', () => {
-  it('does not start, and says why', async () => {
+  itOnce('does not start, and says why', async () => {
     const cluster = new ClusterProcess({ env: behaviour('listens-not') });
     expect((await cluster.exited()).code).toBe(78);
     expect(cluster.all('failed')[0]!.message).toContain(

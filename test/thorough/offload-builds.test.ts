@@ -232,10 +232,10 @@ describe('a @CpuBound() method whose parameter loses its methods', () => {
   it.each([
     { doctor: {}, told: 1 },
     { doctor: { ignore: ['cpu-bound-parameter'] } as const, told: 0 },
-  ])('is told $told times by three workers with doctor: $doctor', async ({ doctor, told }) => {
+  ])('is told $told times by two workers with doctor: $doctor', async ({ doctor, told }) => {
     const cluster = await ClusterProcess.start({
       program: app.path('main'),
-      options: { workers: 3, doctor },
+      options: { workers: 2, doctor },
     });
     await cluster.event('started');
 

@@ -8,7 +8,7 @@ import { SteadyLoad } from '../support/steady-load.js';
 import { describeWith } from '../support/system-packages.js';
 
 /** How long it is looked at. More brings more rounds of faults. */
-const SECONDS = Number(process.env['PROMETHEUS_SECONDS'] || 45);
+const SECONDS = Number(process.env['PROMETHEUS_SECONDS'] || 30);
 /** Without a fault: 10 s are the window of the rates that are compared. */
 const QUIET_SECONDS = 14;
 /** Before and after a fault rates may differ: a worker's last counts are lost with it. */
@@ -68,7 +68,7 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
       await delay(QUIET_SECONDS * 1_000);
       do {
         await during(faults, () => fault(cluster));
-        await delay((MARGIN_SECONDS.after + 2) * 1_000);
+        await delay((MARGIN_SECONDS.after + 4) * 1_000);
       } while (now() + QUIET_SECONDS < began + SECONDS);
       await load.stop();
       ended = now();

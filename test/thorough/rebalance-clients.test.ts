@@ -30,14 +30,14 @@ describe('clients that are asked to connect again', () => {
     {
       adapter: 'express',
       kinds: ['get', 'post'],
-      requests: 4_000,
+      requests: 2_000,
       which: 'half of them with bodies',
     },
     // Among themselves: the busiest are moved first, and these are slow.
     {
       adapter: 'fastify',
       kinds: ['early'],
-      requests: 1_200,
+      requests: 600,
       which: 'answered before their bodies were read',
     },
   ] as const)(

@@ -182,7 +182,7 @@ describe.each(STRATEGIES)("with the strategy '%s'", (balancing) => {
 
 describeOnce('what is to be left alone', () => {
   /** All of it is watched over the same time. */
-  const WATCHED_MS = 10_000;
+  const WATCHED_MS = 6_000;
   const started: Record<
     'even' | 'single' | 'off',
     { clients: StrictClients; metrics: BalanceMetrics }

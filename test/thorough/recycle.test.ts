@@ -21,8 +21,12 @@ describe('recycling', () => {
     const cluster = await ClusterProcess.start({
       options: { heartbeat: { intervalMs: 100 }, recycle: { maxRequests } },
     });
-    const fresh = new Load(cluster.url, '/wait/5', { clients: 3 });
-    const keptAlive = new Load(cluster.url, '/wait/5', { clients: 3, keepAlive: true });
+    const fresh = new Load(cluster.url, '/wait/5', { clients: 3, pauseMs: 10 });
+    const keptAlive = new Load(cluster.url, '/wait/5', {
+      clients: 3,
+      pauseMs: 10,
+      keepAlive: true,
+    });
 
     await cluster.until(
       'three replacements, in both slots',

@@ -12,7 +12,7 @@ import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { NewConnections } from '../support/new-connections.js';
 import { NotifyListener } from '../support/notify-listener.js';
-import { itOnce } from '../support/once.js';
+import { IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { describeWith } from '../support/system-packages.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -119,75 +119,6 @@ itOnce('exits with 0 after a SIGTERM of systemd', async () => {
   expect(await cluster.exited()).toEqual({ code: 0, signal: null });
 });
 
-describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
-  it.each([{ workers: 2 }, { workers: 0 }])(
-    'is told the state, workers: $workers',
-    async (options) => {
-      const systemd = await NotifyListener.open();
-      const watchdog = { WATCHDOG_USEC: '1000000' };
-      const cluster = await ClusterProcess.start({
-        options: { ...options, reload: { canaryMs: 0 } },
-        env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
-      });
-      await eventually('READY', () => systemd.states.length > 0);
-      for (const pid of cluster.workerPids) {
-        expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
-      }
-      // A primary that was stopped for a while has timers that are late. It is well nevertheless.
-      cluster.kill('SIGSTOP');
-      await delay(3_000);
-      cluster.kill('SIGCONT');
-      if (options.workers > 0) {
-        cluster.kill('SIGHUP');
-        await cluster.event('reload-ended');
-        await eventually('READY again', () => systemd.states.length === 3);
-      }
-      await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
-      cluster.kill('SIGTERM');
-      await cluster.exited();
-      await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
-
-      const reload = options.workers > 0 ? ['RELOADING=1', 'READY=1'] : [];
-      expect(systemd.states).toEqual(['READY=1', ...reload, 'STOPPING=1']);
-      expect(cluster.all('warning')).toEqual([]);
-      const statuses = systemd.messages.flat().filter((each) => each.startsWith('STATUS='));
-      expect(statuses.join('\n')).toContain('listening on http://127.0.0.1');
-      expect(statuses.some((each) => each.startsWith('STATUS=2/2 workers ready; '))).toBe(
-        options.workers > 0,
-      );
-    },
-  );
-
-  it('gets no answer for the watchdog while the supervisor does not look after the workers', async () => {
-    const systemd = await NotifyListener.open();
-    const intervalMs = 777;
-    const never = `const { setInterval: real } = globalThis;
-      globalThis.setInterval = (run, ms) => real(run, ms === ${intervalMs} ? 2 ** 30 : ms);`;
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, heartbeat: { intervalMs } },
-      execArgv: ['--import', `data:text/javascript,${encodeURIComponent(never)}`],
-      env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '1000000' },
-    });
-    const { message } = await cluster.event('warning');
-    expect(message).toContain('systemd gets no answer for its watchdog');
-    const answers = systemd.count('WATCHDOG=1');
-    await cluster.until('a second warning', () => cluster.all('warning').length > 1);
-    expect(systemd.count('WATCHDOG=1')).toBe(answers);
-  });
-
-  it('may be missing: the cluster serves, and warns once', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { NOTIFY_SOCKET: join(temporaryDirectory(), 'nobody') },
-    });
-    await cluster.event('warning');
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    expect(cluster.all('warning')).toMatchObject([
-      { message: expect.stringContaining('systemd is not told the state of the cluster') },
-    ]);
-  });
-});
-
 describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
   const start = (address: string, options: StartOptions = {}): ClusterProcess => {
     const variables = ['CLUSTER_LOG_FORMAT', 'CLUSTER_BOOT_LOGS', 'TEST_MARKER', 'TEST_OPTIONS'];
@@ -224,30 +155,102 @@ describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
   });
 });
 
-describeWith(['systemd-analyze'], 'the units in docs/systemd.md', () => {
-  const units = [
-    ...readDocument('docs/systemd.md').matchAll(/^```ini\n# \S+\/(app\.\w+)\n(.*?)^```$/gms),
-  ];
+// Our own messages to systemd, and our own documents.
+if (IS_FIRST_RUN) {
+  describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
+    it.each([{ workers: 2 }, { workers: 0 }])(
+      'is told the state, workers: $workers',
+      async (options) => {
+        const systemd = await NotifyListener.open();
+        const watchdog = { WATCHDOG_USEC: '1000000' };
+        const cluster = await ClusterProcess.start({
+          options: { ...options, reload: { canaryMs: 0 } },
+          env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
+        });
+        await eventually('READY', () => systemd.states.length > 0);
+        for (const pid of cluster.workerPids) {
+          expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
+        }
+        // A primary that was stopped for a while has timers that are late. It is well nevertheless.
+        cluster.kill('SIGSTOP');
+        await delay(3_000);
+        cluster.kill('SIGCONT');
+        if (options.workers > 0) {
+          cluster.kill('SIGHUP');
+          await cluster.event('reload-ended');
+          await eventually('READY again', () => systemd.states.length === 3);
+        }
+        await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
+        cluster.kill('SIGTERM');
+        await cluster.exited();
+        await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
 
-  it('are correct, and rated OK for their security', async () => {
-    const cwd = temporaryDirectory();
-    const files = units.map(([, name]) => name!);
-    expect(files).toEqual(['app.service', 'app.socket']);
-    for (const [, name, text] of units) {
-      await writeFile(join(cwd, name!), text!.replaceAll('/usr/bin/node', NODE));
-    }
-    const analyze = (...args: string[]) =>
-      runCommand('systemd-analyze', [...args, '--no-pager'], { cwd, env: plainEnvironment() });
+        const reload = options.workers > 0 ? ['RELOADING=1', 'READY=1'] : [];
+        expect(systemd.states).toEqual(['READY=1', ...reload, 'STOPPING=1']);
+        expect(cluster.all('warning')).toEqual([]);
+        const statuses = systemd.messages.flat().filter((each) => each.startsWith('STATUS='));
+        expect(statuses.join('\n')).toContain('listening on http://127.0.0.1');
+        expect(statuses.some((each) => each.startsWith('STATUS=2/2 workers ready; '))).toBe(
+          options.workers > 0,
+        );
+      },
+    );
 
-    const verified = await analyze('verify', ...files.map((name) => `./${name}`));
-    expect(verified).toEqual({ code: 0, stdout: '', stderr: '' });
-    // The rating goes from 0 to 100, less is better.
-    const rated = await analyze('security', '--offline=true', '--threshold=25', './app.service');
-    expect(rated).toMatchObject({ code: 0, stderr: '' });
+    it('gets no answer for the watchdog while the supervisor does not look after the workers', async () => {
+      const systemd = await NotifyListener.open();
+      const intervalMs = 777;
+      const never = `const { setInterval: real } = globalThis;
+      globalThis.setInterval = (run, ms) => real(run, ms === ${intervalMs} ? 2 ** 30 : ms);`;
+      const cluster = await ClusterProcess.start({
+        options: { workers: 1, heartbeat: { intervalMs } },
+        execArgv: ['--import', `data:text/javascript,${encodeURIComponent(never)}`],
+        env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '1000000' },
+      });
+      const { message } = await cluster.event('warning');
+      expect(message).toContain('systemd gets no answer for its watchdog');
+      const answers = systemd.count('WATCHDOG=1');
+      await cluster.until('a second warning', () => cluster.all('warning').length > 1);
+      expect(systemd.count('WATCHDOG=1')).toBe(answers);
+    });
+
+    it('may be missing: the cluster serves, and warns once', async () => {
+      const cluster = await ClusterProcess.start({
+        options: { workers: 1 },
+        env: { NOTIFY_SOCKET: join(temporaryDirectory(), 'nobody') },
+      });
+      await cluster.event('warning');
+      expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
+      expect(cluster.all('warning')).toMatchObject([
+        { message: expect.stringContaining('systemd is not told the state of the cluster') },
+      ]);
+    });
   });
 
-  it('know the exit codes of the package', () => {
-    const [, , service] = units[0]!;
-    expect(service).toContain('\nRestartPreventExitStatus=78 193\nSuccessExitStatus=193\n');
+  describeWith(['systemd-analyze'], 'the units in docs/systemd.md', () => {
+    const units = [
+      ...readDocument('docs/systemd.md').matchAll(/^```ini\n# \S+\/(app\.\w+)\n(.*?)^```$/gms),
+    ];
+
+    it('are correct, and rated OK for their security', async () => {
+      const cwd = temporaryDirectory();
+      const files = units.map(([, name]) => name!);
+      expect(files).toEqual(['app.service', 'app.socket']);
+      for (const [, name, text] of units) {
+        await writeFile(join(cwd, name!), text!.replaceAll('/usr/bin/node', NODE));
+      }
+      const analyze = (...args: string[]) =>
+        runCommand('systemd-analyze', [...args, '--no-pager'], { cwd, env: plainEnvironment() });
+
+      const verified = await analyze('verify', ...files.map((name) => `./${name}`));
+      expect(verified).toEqual({ code: 0, stdout: '', stderr: '' });
+      // The rating goes from 0 to 100, less is better.
+      const rated = await analyze('security', '--offline=true', '--threshold=25', './app.service');
+      expect(rated).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    it('know the exit codes of the package', () => {
+      const [, , service] = units[0]!;
+      expect(service).toContain('\nRestartPreventExitStatus=78 193\nSuccessExitStatus=193\n');
+    });
   });
-});
+}

@@ -264,7 +264,7 @@ const withOptions = (options: string): string => `
   const options = JSON.parse(process.env.TEST_OPTIONS);
   process.env.TEST_OPTIONS = JSON.stringify({ ...options, ${options} });`;
 
-/** Hangs without CPU time: other tests run meanwhile. */
+/** A hang that takes no CPU time from other tests. */
 const HANG = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);';
 
 /** A cluster of a good release, for upgrades to bad ones. */

@@ -91,7 +91,7 @@ it('goes on when a worker dies and when the cluster reloads, and says what is mi
   const { cluster, socket, advise } = await start();
 
   const advised = await underLoad(cluster, MIXED, async () => {
-    const advising = advise(14, '--json');
+    const advising = advise(10, '--json');
     process.kill(cluster.workerPids[0]!, 'SIGKILL');
     const readied = () => cluster.all('worker-ready').length;
     await eventually('a worker in its place', readied, (count) => count > 2);

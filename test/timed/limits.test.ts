@@ -58,7 +58,7 @@ const withStatus = (answers: readonly Timed[], code: number) =>
   answers.filter(({ status }) => status === code);
 
 const OVERLOAD = 3;
-const SECONDS = 9;
+const SECONDS = 7;
 
 /** The number of answers in each second, divided by the number of others in that second. Descending. */
 function sharesBySecond(answers: readonly Timed[], others: readonly Timed[]): number[] {

@@ -15,7 +15,7 @@ interface Start {
   readonly doctor?: DoctorOptions | false;
 }
 
-/** What a worker warns of whose app has a scheduled job. */
+/** Starts a worker whose app has a scheduled job. @returns its warnings. */
 async function warningsOf({ slot, workers, doctor }: Start): Promise<string[]> {
   @Injectable()
   class Reports {
@@ -25,9 +25,9 @@ async function warningsOf({ slot, workers, doctor }: Start): Promise<string[]> {
   const warn = vi.fn<(line: string) => void>();
   const link = { state: 'ready', warn } as unknown as WorkerLink;
   const assignment = { identity: { slot }, workers } as unknown as OwnAssignment;
-  const { created, cameUp } = await examination(link, resolveOptions({ doctor }), assignment);
-  created(app as unknown as WorkerApp);
-  cameUp();
+  const seen = await examination(link, resolveOptions({ doctor }), assignment);
+  seen.created(app as unknown as WorkerApp);
+  seen.cameUp();
   await turn(); // the look has begun
   await import('../../../src/observe/findings/start-warnings.js');
   await turn();
