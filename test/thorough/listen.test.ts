@@ -12,7 +12,7 @@ import { began, drains } from '../support/drain.js';
 import { request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
-import { itOnce } from '../support/once.js';
+import { describeOnce, itOnce } from '../support/once.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const withoutServerHandle = [
@@ -36,8 +36,8 @@ async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
   expect(cluster.all('worker-died')).toHaveLength(died);
 }
 
-describe('an app whose listen() does not listen', () => {
-  itOnce('does not start, and says why', async () => {
+describeOnce('an app whose listen() does not listen', () => {
+  it('does not start, and says why', async () => {
     const cluster = new ClusterProcess({ env: behaviour('listens-not') });
     expect((await cluster.exited()).code).toBe(78);
     expect(cluster.all('failed')[0]!.message).toContain(

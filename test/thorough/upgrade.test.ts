@@ -287,7 +287,7 @@ async function startGood(options: ClusterOptions) {
     disturb?: () => Promise<void>,
   ): Promise<void> => {
     const ended = cluster.all('upgrade-ended').length;
-    const load = new NewConnections([cluster.url]);
+    const load = new NewConnections([cluster.url], 2);
     onTestFinished(() => load.stop());
     await load.serves(50);
 
