@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
-import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { examination } from '../../../src/bootstrap/examination.js';
 import type { OwnAssignment } from '../../../src/contract/ipc/assignment.js';
 import { type DoctorOptions, resolveOptions } from '../../../src/contract/options/index.js';
-import type { WorkerApp } from '../../../src/worker/life/worker-app.interface.js';
 import type { WorkerLink } from '../../../src/worker/link/worker-link.js';
 import { appOf } from '../support/app-findings.js';
 
@@ -23,14 +21,10 @@ async function warningsOf({ slot, workers, doctor }: Start): Promise<string[]> {
   }
   const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
   const warn = vi.fn<(line: string) => void>();
-  const link = { state: 'ready', warn } as unknown as WorkerLink;
+  const link = { warn } as unknown as WorkerLink;
   const assignment = { identity: { slot }, workers } as unknown as OwnAssignment;
-  const seen = await examination(link, resolveOptions({ doctor }), assignment);
-  seen.created(app as unknown as WorkerApp);
-  seen.cameUp();
-  await turn(); // the look has begun
-  await import('../../../src/observe/findings/start-warnings.js');
-  await turn();
+  const examine = await examination(link, resolveOptions({ doctor }), assignment);
+  await examine?.(app);
   return warn.mock.calls.map(([line]) => line);
 }
 
