@@ -161,15 +161,24 @@ function failureOf(
   return { slot, startedByProcess, cause };
 }
 
-/** The restarts that a step has counted, except for the replacement of a worker for its memory. */
+/**
+ * The restarts that a step has counted, except for the replacement of a worker for its memory. If
+ * that worker has failed meanwhile, its failure was the restart.
+ */
 function newFailures({ before, state }: Observation): number {
   if (before.slots === state.slots) return 0;
   const { replacement } = before;
   const tookOver =
     replacement?.cause === 'memory' &&
     replacement.phase !== 'handing-over' &&
-    state.slots[replacement.slot]!.worker === replacement.candidate;
+    state.slots[replacement.slot]!.worker === replacement.candidate &&
+    isServing(before, before.slots[replacement.slot]!.worker);
   return sumOfRestarts(state) - sumOfRestarts(before) - (tookOver ? 1 : 0);
+}
+
+function isServing({ workers }: Observation['before'], id: WorkerId | undefined): boolean {
+  const worker = id === undefined ? undefined : workers.get(id);
+  return worker !== undefined && worker.state !== 'draining';
 }
 
 function sumOfRestarts({ slots }: Observation['state']): number {
