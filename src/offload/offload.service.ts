@@ -142,8 +142,8 @@ export class Offload {
     return {
       threads: runner.threads,
       running: dispatcher.running.size,
-      queueSize: dispatcher.waiting.size,
-      fullForMs: dispatcher.waiting.fullForMs,
+      queueSize: dispatcher.queueSize,
+      fullForMs: dispatcher.fullForMs,
       unavailable: runner.size === 0,
     };
   }

@@ -6,6 +6,9 @@ import type { CallTrace } from '../task/trace-context.js';
 /** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
 export type Watch = (gone: () => void) => () => void;
 
+/** The watch for a caller that cannot disconnect. */
+export const NOBODY: Watch = () => () => {};
+
 /** A caller that waits for a call. */
 export interface Waiter {
   /** The admitted call for which it waits. */

@@ -5,7 +5,7 @@ import { restoreResult } from '../task/parcel.js';
 import type { Completed, Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
 import { restoreError } from '../task/task-error.js';
 import type { Task, TaskObserver } from '../task/task.js';
-import { Call, type Waiter, type Watch, watchClient } from './call.js';
+import { Call, NOBODY, type Waiter, type Watch, watchClient } from './call.js';
 import { aborted, failed, failedWith, type Failure, lost, rejected } from './failures.js';
 import { Paced } from './paced.js';
 import { RetryAdvice } from './retry-advice.js';
@@ -18,7 +18,7 @@ import { WaitingCalls } from './waiting-calls.js';
  * are sent ahead to busy threads, and count as waiting until they begin.
  */
 export class Dispatcher {
-  readonly waiting: WaitingCalls;
+  readonly #waiting: WaitingCalls;
   readonly running: RunningCalls;
   /** Calls that later equal calls may join, by the key of task and arguments. */
   readonly #shared = new Map<string, Call>();
@@ -36,16 +36,25 @@ export class Dispatcher {
     this.running = new RunningCalls(runner, observer, this.#advice, (call, failure) =>
       this.#abort(call, failure),
     );
-    this.waiting = new WaitingCalls(
+    this.#waiting = new WaitingCalls(
       maxQueue,
       () => runner.spare,
       (call) => this.#end(call, this.#rejected(call.task, 'queue-timeout')),
     );
   }
 
+  get queueSize(): number {
+    return this.#waiting.size;
+  }
+
+  /** How long the queue has been full, in ms. */
+  get fullForMs(): number {
+    return this.#waiting.fullForMs;
+  }
+
   /** Whether a waiting or running call was made before this time (monotonic ms). */
   hasCallFrom(before: number): boolean {
-    return [...this.running, this.waiting.first].some((call) => call && call.calledAt < before);
+    return [...this.running, this.#waiting.first].some((call) => call && call.calledAt < before);
   }
 
   /** Resolves with the result. Rejects with the error of the task, or an exception of this package. */
@@ -53,12 +62,12 @@ export class Dispatcher {
     task: Task,
     args: readonly unknown[],
     contexts: RunRequest['contexts'],
-    watch?: Watch,
+    watch: Watch = NOBODY,
     trace?: Waiter['trace'],
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { call: undefined, trace, resolve, reject, unwatch: () => {} };
-      const isGone = watch !== undefined && watchClient(waiter, watch, () => this.#leave(waiter));
+      const isGone = watchClient(waiter, watch, () => this.#leave(waiter));
       if (isGone) this.#turnAway(waiter, task, aborted(task));
       else this.#admit(task, { task: task.index, args, contexts }, waiter);
     });
@@ -66,15 +75,15 @@ export class Dispatcher {
 
   /** Starts waiting calls. Called when a thread may be free, or when the last thread may be gone. */
   pump(): void {
-    while (this.waiting.size > 0 && this.runner.idle > 0) {
-      const call = this.waiting.next();
+    while (this.#waiting.size > 0 && this.runner.idle > 0) {
+      const call = this.#waiting.next();
       if (call === undefined) break;
       this.#start(call);
     }
     if (this.runner.size === 0) this.#refuseQueued('unavailable');
-    if (this.waiting.size === 0 || this.#closed) return;
-    this.runner.expect(this.waiting.size);
-    this.waiting.sendAhead(this.runner, (call) => this.#onBegun(call));
+    if (this.#waiting.size === 0 || this.#closed) return;
+    this.runner.expect(this.#waiting.size);
+    this.#waiting.sendAhead(this.runner, (call) => this.#onBegun(call));
   }
 
   /** Refuses waiting and later calls, and ends running calls. */
@@ -86,12 +95,12 @@ export class Dispatcher {
 
   #canStart(task: Task): boolean {
     if (this.runner.inlineFor?.(task) !== undefined) return true;
-    return this.waiting.size === 0 && this.runner.idle > 0;
+    return this.#waiting.size === 0 && this.runner.idle > 0;
   }
 
   #admit(task: Task, request: RunRequest, waiter: Waiter): void {
     // If a waiting call can begin already, it begins before this call.
-    if (this.waiting.size > 0) this.pump();
+    if (this.#waiting.size > 0) this.pump();
     let call: Call;
     try {
       const key = task.coalesce ? keyOf(task, request.args) : undefined;
@@ -110,7 +119,7 @@ export class Dispatcher {
     call.addWaiter(waiter);
     if (call.key !== undefined) this.#shared.set(call.key, call);
     if (this.#canStart(task)) return this.#start(call, this.runner.inlineFor?.(task));
-    this.waiting.enter(call);
+    this.#waiting.enter(call);
     this.pump();
   }
 
@@ -123,11 +132,11 @@ export class Dispatcher {
   #refusal(task: Task): TaskRejection | undefined {
     if (this.#closed) return 'closing';
     if (this.runner.size === 0) return 'unavailable';
-    return this.#canStart(task) || this.waiting.hasPlace ? undefined : 'queue-full';
+    return this.#canStart(task) || this.#waiting.hasPlace ? undefined : 'queue-full';
   }
 
   #refuseQueued(reason: TaskRejection): void {
-    for (let call = this.waiting.next(); call !== undefined; call = this.waiting.next()) {
+    for (let call = this.#waiting.next(); call !== undefined; call = this.#waiting.next()) {
       this.#end(call, this.#rejected(call.task, reason));
     }
   }
@@ -223,7 +232,7 @@ export class Dispatcher {
     this.#unshare(call);
     if (call.state === 'waiting') {
       if (!call.takeBack()) return;
-      this.waiting.leave(call);
+      this.#waiting.leave(call);
       return this.#end(call, aborted(call.task));
     }
     this.running.abandon(call);
@@ -236,6 +245,6 @@ export class Dispatcher {
   }
 
   #rejected(task: Task, reason: TaskRejection): Failure {
-    return rejected(task, reason, this.#advice.seconds(this.waiting.size, this.runner.size));
+    return rejected(task, reason, this.#advice.seconds(this.#waiting.size, this.runner.size));
   }
 }

@@ -111,7 +111,7 @@ describe("a method with mode: 'auto'", () => {
     const running = call(OTHER);
     const waiting = call(OTHER);
     expect(await call()).toBe('event loop');
-    expect([threads.active.length, dispatcher.waiting.size]).toEqual([1, 1]);
+    expect([threads.active.length, dispatcher.queueSize]).toEqual([1, 1]);
     complete(1);
     expect(await running).toBe('thread');
     dispatcher.pump();
@@ -196,7 +196,7 @@ describe("a method with mode: 'auto'", () => {
     void call();
     expect(threads.active[0]!.next).toBeUndefined();
     void call(OTHER);
-    expect(dispatcher.waiting.size).toBe(2);
+    expect(dispatcher.queueSize).toBe(2);
   });
 
   it('leaves the closing to both places', async () => {

@@ -196,7 +196,7 @@ describe.each([
       const { callers, dispatcher, observer } = trial;
       expect(callers.filter(({ settled }) => !settled)).toEqual([]);
       expect(callers.reduce((sum, { client }) => sum + client.watches, 0)).toBe(0);
-      expect([dispatcher.running.size, dispatcher.waiting.size, vi.getTimerCount()]).toEqual([
+      expect([dispatcher.running.size, dispatcher.queueSize, vi.getTimerCount()]).toEqual([
         0, 0, 0,
       ]);
       expect(observer.runMs).toHaveLength(observer.waited.length);

@@ -22,7 +22,7 @@ afterEach(() => {
   // Whatever came about: nothing is left behind.
   for (const { dispatcher, callers } of started.splice(0)) {
     expect(callers.filter(({ state }) => state === 'waiting')).toEqual([]);
-    expect([dispatcher.running.size, dispatcher.waiting.size]).toEqual([0, 0]);
+    expect([dispatcher.running.size, dispatcher.queueSize]).toEqual([0, 0]);
     expect(callers.map(({ client }) => client.watches)).toEqual(callers.map(() => 0));
   }
   expect(vi.getTimerCount()).toBe(0);
@@ -141,7 +141,7 @@ describe('admission', () => {
     const { runner, dispatcher, submit, begun } = start({ threads: 2 });
     for (let n = 0; n < 6; n += 1) submit([n]);
     expect(begun()).toEqual([0, 1]);
-    expect([dispatcher.running.size, dispatcher.waiting.size]).toEqual([2, 4]);
+    expect([dispatcher.running.size, dispatcher.queueSize]).toEqual([2, 4]);
     for (const [which, expected] of [
       [1, [0, 1, 2]],
       [0, [0, 1, 2, 3]],
@@ -164,7 +164,7 @@ describe('admission', () => {
     runner.size = 2;
     submit([2]);
     expect(begun()).toEqual([0, 1]);
-    expect(dispatcher.waiting.size).toBe(1);
+    expect(dispatcher.queueSize).toBe(1);
     await finishAll();
     expect(begun()).toEqual([0, 1, 2]);
   });
@@ -234,7 +234,7 @@ describe('a full queue', () => {
     const { observer, submit, finishAll, dispatcher } = start({ maxQueue: 2 });
     for (let n = 0; n < 3; n += 1) submit();
     const refused = submit();
-    expect(dispatcher.waiting.size).toBe(2);
+    expect(dispatcher.queueSize).toBe(2);
     await settled();
     expect(refused).toMatchObject(rejection('queue-full'));
     expect(refused.error).toBeInstanceOf(TaskRejectedException);
@@ -262,11 +262,11 @@ describe('a full queue', () => {
   it('may have room for nobody: what cannot begin at once is refused', async () => {
     const { submit, finishAll, dispatcher } = start({ maxQueue: 0 });
     const [runs, refused] = [submit(), submit()];
-    expect(dispatcher.waiting.size).toBe(0);
+    expect(dispatcher.queueSize).toBe(0);
     await finishAll();
     expect([runs.state, refused.state]).toEqual(['answered', 'refused']);
     expect(refused).toMatchObject(rejection('queue-full'));
-    expect(dispatcher.waiting.fullForMs).toBe(0);
+    expect(dispatcher.fullForMs).toBe(0);
   });
 
   it('has room again when somebody who waits has gone', async () => {
@@ -281,16 +281,16 @@ describe('a full queue', () => {
   it('is known by how long it has been full while calls are refused', async () => {
     const { submit, dispatcher, finishAll } = start({ maxQueue: 1 });
     submit();
-    expect(dispatcher.waiting.fullForMs).toBe(0);
+    expect(dispatcher.fullForMs).toBe(0);
     submit();
     for (let n = 0; n < 4; n += 1) {
       await vi.advanceTimersByTimeAsync(900);
       submit();
     }
-    expect(dispatcher.waiting.fullForMs).toBe(3_600);
+    expect(dispatcher.fullForMs).toBe(3_600);
     await finishAll();
     await vi.advanceTimersByTimeAsync(1_001);
-    expect(dispatcher.waiting.fullForMs).toBe(0);
+    expect(dispatcher.fullForMs).toBe(0);
   });
 
   it('is known by how long it has been full also where nobody comes to be refused', async () => {
@@ -298,12 +298,12 @@ describe('a full queue', () => {
     submit([], { task: { ...TASK, queueTimeoutMs: 30_000 } });
     submit([], { task: { ...TASK, queueTimeoutMs: 30_000 } });
     await vi.advanceTimersByTimeAsync(6_000);
-    expect(dispatcher.waiting.fullForMs).toBe(6_000);
+    expect(dispatcher.fullForMs).toBe(6_000);
     await vi.advanceTimersByTimeAsync(4_000);
-    expect(dispatcher.waiting.fullForMs).toBe(10_000);
+    expect(dispatcher.fullForMs).toBe(10_000);
     await finishAll();
     await vi.advanceTimersByTimeAsync(1_001);
-    expect(dispatcher.waiting.fullForMs).toBe(0);
+    expect(dispatcher.fullForMs).toBe(0);
   });
 
   it('is not relieved by a call that gets a thread and leaves its place to the next', async () => {
@@ -316,7 +316,7 @@ describe('a full queue', () => {
       await settled();
       submit();
     }
-    expect(dispatcher.waiting.fullForMs).toBe(5_000);
+    expect(dispatcher.fullForMs).toBe(5_000);
     await finishAll();
   });
 });
@@ -331,7 +331,7 @@ describe('a call that waits too long', () => {
     await vi.advanceTimersByTimeAsync(1 + TURN_MS);
     expect(waits).toMatchObject(rejection('queue-timeout'));
     expect((waits.error as TaskRejectedException).getStatus()).toBe(503);
-    expect(dispatcher.waiting.size).toBe(0);
+    expect(dispatcher.queueSize).toBe(0);
     await finishAll();
     expect(begun()).toEqual(['runs']);
     expect(observer.outcomes).toEqual(['queue_timeout', 'completed']);
@@ -466,7 +466,7 @@ describe('a client that goes away', () => {
     submit([0]);
     const [leaves] = [submit([1]), submit([2])];
     leaves.client.leave();
-    expect(dispatcher.waiting.size).toBe(1);
+    expect(dispatcher.queueSize).toBe(1);
     await settled();
     expect(leaves.error).toBeInstanceOf(TaskAbortedException);
     await finishAll();
@@ -629,7 +629,7 @@ describe('arguments of a call that waits', () => {
     await settled();
     expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
     expect((caller.error as Error).message).toContain('argument 2 (second).f is a function');
-    expect(dispatcher.waiting.size).toBe(0);
+    expect(dispatcher.queueSize).toBe(0);
     await finishAll();
     expect(observer.outcomes).toEqual(['failed', 'completed']);
   });
@@ -736,7 +736,7 @@ describe('calls that are coalesced', () => {
     const { dispatcher, submit, begun, finishAll } = start({ maxQueue: 2 });
     submit(['other']);
     const callers = [submit([1], same), submit([1], same), submit([1], same)];
-    expect(dispatcher.waiting.size).toBe(1);
+    expect(dispatcher.queueSize).toBe(1);
     await finishAll();
     expect(begun()).toEqual(['other', 1]);
     expect(callers.map(({ state }) => state)).toEqual(['answered', 'answered', 'answered']);
@@ -906,7 +906,7 @@ describe('calls that are coalesced', () => {
     submit(['other']);
     const callers = [submit([1], same), submit([1], same)];
     for (const { client } of callers) client.leave();
-    expect(dispatcher.waiting.size).toBe(0);
+    expect(dispatcher.queueSize).toBe(0);
     await finishAll();
     expect(begun()).toEqual(['other']);
   });
