@@ -72,16 +72,16 @@ class Trial {
   }
 
   check(): void {
-    const { waiting, running } = this.dispatcher;
+    const { queueSize, running } = this.dispatcher;
     const { size, idle, active } = this.runner;
     const abandoned = active.filter(({ aborted }) => aborted).length;
-    if (waiting.size > MAX_QUEUE) this.faults.push(`${waiting.size} wait`);
+    if (queueSize > MAX_QUEUE) this.faults.push(`${queueSize} wait`);
     if (running.size !== active.length - abandoned) {
       this.faults.push(`${running.size} count as running of ${active.length}`);
     }
     const begun = active.filter(({ next }) => next?.state === 'begun').length;
-    if (waiting.size > begun && (idle > 0 || size === 0)) {
-      this.faults.push(`${waiting.size} wait and ${idle} of ${size} threads are free`);
+    if (queueSize > begun && (idle > 0 || size === 0)) {
+      this.faults.push(`${queueSize} wait and ${idle} of ${size} threads are free`);
     }
     const settled = this.callers.filter((caller) => caller.settled).length;
     if (this.observer.outcomes.length !== settled) {
