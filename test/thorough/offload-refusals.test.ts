@@ -87,7 +87,7 @@ function together(...problems: string[]): string {
 
 afterEach(stopAll);
 
-/** What else is refused is in unit/offload: offload-explorer and offload-refusals. */
+/** The other refusals are unit tests: unit/offload/offload-explorer and offload-refusals. */
 describe('what a look at the classes shows', () => {
   it('is refused in one message, once for each method, with workers: 0 in the same words', async () => {
     const app = compiled(

@@ -30,10 +30,10 @@ export async function runWorker(
   const examine = await examination(link, options, assignment);
   const app = await agent.run(() => createAppBy(createApp, { worker: identity }));
   endQuiet?.();
-  if (app !== undefined && link.state === 'ready') {
+  if (examine !== undefined && app !== undefined && link.state === 'ready') {
     // After the event loop has handled the pending events.
     setImmediate(() => {
-      examine?.(app).catch((error: unknown) =>
+      examine(app).catch((error: unknown) =>
         link.warn(`could not look at the app: ${String(error)}`),
       );
     });
