@@ -163,7 +163,7 @@ function failureOf(
 
 /**
  * The restarts that a step has counted, except for the replacement of a worker for its memory. If
- * that worker has failed meanwhile, its failure was the restart.
+ * that worker failed before its replacement took over, its failure was the restart.
  */
 function newFailures({ before, state }: Observation): number {
   if (before.slots === state.slots) return 0;
