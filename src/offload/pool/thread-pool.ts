@@ -38,7 +38,7 @@ export interface ThreadPoolEvents {
   /** A warning for the operator, on one line. */
   warning(message: string): void;
   /** A warning that holds for the threads of all workers, not only of this worker. */
-  warnOfAll(message: string): void;
+  readonly warnOfAll: (message: string) => void;
   /** The problem will persist, so this process should be replaced. */
   unfit(reason: string): void;
 }
@@ -84,9 +84,19 @@ export class ThreadPool implements Runner {
     return Math.max(0, this.#count(({ isIdle }) => isIdle) - this.#ending);
   }
 
-  /** Starts a thread to check that all tasks can be loaded. @returns the problems, in words. */
+  /**
+   * Starts a thread to check that all tasks can be loaded.
+   *
+   * @returns the problems, in words. None if a file has changed since this process started: a
+   * compiler may still be writing it.
+   */
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
+    const problems = await this.#tryThread();
+    return problems.length > 0 && this.#warnOfChanges() ? [] : problems;
+  }
+
+  async #tryThread(): Promise<readonly string[]> {
     // This thread takes no calls. It ends after the check to free its memory.
     const thread = this.#start({ lost() {}, died() {}, changed() {} });
     try {
@@ -150,15 +160,18 @@ export class ThreadPool implements Runner {
 
   #start(events: ThreadEvents): PooledThread {
     const startedAt = performance.now();
-    const warn = (message: string): void => this.events.warnOfAll(message);
-    warnOfChanges(this.plan, warn);
+    this.#warnOfChanges();
     const thread = this.open(events);
-    warnWhileSlow(thread.report, this.plan, warn);
+    warnWhileSlow(thread.report, this.plan, this.events.warnOfAll);
     thread.report.then(
       () => (this.#startMs = performance.now() - startedAt),
       () => {}, // the caller that needs the thread handles the error
     );
     return thread;
+  }
+
+  #warnOfChanges(): boolean {
+    return warnOfChanges(this.plan, this.events.warnOfAll);
   }
 
   /** Starts a thread for calls, which runs until it is idle for too long. */

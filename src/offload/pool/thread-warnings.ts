@@ -18,15 +18,18 @@ function filesOf({ tasks }: ThreadPlan): readonly string[] {
 /**
  * Warns if a file that a new thread imports has changed since this process started, because its
  * threads and its event loop then run different releases.
+ *
+ * @returns whether a file has changed.
  */
-export function warnOfChanges(plan: ThreadPlan, warn: (message: string) => void): void {
+export function warnOfChanges(plan: ThreadPlan, warn: (message: string) => void): boolean {
   const isNew = (file: string) =>
     (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > performance.timeOrigin;
   const changed = filesOf(plan).filter(isNew);
-  if (changed.length === 0) return;
+  if (changed.length === 0) return false;
   warn(
     `threads run ${changed.join(', ')} as it is on disk now, which has changed since this process started; reload the cluster, and build each release in a directory of its own`,
   );
+  return true;
 }
 
 /** Warns if a thread loads slowly. */

@@ -1,7 +1,11 @@
+import { utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ThreadPool } from '../../../../src/offload/pool/thread-pool.js';
 import type { PooledThread, ThreadEvents } from '../../../../src/offload/pool/pool-thread.js';
+import type { ThreadPlan } from '../../../../src/offload/thread/plan.js';
 import type { ThreadReport } from '../../../../src/offload/thread/thread-host.js';
+import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -63,14 +67,14 @@ class FakeThread implements PooledThread {
   }
 }
 
-function start({ threads = 3, minThreads = 0 } = {}) {
+function start({ threads = 3, minThreads = 0 } = {}, plan: ThreadPlan = PLAN) {
   const all: FakeThread[] = [];
   const warnings: string[] = [];
   const unfit: string[] = [];
   let changes = 0;
   const options = { threads, minThreads, niceIncrement: 10 };
   const pool = new ThreadPool(
-    PLAN,
+    plan,
     options,
     {
       changed: () => (changes += 1),
@@ -244,6 +248,22 @@ describe('the check', () => {
     all[2]!.die(new Error('worker exited with code: 3'));
     expect(await dead).toEqual([expect.stringContaining('exited with code: 3')]);
     expect([pool.size, pool.threads]).toEqual([3, 0]);
+  });
+
+  it('refuses no process of which a compiler has just written a file', async () => {
+    const file = join(temporaryDirectory(), 'a.js');
+    writeFileSync(file, '');
+    utimesSync(file, 4e9, 4e9);
+    const task = { name: 'A.a', className: 'A', injected: false, site: { file, place: '' } };
+    const { pool, all, warnings } = start({}, { ...PLAN, tasks: [task] });
+    const written = pool.check();
+    all[0]!.tell(ILL);
+    expect(await written).toEqual([]);
+    expect(new Set(warnings)).toEqual(new Set([expect.stringContaining(`threads run ${file}`)]));
+    utimesSync(file, 1, 1);
+    const old = pool.check();
+    all[1]!.tell(ILL);
+    expect(await old).toHaveLength(1);
   });
 
   it('needs none where a thread is at work', async () => {
