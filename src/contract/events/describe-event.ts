@@ -76,11 +76,16 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   },
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
-  quarantined: ({ method, route, path, wholeRoute, deaths }) =>
-    error(
-      `${method} ${(wholeRoute ? route : null) ?? path} has ended ${deaths} workers` +
-        `${route === null || wholeRoute ? '' : ` (route ${route})`}: quarantined, answered 503; one is tried a minute`,
-    ),
+  quarantined: ({ method, route, path, wholeRoute, deaths }) => {
+    const [what, where] = !wholeRoute
+      ? [`${path} has`, route === null ? '' : ` (route ${route})`]
+      : route === null
+        ? ['paths without a route have', ` (the last: ${path})`]
+        : [`${route} has`, ''];
+    return error(
+      `${method} ${what} ended ${deaths} workers${where}: quarantined, answered 503; one is tried a minute`,
+    );
+  },
   'quarantine-ended': ({ method, path }) =>
     info(`${method} ${path} was tried and did no harm: quarantine ended`),
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),

@@ -87,7 +87,7 @@ export interface ClusterEventMap {
   leader: { worker?: WorkerIdentity };
   /** A request has ended workers. The cluster answers the request with 503, except for one trial a minute. */
   quarantined: QuarantinedRequest & {
-    /** Whether the quarantine covers every request of the route, not only requests with one URL. */
+    /** Whether the quarantine covers every request of the route, not only requests with one URL. If `route` is `null`: every path without a route, not only this path. */
     wholeRoute: boolean;
     /** The number of workers that the request has ended. */
     deaths: number;

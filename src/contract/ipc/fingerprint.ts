@@ -1,13 +1,16 @@
 /** The data by which a request that ends workers is recognised. */
 export interface Fingerprint {
   readonly method: string;
-  /** Template of the app's route. If no Nest route matches, a hash of the path, which has no slash. */
+  /** Template of the app's route, or {@link NO_ROUTE}. */
   readonly route: string;
-  /** Short hash of the URL with its query, so that a client's text never becomes a key. */
+  /** Short hash of the URL with its query, so that a client's text never becomes a key. Without a route, of the path. */
   readonly url: string;
   /** The path without the query, shortened, for logs. */
   readonly path: string;
 }
+
+/** The route of all requests that no Nest route handles: middleware answers them, or nothing is found. */
+export const NO_ROUTE = '';
 
 /** An entry of the quarantine: requests that are answered 503 before the app sees them. */
 export interface QuarantineEntry {

@@ -1,6 +1,6 @@
 import { type ClusterEventMap, type EmitEvent, workerExitIn } from '../../contract/events/index.js';
 import type { Fingerprint, WorkerMessage } from '../../contract/ipc/index.js';
-import { MAX_SUSPECTS } from '../../contract/ipc/index.js';
+import { MAX_SUSPECTS, NO_ROUTE } from '../../contract/ipc/index.js';
 import type { FailureCause, WorkerIdentity } from '../../contract/snapshot/index.js';
 import {
   NO_QUARANTINE,
@@ -170,5 +170,5 @@ export class Quarantine {
 
 /** A request as events name it. */
 function named({ method, route, path }: Quarantined) {
-  return { method, route: route.startsWith('/') ? route : null, path };
+  return { method, route: route === NO_ROUTE ? null : route, path };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { unescape } from 'node:querystring';
-import type { Fingerprint } from '../../contract/ipc/index.js';
+import { type Fingerprint, NO_ROUTE } from '../../contract/ipc/index.js';
 import { PRIORITY, type RequestPriority } from '../../contract/options/choices.js';
 import { describeRequest, targetOf, type RequestLine } from './describe-request.js';
 
@@ -79,18 +79,23 @@ export class AppRoutes {
     );
   }
 
-  /** Identifies a request. The same request has the same fingerprint in every worker. */
-  fingerprint(request: RequestLine): Fingerprint {
+  /**
+   * Identifies a request. The same request has the same fingerprint in every worker.
+   *
+   * @returns `undefined` for a critical route, which is always answered.
+   */
+  fingerprint(request: RequestLine): Fingerprint | undefined {
     const { method, path } = describeRequest(request);
     const target = targetOf(request);
     const asked = segmentsOf(target.path);
     const found = this.#find(method, asked);
+    if (found?.priority === 'critical') return undefined;
     return {
       // If HEAD has no route of its own, the handler of GET answers it.
       method: method === 'HEAD' && found?.method !== 'HEAD' ? 'GET' : method,
+      route: found?.template ?? NO_ROUTE,
       // Express ignores the case of a path, and the slash at its end.
-      route: found?.template ?? hashOf(JSON.stringify(asked).toLowerCase()),
-      url: hashOf(target.url),
+      url: hashOf(found ? target.url : JSON.stringify(asked).toLowerCase()),
       path,
     };
   }

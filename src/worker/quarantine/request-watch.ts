@@ -114,6 +114,6 @@ export class RequestWatch {
   #fingerprint(request: RequestLine): Fingerprint | undefined {
     const found = this.gate.routes.fingerprint(request);
     // The package's own endpoints are never suspects, so that they are always answered.
-    return isUnder(this.local.endpoints, found.path) ? undefined : found;
+    return found && isUnder(this.local.endpoints, found.path) ? undefined : found;
   }
 }

@@ -1,4 +1,4 @@
-import type { Fingerprint } from '../../../contract/ipc/index.js';
+import { type Fingerprint, NO_ROUTE } from '../../../contract/ipc/index.js';
 
 /** A URL whose requests were being handled when workers ended. */
 interface SuspectUrl {
@@ -57,7 +57,7 @@ export const NO_QUARANTINE: QuarantineState = {
 /** A URL or a route is quarantined once its requests have ended this number of workers. */
 const DEADLY = 2;
 
-/** The same number for a route that has also answered other requests. */
+/** The same number for a route that has also answered other requests, and for requests without a route. */
 const DEADLY_ROUTE = 5;
 
 /** Suspects are forgotten if no worker has ended for this long. */
@@ -173,7 +173,7 @@ function judge(state: QuarantineState, key: string): Verdict {
   if (deadly.length > 0) {
     return { weight, entries: deadly.map((each) => ({ method, route, ...each })) };
   }
-  const isRoute = deaths >= (lives ? DEADLY_ROUTE : DEADLY);
+  const isRoute = deaths >= (lives || route === NO_ROUTE ? DEADLY_ROUTE : DEADLY);
   const { path } = urls.at(-1)!;
   return { weight, entries: isRoute ? [{ method, route, url: null, path, deaths }] : [] };
 }

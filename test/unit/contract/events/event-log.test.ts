@@ -79,9 +79,15 @@ const STARTED = {
 const EVENTS: readonly AnyEvent[] = [
   {
     name: 'quarantined',
-    event: { method: 'GET', route: null, path: '/graphql', wholeRoute: true, deaths: 2 },
+    event: { method: 'GET', route: null, path: '/graphql', wholeRoute: false, deaths: 2 },
     level: 'error',
     text: 'GET /graphql has ended 2 workers: quarantined, answered 503; one is tried a minute',
+  },
+  {
+    name: 'quarantined',
+    event: { method: 'GET', route: null, path: '/.env', wholeRoute: true, deaths: 5 },
+    level: 'error',
+    text: 'GET paths without a route have ended 5 workers (the last: /.env): quarantined, answered 503; one is tried a minute',
   },
   {
     name: 'starting',

@@ -6,6 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { NO_ROUTE } from '../../../../src/contract/ipc/index.js';
 import { AppRoutes } from '../../../../src/worker/quarantine/app-routes.js';
 import {
   describeRequest,
@@ -22,7 +23,7 @@ function start() {
   routes.add('get', '/caf%C3%A9');
   routes.add('head', '/own');
   routes.add('get', '/own');
-  return (method: string, url: string) => routes.fingerprint({ method, url });
+  return (method: string, url: string) => routes.fingerprint({ method, url })!;
 }
 
 const LONG = 'x'.repeat(300);
@@ -66,7 +67,7 @@ describe('the route of a request', () => {
     routes.follow(adapter);
     adapter.get('/cats/:id', () => {});
     expect(get).toHaveBeenCalledOnce();
-    expect(routes.fingerprint({ method: 'GET', url: '/cats/7' }).route).toBe('/cats/:id');
+    expect(routes.fingerprint({ method: 'GET', url: '/cats/7' })?.route).toBe('/cats/:id');
   });
 });
 
@@ -87,17 +88,23 @@ describe('the fingerprint of a request', () => {
       );
   });
 
+  it('is none for a critical route, which is always answered', () => {
+    const routes = new AppRoutes();
+    routes.add('get', '/own-health', 'critical');
+    expect(routes.fingerprint({ method: 'GET', url: '/own-health' })).toBeUndefined();
+  });
+
   it('is that of the path, not of the query, if no route matches', () => {
     const fingerprint = start();
-    const routeOf = (url: string) => fingerprint('GET', url).route;
-    const own = routeOf('/graphql?query=1');
+    expect(fingerprint('GET', '/graphql').route).toBe(NO_ROUTE);
+    const hashOf = (url: string) => fingerprint('GET', url).url;
+    const own = hashOf('/graphql?query=1');
     for (const url of ['/graphql?query=2', 'http://h2/graphql', '/GraphQL/#3', '/graph%71l'])
-      expect(routeOf(url)).toBe(own);
-    expect(routeOf('/graph/ql')).not.toBe(routeOf('/graph%2Fql'));
+      expect(hashOf(url)).toBe(own);
+    expect(hashOf('/graph/ql')).not.toBe(hashOf('/graph%2Fql'));
     for (const url of ['/graphiql', '/graphql/7', '/graph/ql', '/'])
-      expect(routeOf(url)).not.toBe(own);
-    expect(routeOf(`/${LONG}`)).toHaveLength(16);
-    expect(fingerprint('GET', '/graphql?query=1').url).not.toBe(fingerprint('GET', '/graphql').url);
+      expect(hashOf(url)).not.toBe(own);
+    expect(hashOf(`/${LONG}`)).toHaveLength(16);
   });
 });
 

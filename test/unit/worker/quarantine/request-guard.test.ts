@@ -49,7 +49,7 @@ async function start() {
     id: 1,
     method: 'GET',
     route: '/items/:id',
-    url: url === null ? null : routes.fingerprint({ method: 'GET', url }).url,
+    url: url === null ? null : routes.fingerprint({ method: 'GET', url })!.url,
     trial,
   });
   const ask = async (path: string) => {
@@ -179,7 +179,7 @@ describe.each([
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
 
-    const began = gate.routes.fingerprint({ method: 'GET', url: '/7' });
+    const began = gate.routes.fingerprint({ method: 'GET', url: '/7' })!;
     expect(await get(`http://127.0.0.1:${port}`, '/7')).toBe(200);
     expect(send.mock.calls).toEqual([[{ type: 'flight', n: 1, began, ended: [] }]]);
 

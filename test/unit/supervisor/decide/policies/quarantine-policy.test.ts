@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fingerprint } from '../../../../../src/contract/ipc/index.js';
+import { type Fingerprint, NO_ROUTE } from '../../../../../src/contract/ipc/index.js';
 import {
   NO_QUARANTINE,
   type QuarantineState,
@@ -78,6 +78,13 @@ describe('a request that ends workers', () => {
       one,
     );
     expect(told(all)).toEqual([['GET', '/items/:id', null, 5]]);
+  });
+
+  it('is found where the client varies the path, and no route handles it', () => {
+    const deaths = ['1', '2', '3', '4', '5'].map((url) => [request(url, NO_ROUTE)]);
+    expect(told(ended(deaths.slice(0, 4)))).toEqual([]);
+    expect(told(ended(deaths))).toEqual([['GET', NO_ROUTE, null, 5]]);
+    expect(told(ended([...deaths.slice(0, 3), deaths[0]!]))).toEqual([['GET', NO_ROUTE, '1', 2]]);
   });
 
   it('is forgotten where it ends one worker in more than five minutes', () => {
