@@ -92,20 +92,14 @@ export class ThreadPool implements Runner {
    */
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
-    const problems = await this.#tryThread();
-    return problems.length > 0 && this.#warnOfChanges() ? [] : problems;
-  }
-
-  async #tryThread(): Promise<readonly string[]> {
     // This thread takes no calls. It ends after the check to free its memory.
     const thread = this.#start({ lost() {}, died() {}, changed() {} });
-    try {
-      return describeProblems((await thread.report).problems);
-    } catch (error) {
-      return [endedWhileLoading(this.plan, error)];
-    } finally {
-      await thread.leave();
-    }
+    const problems = await thread.report.then(
+      (report) => describeProblems(report.problems),
+      (error: unknown) => [endedWhileLoading(this.plan, error)],
+    );
+    await thread.leave();
+    return problems.length > 0 && this.#warnOfChanges() ? [] : problems;
   }
 
   /** Starts the threads that keep running. */
@@ -170,9 +164,7 @@ export class ThreadPool implements Runner {
     return thread;
   }
 
-  #warnOfChanges(): boolean {
-    return warnOfChanges(this.plan, this.events.warnOfAll);
-  }
+  readonly #warnOfChanges = (): boolean => warnOfChanges(this.plan, this.events.warnOfAll);
 
   /** Starts a thread for calls, which runs until it is idle for too long. */
   #add(): void {
