@@ -48,12 +48,26 @@ function startBoth(prefix: string): Promise<[QueueApp, QueueApp]> {
   ]);
 }
 
-/** Calls of which some are left; the answers of the others, by id. */
-function callAll(web: QueueApp, name: string, ms: number) {
+/**
+ * Calls of which some are left; the answers of the others, by id. All of them are in the web process
+ * and one has begun to run, because calls that come while Redis is away are refused.
+ */
+async function callAll(web: QueueApp, name: string, ms: number) {
+  const before = Number((await web.get('calls')).body);
   const leave = new AbortController();
   const ids = Array.from({ length: CALLS }, (_, i) => `${name}-${i}`);
   const answers = ids.map((id, i) =>
     web.call('noted', [id, ms], leaves(i) ? leave.signal : undefined).catch(() => 'left' as const),
+  );
+  await eventually(
+    'all of them in the web process',
+    async () => Number((await web.get('calls')).body) - before,
+    (count) => count === CALLS,
+  );
+  await eventually(
+    'the first of them',
+    () => noted.llen(`runs:${name}-0`),
+    (count) => count > 0,
   );
   return { leave, ids, answers: Promise.all(answers) };
 }
@@ -96,12 +110,7 @@ describeWith(['redis-server'], 'calls whose connections to Redis', () => {
     const prefix = how.split(' ')[1]!;
     const [web, consumer] = await startBoth(prefix);
     expect((await web.call('add', [1, 2])).status).toBe(201);
-    const { leave, ids, answers } = callAll(web, prefix, 200);
-    await eventually(
-      'the first of them',
-      () => noted.llen(`runs:${prefix}-0`),
-      (count) => count > 0,
-    );
+    const { leave, ids, answers } = await callAll(web, prefix, 200);
     for (let times = 0; times < 4; times += 1) {
       await cut();
       if (times === 1) leave.abort();
@@ -114,12 +123,7 @@ describeWith(['redis-server'], 'calls whose connections to Redis', () => {
   it('are silent for a while are answered when others can be made', async () => {
     const [web, consumer] = await startBoth('silent');
     expect((await web.call('add', [1, 2])).status).toBe(201);
-    const { leave, ids, answers } = callAll(web, 'silent', 100);
-    await eventually(
-      'the first of them',
-      () => noted.llen('runs:silent-0'),
-      (count) => count > 0,
-    );
+    const { leave, ids, answers } = await callAll(web, 'silent', 100);
     link.fallSilent();
     const under = web.call('add', [2, 2]);
     leave.abort();

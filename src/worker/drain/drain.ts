@@ -52,6 +52,8 @@ export async function drain(
   await untilIdle(parts, { stoppedAt, deadline, accepted, away });
   overdue.abort();
   const unacceptedConnections = await accepted;
+  // Reads from the connections that were accepted last, so that their clients are counted.
+  if (link.tracker.openConnections > 0) await pollOnce();
   const cut = link.tracker.destroyAll();
   const abortedRequests = cut.abortedRequests + microservices.running;
 

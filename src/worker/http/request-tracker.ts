@@ -159,17 +159,19 @@ export class RequestTracker {
   /**
    * Destroys all connections.
    *
-   * @returns how many connections, requests and WebSockets it cut off.
+   * @returns how many connections, requests and WebSockets it cut off. Does not count connections that
+   *   never sent a byte: such a connection may be the `QueuePlug` of another worker.
    */
   destroyAll(): Omit<DrainReport, 'unacceptedConnections' | 'hookError'> {
+    const connections = [...this.#connections];
     const cut = {
-      destroyedConnections: this.#connections.size,
+      destroyedConnections: connections.filter(({ socket }) => socket.bytesRead !== 0).length,
       abortedRequests: this.requestsInFlight,
-      destroyedWebSockets: [...this.#connections].filter(({ webSocket }) => webSocket).length,
+      destroyedWebSockets: connections.filter(({ webSocket }) => webSocket).length,
     };
     this.reports.cutting = true;
     this.#http2.destroy();
-    for (const { socket } of this.#connections) socket.destroy();
+    for (const { socket } of connections) socket.destroy();
     return cut;
   }
 

@@ -92,6 +92,23 @@ describe('a drain', () => {
     expect((await report).unacceptedConnections).toBe(3);
   });
 
+  it('counts a client that it accepts last and cuts, although it has not read the request yet', async () => {
+    const { server, report, force } = start({
+      sockets: {
+        leave: async (atOnce) => {
+          await once(atOnce, 'abort');
+          const client = server.connect();
+          setImmediate(() => void client.send());
+          return 0;
+        },
+      },
+    });
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs);
+    force();
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    expect(await report).toMatchObject({ destroyedConnections: 1, abortedRequests: 1 });
+  });
+
   it('destroys no silent connection before its request has had time to arrive', async () => {
     let empty = (): void => {};
     const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });

@@ -102,6 +102,21 @@ describe('an idle connection in a drain', () => {
   });
 });
 
+describe('the connections that a drain cuts', () => {
+  it('are counted if the client has sent something, which a plug of the accept queue never does', async () => {
+    await listen();
+    const { port } = server.address() as AddressInfo;
+    const silent = net.connect(port, '127.0.0.1');
+    const asking = net.connect(port, '127.0.0.1');
+    asking.on('error', () => {}).write('GET / HTTP/1.1\r\nHost:');
+    const read = () => [...tracker.connections].map(({ socket }) => socket.bytesRead > 0);
+    await vi.waitUntil(() => read().length === 2 && read().includes(true));
+
+    expect(tracker.destroyAll()).toMatchObject({ destroyedConnections: 1, abortedRequests: 0 });
+    await once(silent, 'close');
+  });
+});
+
 describe('a response in a drain', () => {
   it('is sent whole to a client that reads late, and its connection is closed then', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
