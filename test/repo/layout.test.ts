@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
 
@@ -101,6 +101,16 @@ it('loads nothing of Nest in rooms that do without it', () => {
   );
   expect(loading.length).toBeGreaterThan(20);
   expect(loading.filter((file) => WITHOUT_NEST.includes(roomOf(file)))).toEqual([]);
+});
+
+it('has the files that CONTRIBUTING.md names', () => {
+  const map = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+  const named = [...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path!);
+  const isThere = (path: string): boolean =>
+    existsSync(join(ROOT, path)) || files.some((file) => `/${file}`.endsWith(`/${path}`));
+
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
 });
 
 it('has at most 15 files side by side', () => {

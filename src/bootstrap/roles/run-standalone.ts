@@ -1,6 +1,11 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
-import { createEventLog, type EmitEvent, EventListeners } from '../../contract/events/index.js';
+import {
+  createEventLog,
+  type EmitEvent,
+  EventListeners,
+  lossesOf,
+} from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
@@ -138,8 +143,8 @@ class Standalone {
   async #drain(): Promise<number> {
     const report = await this.#served.drain(this.options.shutdown);
     this.#letGo();
-    const { unacceptedConnections: reset, hookError } = report;
-    if (reset > 0) this.#warn(`reset ${reset} connections that were not accepted in time`);
+    lossesOf(report).forEach(this.#warn);
+    const { hookError } = report;
     if (hookError !== null) this.#warn(hookError);
     return hookError === null ? 0 : 1;
   }

@@ -1,4 +1,4 @@
-import type { BlockReport, ErrorReport } from '../ipc/index.js';
+import type { BlockReport, DrainReport, ErrorReport } from '../ipc/index.js';
 import type { LogLevel } from '../options/index.js';
 import { formatIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEventMap } from './event-map.js';
@@ -59,18 +59,9 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   'worker-draining': ({ worker, cause }) =>
     info(`${formatIdentity(worker)} draining (cause=${cause})`),
   'worker-stopped': ({ worker, cause, drainMs, problem, ...forced }) => {
-    const { destroyedConnections, abortedRequests, destroyedWebSockets } = forced;
-    const { unacceptedConnections } = forced;
-    const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
-    const unaccepted =
-      unacceptedConnections > 0
-        ? `; reset ${unacceptedConnections} connections that were not accepted in time`
-        : '';
-    const destroyed =
-      destroyedConnections > 0 || abortedRequests > 0
-        ? `; in the end destroyed ${destroyedConnections} connections with ${abortedRequests} requests${webSockets}`
-        : '';
-    const cut = `${unaccepted}${destroyed}`;
+    const cut = lossesOf(forced)
+      .map((loss) => `; ${loss}`)
+      .join('');
     const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;
     return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
   },
@@ -133,6 +124,19 @@ export function describeEvent<N extends ClusterEventName>(
   event: ClusterEventMap[N],
 ): Description {
   return DESCRIPTIONS[name](event);
+}
+
+/** The losses of a drain, in words; empty if there are none. */
+export function lossesOf(report: Omit<DrainReport, 'hookError'>): readonly string[] {
+  const { unacceptedConnections: reset, destroyedConnections: destroyed } = report;
+  const { abortedRequests: requests, destroyedWebSockets } = report;
+  const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
+  return [
+    ...(reset > 0 ? [`reset ${reset} connections that were not accepted in time`] : []),
+    ...(destroyed > 0 || requests > 0
+      ? [`in the end destroyed ${destroyed} connections with ${requests} requests${webSockets}`]
+      : []),
+  ];
 }
 
 function countWorkers(workers: number): string {

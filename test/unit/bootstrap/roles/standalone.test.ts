@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { channel } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
-import { Module } from '@nestjs/common';
+import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../../../src/bootstrap/cluster-runtime.interface.js';
@@ -101,6 +101,38 @@ it('leaves nothing of itself behind where the app cannot be created', async () =
   const failing = runStandalone(() => Promise.reject(new Error('no database')), options);
   await expect(failing).rejects.toThrow('no database');
   expect(ofTheProcess()).toEqual(before);
+});
+
+it('says how many connections and requests the drain has cut off', async () => {
+  const asked = vi.fn();
+  class Endless {
+    wait() {
+      asked();
+      return new Promise<void>(() => {});
+    }
+  }
+  Controller()(Endless);
+  Get()(Endless.prototype, 'wait', Object.getOwnPropertyDescriptor(Endless.prototype, 'wait')!);
+  class App {}
+  Module({ controllers: [Endless] })(App);
+  const warning = vi.fn();
+  const runtime = await runStandalone(
+    () => NestFactory.create(App, { logger: false }),
+    resolveOptions({
+      ...OPTIONS,
+      shutdown: { drainTimeoutMs: 1 },
+      log: { level: 'silent' },
+      on: { warning },
+    }),
+  );
+  const cut = expect(fetch(runtime.url!)).rejects.toThrow('fetch failed');
+  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+  await runtime.shutdown();
+  await cut;
+
+  expect(warning.mock.calls).toEqual([
+    [{ message: 'in the end destroyed 1 connections with 1 requests' }],
+  ]);
 });
 
 it('says that @CpuBound() methods run on the event loop without ClusterModule', async () => {
