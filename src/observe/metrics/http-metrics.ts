@@ -11,7 +11,7 @@ import type { SeriesLimit } from '../exposition/series-limit.js';
 import type { BlockCause, ResponseObserver } from '../../contract/snapshot/index.js';
 import { BlockMetrics, type Handlers } from './block-metrics.js';
 import { Buckets } from './buckets.js';
-import { OTHER_ROUTE, type RouteTemplateReader, UNMATCHED } from './route-template.js';
+import { OTHER_ROUTE, type RouteTemplateReader } from './route-template.js';
 
 /** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -156,9 +156,7 @@ export class HttpMetrics implements ResponseObserver {
 
   #seriesOf(request: IncomingMessage, status: number): Series {
     const template = this.readTemplate(request);
-    // One label for all unmatched methods. Otherwise a client could create series by sending methods to unknown paths.
-    const named = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
-    const method = named ?? OTHER_INDEX;
+    const method = METHOD_INDEX.get(request.method!) ?? OTHER_INDEX;
     const key = method * METHOD_FACTOR + status;
     return this.#routes.get(template)?.get(key) ?? this.#addSeries(template, key);
   }

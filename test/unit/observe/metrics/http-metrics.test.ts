@@ -127,19 +127,19 @@ describe('the metrics of HTTP requests', () => {
     },
   );
 
-  it('have one series for what no route matched, whatever method a client sends', () => {
-    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND'];
-    const all = methods.flatMap((method) =>
-      [404, 0].map((status) => ({ ...one(1), method, route: 'unmatched', status })),
-    );
-    const lines = ours(all).filter((line) => /_(count|total)\{/.test(line));
-    expect(lines).toEqual(
-      [
-        `${ABORTED}{method="OTHER",route="unmatched"} 8`,
-        `${SECONDS}_count{method="OTHER",route="unmatched",status_code="404"} 8`,
-        `${BYTES}_count{method="OTHER",route="unmatched",status_code="404"} 8`,
-      ].toSorted(),
-    );
+  it('have the method of what no route matched, and OTHER for an unknown one', () => {
+    const all = ['GET', 'POST', 'PROPFIND', 'LOCK'].map((method) => ({
+      ...one(1),
+      method,
+      route: 'unmatched',
+      status: 404,
+    }));
+    const lines = ours(all).filter((line) => line.startsWith(`${SECONDS}_count`));
+    expect(lines).toEqual([
+      `${SECONDS}_count{method="GET",route="unmatched",status_code="404"} 1`,
+      `${SECONDS}_count{method="OTHER",route="unmatched",status_code="404"} 2`,
+      `${SECONDS}_count{method="POST",route="unmatched",status_code="404"} 1`,
+    ]);
   });
 
   it('may have one bucket only', async () => {
