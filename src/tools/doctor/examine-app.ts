@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { oneLine } from '../../contract/errors/index.js';
 import type { ExaminationAssignment } from '../../contract/ipc/assignment.js';
+import { FINDING_NAMES, silencedBy } from '../../contract/options/doctor-options.interface.js';
 import { besideThis } from '../../contract/process/own-file.js';
 import type { Finding } from '../../observe/findings/finding.js';
 import type { Interruption } from '../app/interruption.js';
@@ -57,15 +58,17 @@ function reportOf({ report, warnings }: Examined, script: string): DoctorReport 
   };
 }
 
-/** Turns a warning into a finding. The last "; " of the warning separates the problem from the remedy. */
-function findingOf(warning: string, main: string): Finding {
-  const end = warning.lastIndexOf('; ');
+/** Turns a warning into a finding. The last "; " before its name separates the problem from the remedy. */
+export function findingOf(warning: string, main: string): Finding {
+  const name = FINDING_NAMES.find((each) => warning.endsWith(`; ${silencedBy(each)}`));
+  const text = name === undefined ? warning : warning.slice(0, -`; ${silencedBy(name)}`.length);
+  const end = text.lastIndexOf('; ');
   return {
-    name: 'warning',
+    name: name ?? 'warning',
     level: 'problem',
     where: main,
-    problem: end < 0 ? warning : warning.slice(0, end),
-    remedy: end < 0 ? 'read the log of the app' : warning.slice(end + 2),
+    problem: end < 0 ? text : text.slice(0, end),
+    remedy: end < 0 ? 'read the log of the app' : text.slice(end + 2),
   };
 }
 
