@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { EmitEvent, EventListeners } from '../../contract/events/index.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../../contract/options/index.js';
-import type { UpgradeResult } from '../../contract/snapshot/index.js';
+import { SHUTTING_DOWN, type UpgradeResult } from '../../contract/snapshot/index.js';
 import { CHECK_TIMEOUT_MS } from '../../supervisor/decide/replace/replacement.js';
 import type { Listening } from '../../supervisor/listening/listening.interface.js';
 import { readLines } from '../../supervisor/processes/read-lines.js';
@@ -92,7 +92,8 @@ export class Upgrades {
     const { doors, supervisor, emit } = this.parts;
     const startedAt = performance.now();
     supervisor.succession.share(true);
-    const { pid, pipe, problem = null } = await this.#try(reason);
+    const { pid, pipe, problem: found = null } = await this.#try(reason);
+    const problem = found !== null && this.#stopping ? SHUTTING_DOWN : found;
     const outcome = problem === null ? 'completed' : 'aborted';
     const result = { outcome, pid, reason: problem } as const;
     const end = () =>

@@ -1,6 +1,6 @@
 import type { BlockReport, DrainReport, ErrorReport } from '../ipc/index.js';
 import type { LogLevel } from '../options/index.js';
-import { formatIdentity } from '../snapshot/index.js';
+import { formatIdentity, SHUTTING_DOWN } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEventMap } from './event-map.js';
 
 interface Description {
@@ -59,22 +59,18 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   'worker-draining': ({ worker, cause }) =>
     info(`${formatIdentity(worker)} draining (cause=${cause})`),
   'worker-stopped': ({ worker, cause, drainMs, problem, ...forced }) => {
-    const cut = lossesOf(forced)
-      .map((loss) => `; ${loss}`)
-      .join('');
+    const cut = ['', ...lossesOf(forced)].join('; ');
     const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;
     return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
   },
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
   quarantined: ({ method, route, path, wholeRoute, deaths }) => {
-    const [what, where] = !wholeRoute
-      ? [`${path} has`, route === null ? '' : ` (route ${route})`]
-      : route === null
-        ? ['paths without a route have', ` (the last: ${path})`]
-        : [`${route} has`, ''];
+    const what = wholeRoute ? (route ?? 'any path without a route') : path;
+    const more = wholeRoute ? `the last: ${path}` : `route ${route}`;
+    const told = wholeRoute === (route === null) ? ` (${more})` : '';
     return error(
-      `${method} ${what} ended ${deaths} workers${where}: quarantined, answered 503; one is tried a minute`,
+      `${method} ${what} has ended ${deaths} workers${told}: quarantined, answered 503; one is tried a minute`,
     );
   },
   'quarantine-ended': ({ method, path }) =>
@@ -86,14 +82,14 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     const text = `reload gen=${generation} ${outcome}`;
     if (outcome === 'completed') return info(`${text} in ${formatMs(durationMs)}`);
     const stay = outcome === 'aborted' ? ', the workers before it stay' : '';
-    return error(`${text} after ${formatMs(durationMs)}${stay}: ${reason}`);
+    return failed(`${text} after ${formatMs(durationMs)}`, stay, reason);
   },
   'upgrade-started': ({ pid, node, reason }) =>
     info(`${reason}: upgrade started (new primary pid=${pid}, ${node})`),
   'upgrade-ended': ({ outcome, pid, reason, durationMs }) =>
     outcome === 'completed'
       ? info(`upgrade completed in ${formatMs(durationMs)}: the primary pid=${pid} has taken over`)
-      : error(`upgrade aborted after ${formatMs(durationMs)}, this primary serves on: ${reason}`),
+      : failed(`upgrade aborted after ${formatMs(durationMs)}`, ', this primary serves on', reason),
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';
@@ -126,17 +122,20 @@ export function describeEvent<N extends ClusterEventName>(
   return DESCRIPTIONS[name](event);
 }
 
+/** A change that was not completed: an error, unless the cluster is shutting down. */
+function failed(text: string, instead: string, reason: string | null): Description {
+  if (reason === SHUTTING_DOWN) return info(`${text}: ${reason}`);
+  return error(`${text}${instead}: ${reason}`);
+}
+
 /** The losses of a drain, in words; empty if there are none. */
 export function lossesOf(report: Omit<DrainReport, 'hookError'>): readonly string[] {
   const { unacceptedConnections: reset, destroyedConnections: destroyed } = report;
   const { abortedRequests: requests, destroyedWebSockets } = report;
   const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
-  return [
-    ...(reset > 0 ? [`reset ${reset} connections that were not accepted in time`] : []),
-    ...(destroyed > 0 || requests > 0
-      ? [`in the end destroyed ${destroyed} connections with ${requests} requests${webSockets}`]
-      : []),
-  ];
+  const lost = reset > 0 ? [`reset ${reset} connections that were not accepted in time`] : [];
+  const cut = `in the end destroyed ${destroyed} connections with ${requests} requests${webSockets}`;
+  return destroyed > 0 || requests > 0 ? [...lost, cut] : lost;
 }
 
 function countWorkers(workers: number): string {

@@ -19,6 +19,9 @@ export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
 /** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
 export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
 
+/** The reason in the answers to all requests during a shutdown. */
+export const SHUTTING_DOWN = 'the cluster is shutting down';
+
 export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
 
 /**

@@ -4,9 +4,6 @@ import type { Answer } from '../effect.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases } from '../worker/workers.js';
 
-/** The reason in the answers to all requests during a shutdown. */
-export const SHUTTING_DOWN = 'the cluster is shutting down';
-
 /** Answers the requests that `which` selects, and removes them. */
 export function answerRequests(
   step: Step,

@@ -1,8 +1,12 @@
-import type { FailureCause, ReloadResult } from '../../../contract/snapshot/index.js';
+import {
+  type FailureCause,
+  type ReloadResult,
+  SHUTTING_DOWN,
+} from '../../../contract/snapshot/index.js';
 import { NO_FAILURES } from '../policies/restart.policy.js';
 import type { ProgramPaths, Release } from '../../processes/release.js';
 import type { ClusterState, Requester, ReloadUnderWay, Worker } from '../cluster-state.js';
-import { answerRequests, awaitsReload, resultOf, SHUTTING_DOWN } from './answers.js';
+import { answerRequests, awaitsReload, resultOf } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 import { slotsOf, slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';

@@ -1,6 +1,7 @@
+import { SHUTTING_DOWN } from '../../../contract/snapshot/index.js';
 import type { ClusterEvent } from '../cluster-event.js';
 import type { ClusterState, PendingRequest, LiveWorker } from '../cluster-state.js';
-import { answerRequests, restarted, SHUTTING_DOWN } from './answers.js';
+import { answerRequests, restarted } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { isWanted, wantedSlots } from '../worker/workers.js';

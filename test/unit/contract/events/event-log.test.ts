@@ -5,6 +5,7 @@ import {
   createEventLog,
 } from '../../../../src/contract/events/index.js';
 import type { LogFormat } from '../../../../src/contract/options/index.js';
+import { SHUTTING_DOWN } from '../../../../src/contract/snapshot/index.js';
 
 const NOW = '2026-03-04T05:06:07.890Z';
 const WORKER = { slot: 2, pid: 4242, generation: 1 };
@@ -87,7 +88,7 @@ const EVENTS: readonly AnyEvent[] = [
     name: 'quarantined',
     event: { method: 'GET', route: null, path: '/.env', wholeRoute: true, deaths: 5 },
     level: 'error',
-    text: 'GET paths without a route have ended 5 workers (the last: /.env): quarantined, answered 503; one is tried a minute',
+    text: 'GET any path without a route has ended 5 workers (the last: /.env): quarantined, answered 503; one is tried a minute',
   },
   {
     name: 'starting',
@@ -330,6 +331,18 @@ const EVENTS: readonly AnyEvent[] = [
     },
     level: 'error',
     text: 'reload gen=3 aborted after 480 ms, the workers before it stay: worker=0 gen=3: exited with code 1: SyntaxError: Unexpected token',
+  },
+  {
+    name: 'reload-ended',
+    event: { outcome: 'aborted', generation: 3, reason: SHUTTING_DOWN, durationMs: 480 },
+    level: 'info',
+    text: 'reload gen=3 aborted after 480 ms: the cluster is shutting down',
+  },
+  {
+    name: 'upgrade-ended',
+    event: { outcome: 'aborted', pid: 4711, reason: SHUTTING_DOWN, durationMs: 480 },
+    level: 'info',
+    text: 'upgrade aborted after 480 ms: the cluster is shutting down',
   },
   {
     name: 'scaling',
