@@ -16,7 +16,7 @@ needs('promtool', 'prometheus');
 const python = join(pythonPackages('scrapes', ['prometheus_client==0.26.0']), 'python');
 
 const cluster = await Cluster.start({
-  app: join(here, 'app.mjs'),
+  app: join(here, '../../fixtures/behaviours/hard-metrics.mjs'),
   execArgv: ['--import', join(here, '../../fixtures/preload/hub-thread.mjs')],
   options: {
     workers: 3,
@@ -82,6 +82,7 @@ async function scrape(url) {
     if (text === undefined && url === cluster.url) continue;
     if (response.status !== 200)
       problems.push(`${url}: ${response.status ?? response.error.cause}`);
+    else if (!text.includes('# TYPE cats_total counter')) problems.push(`${url}: none of the app`);
     const page = { path: join(directory, `${pages.length}.txt`) };
     pages.push(page);
     writeFileSync(page.path, text ?? '');
