@@ -1,11 +1,11 @@
 // Scrapes a cluster whose workers and hub end, hang and are replaced. `promtool check metrics` and the
 // strict parser of prometheus_client read every page. Options: --rounds 3.
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { Cluster } from '../cluster.mjs';
 import { needs, pythonPackages } from '../install.mjs';
 import { Verdict } from '../verdict.mjs';
@@ -16,7 +16,7 @@ needs('promtool', 'prometheus');
 const python = join(pythonPackages('scrapes', ['prometheus_client==0.26.0']), 'python');
 
 const cluster = await Cluster.start({
-  app: join(here, 'app.mjs'),
+  app: join(here, '../../fixtures/behaviours/hard-metrics.mjs'),
   execArgv: ['--import', join(here, '../../fixtures/preload/hub-thread.mjs')],
   options: {
     workers: 3,
@@ -58,10 +58,20 @@ const faults = {
   'the hub ends': () => cluster.child.kill('SIGURG'),
 };
 
+/** @returns what promtool finds wrong in a page; `undefined` if nothing. */
+async function lint(path) {
+  const checked = promisify(execFile)('sh', ['-c', `promtool check metrics < ${path}`]);
+  const { code = 0, stderr } = await checked.catch((error) => error);
+  return code === 0 && stderr === '' ? undefined : `${stderr} ${path}`;
+}
+
 let done = false;
 const pages = [];
 const problems = [];
-/** Asks two at a time: the public listener's worker, and the admin listener. */
+/**
+ * Asks two at a time: the public listener's worker, and the admin listener. Checks each page before
+ * the next scrape, so that a slow machine has fewer pages to check.
+ */
 async function scrape(url) {
   while (!done) {
     const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } }).catch(
@@ -72,9 +82,11 @@ async function scrape(url) {
     if (text === undefined && url === cluster.url) continue;
     if (response.status !== 200)
       problems.push(`${url}: ${response.status ?? response.error.cause}`);
-    const path = join(directory, `${pages.length}.txt`);
-    pages.push(path);
-    writeFileSync(path, text ?? '');
+    else if (!text.includes('# TYPE cats_total counter')) problems.push(`${url}: none of the app`);
+    const page = { path: join(directory, `${pages.length}.txt`) };
+    pages.push(page);
+    writeFileSync(page.path, text ?? '');
+    page.problem = await lint(page.path);
     await delay(200);
   }
 }
@@ -92,19 +104,15 @@ const code = await cluster.stop();
 const verdict = new Verdict();
 verdict.add('every scrape has an answer', problems.length > 0 ? problems.join('\n') : undefined);
 verdict.add('the cluster ends', code === 0 ? undefined : `it ended with ${code}`);
-const input = pages.join('\n');
+const input = pages.map(({ path }) => path).join('\n');
 const strict = spawnSync(python, [join(here, 'check.py')], { input, encoding: 'utf8' });
 const answers = strict.stdout.split('\n');
-for (const [n, page] of pages.entries()) {
+for (const [n, { path, problem }] of pages.entries()) {
   verdict.add(
     `strict parser, scrape ${n}`,
-    answers[n] === '' ? undefined : `${answers[n]} ${page}`,
+    answers[n] === '' ? undefined : `${answers[n]} ${path}`,
   );
-  const check = spawnSync('sh', ['-c', `promtool check metrics < ${page}`], { encoding: 'utf8' });
-  verdict.add(
-    `promtool, scrape ${n}`,
-    check.status === 0 && check.stderr === '' ? undefined : `${check.stderr} ${page}`,
-  );
+  verdict.add(`promtool, scrape ${n}`, problem);
 }
 console.log(`${pages.length} scrapes, ${options.rounds} × ${Object.keys(faults).join(', ')}`);
 verdict.end();
