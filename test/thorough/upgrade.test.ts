@@ -382,6 +382,9 @@ describe('an upgrade that fails', () => {
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.survivors()).toEqual([]);
     expect(cluster.all('worker-stopped')).toHaveLength(4);
+    expect(cluster.all('upgrade-ended')).toMatchObject([
+      { level: 'info', outcome: 'aborted', reason: 'the cluster is shutting down' },
+    ]);
   });
 });
 

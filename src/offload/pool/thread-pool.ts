@@ -164,7 +164,9 @@ export class ThreadPool implements Runner {
     return thread;
   }
 
-  readonly #warnOfChanges = (): boolean => warnOfChanges(this.plan, this.events.warnOfAll);
+  #warnOfChanges(): boolean {
+    return warnOfChanges(this.plan, this.events.warnOfAll);
+  }
 
   /** Starts a thread for calls, which runs until it is idle for too long. */
   #add(): void {
