@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { callSites } from '../../../contract/errors/call-sites.js';
+import { OWN_DIRECTORY } from '../../../contract/process/own-directory.js';
 import type { Finding } from '../../../observe/findings/finding.js';
 
 /** The method by which Nest's `enableShutdownHooks()` adds its listeners. */
@@ -49,12 +50,10 @@ export class SignalListeners {
     if (!SIGNALS.has(signal)) return;
     const frames = framesOfListener();
     const byNest = frames.some((frame) => frame.getFunctionName() === NEST_LISTENS);
-    const files = frames.filter(isFile);
+    const files = frames.filter(isOfApp);
     const caller = byNest ? (files.find((frame) => !isInstalled(frame)) ?? files.at(-1)) : files[0];
     if (caller === undefined || (!byNest && isInstalled(caller))) return;
-    const name = caller.getFileName()!;
-    const path = name.startsWith('file:') ? fileURLToPath(name) : name;
-    const where = `${path}:${caller.getLineNumber()}`;
+    const where = `${pathOf(caller)}:${caller.getLineNumber()}`;
     this.#places.set(`${where} ${byNest}`, { where, byNest });
   };
 }
@@ -71,9 +70,15 @@ function framesOfListener(): NodeJS.CallSite[] {
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 
-/** Whether the code of a frame is in a file, not in Node itself. */
-function isFile(frame: NodeJS.CallSite): boolean {
-  return /^(file:|\/|[a-z]:\\)/i.test(frame.getFileName() ?? '');
+/** Whether the code of a frame is in a file of the app, not in Node itself or in this package. */
+function isOfApp(frame: NodeJS.CallSite): boolean {
+  const path = pathOf(frame);
+  return /^(\/|[a-z]:\\)/i.test(path) && !(OWN_DIRECTORY && path.startsWith(OWN_DIRECTORY));
+}
+
+function pathOf(frame: NodeJS.CallSite): string {
+  const name = frame.getFileName() ?? '';
+  return name.startsWith('file:') ? fileURLToPath(name) : name;
 }
 
 function isInstalled(frame: NodeJS.CallSite): boolean {

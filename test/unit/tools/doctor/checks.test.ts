@@ -1,6 +1,9 @@
+import { setImmediate as setImmediatePromise } from 'node:timers/promises';
+import { runInThisContext } from 'node:vm';
 import { Controller, Get } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { OWN_DIRECTORY } from '../../../../src/contract/process/own-directory.js';
 import { SignalListeners } from '../../../../src/tools/doctor/app/signal-listeners.js';
 import { databasePool } from '../../../../src/tools/doctor/checks/database-pool.js';
 import {
@@ -205,5 +208,23 @@ describe('listeners to signals', () => {
       expect.stringMatching(/^shutdown-hooks .*checks\.test\.ts:\d+$/),
     ]);
     expect(listeners.end()).toEqual(found);
+  });
+
+  it('are of the package that calls Nest, if only this package called that one', async () => {
+    const listeners = new SignalListeners();
+    const app = await appOf({});
+    const own = runInThisContext('(call, app) => call(app)', {
+      filename: `${OWN_DIRECTORY}bootstrap/bootstrap.js`,
+    }) as (...args: unknown[]) => void;
+    const call = runInThisContext("(app) => app.enableShutdownHooks(['SIGTERM'])", {
+      filename: '/app/node_modules/framework/index.js',
+    });
+    // In a callback of Node, so that this test is not on the stack.
+    setImmediate(own, call, app);
+    await setImmediatePromise();
+
+    expect(listeners.end().map(({ name, where }) => `${name} ${where}`)).toEqual([
+      'shutdown-hooks /app/node_modules/framework/index.js:1',
+    ]);
   });
 });
