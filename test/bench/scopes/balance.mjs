@@ -21,7 +21,7 @@ const MODES = {
 
 const LOADS = [
   { workers: 2, connections: 64, newConnections: false },
-  { workers: 8, connections: 128, newConnections: false, modes: ['shared', 'round-robin'] },
+  { workers: 8, connections: 128, newConnections: false },
   { workers: 2, connections: 64, newConnections: true },
 ];
 
@@ -33,11 +33,10 @@ export async function balance({ node, adapters, seconds, rounds, progress }) {
   const results = [];
   for (const adapter of adapters) {
     for (const load of LOADS) {
-      const { modes = Object.keys(MODES) } = load;
-      const runs = Object.fromEntries(modes.map((mode) => [mode, []]));
+      const runs = Object.fromEntries(Object.keys(MODES).map((mode) => [mode, []]));
       for (let round = 0; round < rounds; round += 1) {
-        for (const mode of modes) {
-          const run = await measure({ node, adapter, ...load, options: MODES[mode], seconds });
+        for (const [mode, options] of Object.entries(MODES)) {
+          const run = await measure({ node, adapter, ...load, options, seconds });
           runs[mode].push(run);
           progress(
             `${adapter} ${describe(load)} round ${round + 1}/${rounds} ${mode}: ${run.cpuMicros.toFixed(1)} µs/request, ` +
