@@ -41,7 +41,7 @@ export function readmeParts(results) {
   return [
     `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(run)}`,
     turned(figureTables(run, PEERS)),
-    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost, of all sent, a sum. A rerun reversed some CPU differences of up to 14 %. "Not run": no reload, or no worker to kill. [All systems and scopes](docs/benchmarks.md).',
+    'The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost, of all sent, a sum. Another machine reversed CPU differences of up to 32 %. "Not run": no reload, or no worker to kill. [All scopes](docs/benchmarks.md).',
   ];
 }
 
@@ -85,7 +85,7 @@ export function pageParts(results) {
   const run = mainRunOf(results);
   const others = results.filter((result) => !run.includes(result));
   return [
-    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, after 5 s of load on 64 kept connections where nothing else is said; with new connections, a Fastify worker has more. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order. [A rerun](#a-rerun) reversed some differences in CPU of up to 14 %.`,
+    `${conditions(run)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, after 5 s of load on 64 kept connections where nothing else is said; with new connections, a Fastify worker has more. Every scope, with more columns and what is noise: [report.md](${RESULTS}report.md). It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order. [A rerun](#a-rerun) on another machine reversed some differences in CPU of up to 32 %.`,
     ...figureTables(run, undefined, PAGE_FIGURES).flatMap((table) => [
       table.caption && `**${table.caption}**`,
       table,
