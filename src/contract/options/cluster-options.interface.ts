@@ -184,8 +184,8 @@ export interface ClusterOptions {
   heartbeat?: HeartbeatOptions | false | undefined;
   /**
    * A thread in each worker that reports what blocks the worker's event loop. It also ends the
-   * worker if the primary is gone while the event loop is blocked. See {@link WatchdogOptions}; `false` starts no
-   * watchdog, and saves its memory.
+   * worker if the primary is gone while the event loop is blocked. See {@link WatchdogOptions};
+   * `false` starts no watchdog, and saves its memory.
    */
   watchdog?: WatchdogOptions | false | undefined;
   /** See {@link MemoryOptions}. */

@@ -15,7 +15,7 @@ export function groupsOf({ rows }) {
 }
 
 /**
- * The row of nestjs-cluster as it is by default, if it was run.
+ * The row of nestjs-cluster as it is by default, the first of its rows, if it was run.
  *
  * @param {import('./types.d.mts').Row[]} rows
  */

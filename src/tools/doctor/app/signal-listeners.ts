@@ -50,9 +50,12 @@ export class SignalListeners {
     if (!SIGNALS.has(signal)) return;
     const frames = framesOfListener();
     const byNest = frames.some((frame) => frame.getFunctionName() === NEST_LISTENS);
-    const files = frames.filter(isOfApp);
-    const caller = byNest ? (files.find((frame) => !isInstalled(frame)) ?? files.at(-1)) : files[0];
-    if (caller === undefined || (!byNest && isInstalled(caller))) return;
+    const files = frames.filter((frame) => isFile(pathOf(frame)));
+    const outside = files.filter((frame) => !isOwn(pathOf(frame)));
+    const ofApp = outside.find((frame) => !isInstalled(pathOf(frame)));
+    const caller = byNest ? (ofApp ?? outside.at(-1)) : ofApp;
+    // A listener that a library adds is none of the app, even if the app has called the library.
+    if (caller === undefined || (!byNest && caller !== files[0])) return;
     const where = `${pathOf(caller)}:${caller.getLineNumber()}`;
     this.#places.set(`${where} ${byNest}`, { where, byNest });
   };
@@ -70,17 +73,20 @@ function framesOfListener(): NodeJS.CallSite[] {
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 
-/** Whether the code of a frame is in a file of the app, not in Node itself or in this package. */
-function isOfApp(frame: NodeJS.CallSite): boolean {
-  const path = pathOf(frame);
-  return /^(\/|[a-z]:\\)/i.test(path) && !(OWN_DIRECTORY && path.startsWith(OWN_DIRECTORY));
-}
-
 function pathOf(frame: NodeJS.CallSite): string {
   const name = frame.getFileName() ?? '';
   return name.startsWith('file:') ? fileURLToPath(name) : name;
 }
 
-function isInstalled(frame: NodeJS.CallSite): boolean {
-  return /[\\/]node_modules[\\/]/.test(frame.getFileName() ?? '');
+/** Whether code is in a file, not in Node itself. */
+function isFile(path: string): boolean {
+  return /^(\/|[a-z]:\\)/i.test(path);
+}
+
+function isOwn(path: string): boolean {
+  return OWN_DIRECTORY !== undefined && path.startsWith(OWN_DIRECTORY);
+}
+
+function isInstalled(path: string): boolean {
+  return /[\\/]node_modules[\\/]/.test(path);
 }

@@ -210,7 +210,7 @@ describe('listeners to signals', () => {
     expect(listeners.end()).toEqual(found);
   });
 
-  it('are of the package that calls Nest, if only this package called that one', async () => {
+  it('are in the package that calls Nest, if no code of the app does', async () => {
     const listeners = new SignalListeners();
     const app = await appOf({});
     const own = runInThisContext('(call, app) => call(app)', {
@@ -226,5 +226,17 @@ describe('listeners to signals', () => {
     expect(listeners.end().map(({ name, where }) => `${name} ${where}`)).toEqual([
       'shutdown-hooks /app/node_modules/framework/index.js:1',
     ]);
+  });
+
+  it('are not those that this package adds when the app calls it', () => {
+    const listeners = new SignalListeners();
+    const answer = (): void => {};
+    onTestFinished(() => void process.off('SIGHUP', answer));
+    const own = runInThisContext("(process, answer) => process.on('SIGHUP', answer)", {
+      filename: `${OWN_DIRECTORY}bootstrap/bootstrap.js`,
+    }) as (...args: unknown[]) => void;
+    own(process, answer);
+
+    expect(listeners.end()).toEqual([]);
   });
 });
