@@ -1,47 +1,53 @@
-// Redraws what the benchmark measured: npm run bench:report
-import { readdirSync, writeFileSync } from 'node:fs';
+// Writes the tables of what was measured: npm run bench:report
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { renderMarkdown, renderPlainTable } from './report/markdown.mjs';
-import { readResults } from './report/read-results.mjs';
-import { reportParts } from './report/report-parts.mjs';
-import { tablesOf } from './report/result-tables.mjs';
+import { fillFigures, pageBlock, readmeBlock, report } from './report/pages.mjs';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
-const root = new URL('../../', import.meta.url);
-const README = fileURLToPath(new URL('README.md', root));
-const DOCS = fileURLToPath(new URL('docs', root));
+const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Writes report.md and the charts of every result in a directory; returns the results. */
-export async function writeReport(directory) {
-  // Only here: the runner imports this file too, and measures before it draws.
-  const { drawChart } = await import('./report/draw-chart.mjs');
-  const results = readResults(directory);
-  for (const result of results) {
-    const charts = drawChart(result) ?? {};
-    for (const [theme, svg] of Object.entries(charts)) {
-      writeFileSync(join(directory, `${result.scope}-${theme}.svg`), svg);
-    }
-  }
-  writeFileSync(join(directory, 'report.md'), renderMarkdown(reportParts(results)));
+/** The articles first; then what is asked beyond them. Variants of a scope follow it. */
+const ORDER =
+  'gzip-page slow fibonacci steady keep-alive new-connections evenness mixed reloads kills startup recovery memory scrape soak'.split(
+    ' ',
+  );
+
+/** Every result in a directory, in the order of the report. */
+export function readResults(directory = RESULTS) {
+  const place = ({ scope }) =>
+    ORDER.findIndex((name) => scope === name || scope.startsWith(`${name}-`));
+  return readdirSync(directory)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')))
+    .toSorted((a, b) => place(a) - place(b) || (a.scope < b.scope ? -1 : 1));
+}
+
+export function writeReport() {
+  const results = readResults();
+  writeFileSync(join(RESULTS, 'report.md'), report(results));
   return results;
 }
 
-/** The tables of one result, what an article found among them, as text for a terminal. */
-export function renderTables(result) {
-  return tablesOf(result).map(renderPlainTable).join('\n\n');
+/** A page with this block between its markers, and with the marked figures as they were measured last. */
+export function withFigures(page, results, block) {
+  const filled = fillFigures(page, results);
+  if (block === undefined) return filled;
+  const [before, , after] = filled.split(/(?<=<!-- bench:begin -->)|(?=<!-- bench:end -->)/);
+  return `${before}\n\n${block}\n\n${after}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { pageParts, readmeParts } = await import('./report/page-parts.mjs');
-  const { rewrite, writeBlock } = await import('./report/page-block.mjs');
-  const { fillFigures } = await import('./report/figures.mjs');
-  const results = await writeReport(RESULTS);
-  await writeBlock(README, renderMarkdown(readmeParts(results)));
-  await writeBlock(join(DOCS, 'benchmarks.md'), renderMarkdown(pageParts(results)));
-  const pages = readdirSync(DOCS).filter((name) => name.endsWith('.md'));
-  for (const page of [README, ...pages.map((name) => join(DOCS, name))]) {
-    await rewrite(page, (text) => fillFigures(text, results));
+  const results = writeReport();
+  const blocks = {
+    'README.md': readmeBlock(results),
+    'docs/benchmarks.md': pageBlock(results),
+  };
+  const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+  for (const name of ['README.md', ...pages.map((page) => `docs/${page}`)]) {
+    const file = join(root, name);
+    const page = readFileSync(file, 'utf8');
+    writeFileSync(file, withFigures(page, results, blocks[name]));
   }
   console.log(`${results.length} scopes: test/bench/results/report.md, README.md, docs/*.md`);
 }

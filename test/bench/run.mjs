@@ -8,8 +8,8 @@ import { BusyMachineError } from './disturbances.mjs';
 import { describeMachine, readCommit, readVersions } from './machine.mjs';
 import { resolveNode } from './node-versions.mjs';
 import { stopAll } from './process-group.mjs';
-import { renderTables, writeReport } from './report.mjs';
-import { OWN_SCOPES } from './scopes/index.mjs';
+import { writeReport } from './report.mjs';
+import { tablesOf } from './report/tables.mjs';
 import { readSettings } from './settings.mjs';
 import { UsageError } from './usage-error.mjs';
 
@@ -64,14 +64,13 @@ async function measure(name, settings) {
     versions: readVersions(settings.nodeVersion),
   };
   const comparison = COMPARISONS.find((one) => one.name === name);
-  if (comparison === undefined) return { ...about, rows: await own(name, settings, progress) };
   const compared = await runComparison(comparison, {
     ...settings,
     progress,
     signal: interrupted.signal,
   });
   const result = { ...about, ...compared, title: `${compared.title}${title}` };
-  console.log(`\n${renderTables(result)}\n`);
+  console.log(`\n${tablesOf(result, { wide: true }).join('\n\n')}\n`);
   if (result.rows.every(({ notRun }) => notRun !== undefined)) {
     console.error('error: no system was measured, so nothing is published');
     process.exitCode = 1;
@@ -80,15 +79,14 @@ async function measure(name, settings) {
   if (settings.systems === undefined && !settings.force) {
     mkdirSync(RESULTS, { recursive: true });
     writeJson(`${RESULTS}${result.scope}.json`, result);
-    await writeReport(RESULTS);
+    writeReport();
   }
   return result;
 }
 
 /** What is not as by default has a result of its own: its file, its title, how it is asked for. */
-function describeVariant({ nodeVersion, workers = [], adapters = [], cores }) {
+function describeVariant({ nodeVersion, workers: count, adapters = [], cores }) {
   const major = nodeVersion.split('.')[0];
-  const [count] = workers;
   const parts = [
     major !== '24' && { option: '--node', value: major, text: `Node ${major}` },
     count !== undefined &&
@@ -104,23 +102,6 @@ function describeVariant({ nodeVersion, workers = [], adapters = [], cores }) {
     title: parts.map(({ text }) => `, ${text}`).join(''),
     options: parts.flatMap(({ option, value }) => [option, value]),
   };
-}
-
-/** Scopes of this package alone have tables of their own. */
-async function own(name, settings, progress) {
-  const rows = await OWN_SCOPES[name]({
-    node: settings.node,
-    adapters: settings.adapters ?? ['express', 'fastify'],
-    seconds: settings.seconds ?? 5,
-    rounds: settings.rounds ?? 5,
-    workers: settings.workers ?? [2, 1],
-    reloads: settings.reloads,
-    requests: settings.requests,
-    parts: settings.parts,
-    progress,
-  });
-  console.table(rows);
-  return rows;
 }
 
 function writeJson(file, value) {

@@ -1,12 +1,11 @@
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { ARTICLES, COMPARISONS } from './comparisons/index.mjs';
-import { HUB_PARTS } from './scopes/hub.mjs';
-import { OWN_SCOPES } from './scopes/index.mjs';
 import { SYSTEMS } from './systems/index.mjs';
 import { UsageError } from './usage-error.mjs';
 
 const ADAPTERS = ['express', 'fastify'];
+const COUNTS = ['workers', 'seconds', 'rounds', 'starts', 'windows', 'events'];
 
 /** Scopes that stand for several. */
 const GROUPS = {
@@ -18,8 +17,6 @@ const HELP = `npm run bench -- [options]
 
   --scope NAME     articles (default), all, or one or more of these:
                    ${wrapped(COMPARISONS.map(({ name }) => name))}
-                   of this package alone:
-                   ${wrapped(Object.keys(OWN_SCOPES))}
   --system NAME    only these systems, of:
                    ${wrapped(SYSTEMS.map(({ name }) => name))}
   --adapter NAME   express or fastify; each scope has its own default
@@ -29,9 +26,7 @@ const HELP = `npm run bench -- [options]
   --rounds N       how often each system is measured; each scope has its own default
   --starts N       how often all systems are started anew; 3   } where the cost of a request
   --windows N      how often each is measured in a start; 6    } is compared: keep-alive, …
-  --events N       reloads, kills, changes of scale; 10
-  --part NAME      of scope hub, only these:
-                   ${wrapped(HUB_PARTS)}
+  --events N       reloads or kills in a round
   --json FILE      write the results there too
   --force          measure although others use the machine; for a look, not for the report
 
@@ -48,30 +43,27 @@ export function readSettings(args) {
   const { values } = parsed(args);
   if (values.help) return { help: HELP };
   const scopes = (values.scope ?? ['articles']).flatMap((name) => GROUPS[name] ?? [name]);
-  known('--scope', scopes, [...COMPARISONS.map(({ name }) => name), ...Object.keys(OWN_SCOPES)]);
+  known('--scope', scopes, GROUPS.all);
   known(
     '--system',
     values.system ?? [],
     SYSTEMS.map(({ name }) => name),
   );
   known('--adapter', values.adapter ?? [], ADAPTERS);
-  known('--part', values.part ?? [], HUB_PARTS);
+  const counts = Object.fromEntries(
+    COUNTS.filter((name) => values[name] !== undefined).map((name) => [
+      name,
+      count(`--${name}`, values[name]),
+    ]),
+  );
   return {
     scopes: [...new Set(scopes)],
     systems: values.system,
     adapters: values.adapter,
-    workers: values.workers?.map((text) => count('--workers', text)),
     cores: os.availableParallelism(),
     node: values.node ?? '24',
-    seconds: values.seconds === undefined ? undefined : count('--seconds', values.seconds),
-    rounds: values.rounds === undefined ? undefined : count('--rounds', values.rounds),
-    starts: values.starts === undefined ? undefined : count('--starts', values.starts),
-    windows: values.windows === undefined ? undefined : count('--windows', values.windows),
     force: values.force ?? false,
-    events: values.events === undefined ? undefined : count('--events', values.events),
-    reloads: count('--reloads', values.reloads ?? '50'),
-    requests: count('--requests', values.requests ?? '1000000'),
-    parts: values.part,
+    ...counts,
     json: values.json,
   };
 }
@@ -85,17 +77,9 @@ function parsed(args) {
         scope: { type: 'string', multiple: true },
         system: { type: 'string', multiple: true },
         adapter: { type: 'string', multiple: true },
-        workers: { type: 'string', multiple: true }, // several: of scope reload
         node: { type: 'string' },
-        seconds: { type: 'string' },
-        rounds: { type: 'string' },
-        starts: { type: 'string' },
-        windows: { type: 'string' },
+        ...Object.fromEntries(COUNTS.map((name) => [name, { type: 'string' }])),
         force: { type: 'boolean' },
-        events: { type: 'string' },
-        reloads: { type: 'string' }, // of scope reload
-        requests: { type: 'string' }, // of scope request-path
-        part: { type: 'string', multiple: true }, // of scope hub
         json: { type: 'string' },
       },
     });

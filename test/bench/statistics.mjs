@@ -11,9 +11,3 @@ export function quantile(values, share) {
   const above = Math.ceil(place);
   return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
-
-/** The value below which this share of the values is, 0..1. */
-export function percentile(values, share) {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}

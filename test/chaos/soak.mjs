@@ -17,7 +17,7 @@ const HELP = `npm run soak -- --minutes N [options of npm run chaos]
 
 Runs a cluster under the clients of npm run chaos for N minutes. A worker is killed every five
 minutes, and the app is reloaded every ten. The result is one more part of
-test/bench/results/soak.json, which npm run bench:report draws.`;
+test/bench/results/soak.json, which npm run bench:report makes a table of.`;
 
 const interrupted = new Promise((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => resolve(signal));
@@ -77,11 +77,10 @@ function figuresOf({ ok, clients, unallowed, faults }) {
   };
 }
 
-/** Adds a part to what earlier runs have kept. */
+/** Adds the rows of this part to what earlier runs have kept. */
 function keep(part, { workers, adapter, node }) {
-  const kept = existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8')).timeline.parts : [];
-  const parts = [...kept, part];
-  const minutes = parts.reduce((total, { samples }) => total + samples.length, 0);
+  const kept = existsSync(RESULT) ? JSON.parse(readFileSync(RESULT, 'utf8')) : undefined;
+  const { minutes = 0, parts = 0 } = kept?.parameters ?? {};
   const result = {
     scope: 'soak',
     title: 'A soak',
@@ -92,17 +91,10 @@ function keep(part, { workers, adapter, node }) {
     commit: part.commit,
     machine: describeMachine(),
     versions: readVersions(versionOf(node)),
-    parameters: { minutes, workers, adapter },
-    rows: parts.flatMap(rowsOf),
-    timeline: {
-      title:
-        parts.length === 1
-          ? `${minutes} minutes`
-          : `${minutes} minutes in ${parts.length} parts; a dashed line is where a part begins`,
-      parts,
-    },
+    parameters: { minutes: minutes + part.samples.length, workers, adapter, parts: parts + 1 },
+    rows: [...(kept?.rows ?? []), ...rowsOf(part, parts)],
   };
-  writeFileSync(RESULT, `${JSON.stringify(result, null, 1)}\n`);
+  writeFileSync(RESULT, `${JSON.stringify(result, null, 2)}\n`);
 }
 
 function versionOf(node) {

@@ -1,6 +1,6 @@
 import { autocannon } from '../load/autocannon.mjs';
 import { probeApart } from '../load/light-route.mjs';
-import { counted, measured } from '../report/format.mjs';
+import { counted, measured } from '../report/metrics.mjs';
 import { compare } from './compare.mjs';
 import { heavyPath } from './mixed.mjs';
 
@@ -15,13 +15,7 @@ export const fibonacci = {
   rounds: 1,
   adapters: ['express'],
   parameters: { tool: 'autocannon -c 1000 -d 10 -p 10', path: '/test' },
-  chart: {
-    metric: 'lightP99Ms',
-    title: '99th percentile of the light route',
-    unit: 'ms',
-    better: 'lower',
-    log: true,
-  },
+  metric: 'lightP99Ms',
   rows(run) {
     // All workers first, as by default: the report compares with the first row of a system.
     const counts = [...new Set([run.cores, 2, 1])];

@@ -14,7 +14,7 @@ export const gzipPage = {
   rounds: 2,
   adapters: ['express'],
   parameters: { tool: `autocannon --connections ${CONNECTIONS}`, path: '/' },
-  chart: { metric: 'requestsPerSecond', title: 'Requests per second', better: 'higher' },
+  metric: 'requestsPerSecond',
   rows(run) {
     return compare({
       run,

@@ -13,7 +13,7 @@ export const slow = {
   rounds: 3,
   adapters: ['express'],
   parameters: { tool: `loadtest -n ${REQUESTS} -c ${CONCURRENCY}`, path: '/slow' },
-  chart: { metric: 'totalMs', title: 'Time for 100 requests', unit: 'ms', better: 'lower' },
+  metric: 'totalMs',
   rows(run) {
     return compare({
       run,

@@ -13,7 +13,7 @@ export const steady = {
   programs: ['wrk'],
   adapters: ['express'],
   parameters: { tool: `wrk -c ${CONNECTIONS}`, path: '/hello' },
-  chart: { metric: 'requestsPerSecond', title: 'Requests per second', better: 'higher' },
+  metric: 'requestsPerSecond',
   rows(run) {
     return compare({
       run,

@@ -18,11 +18,7 @@ export const evenness = {
   programs: ['wrk'],
   adapters: ['express'],
   parameters: { warmUpSeconds: WARM_UP_SECONDS, path: '/hello' },
-  chart: {
-    metric: 'busiestWorst',
-    title: 'Busiest worker over the mean, worst round',
-    better: 'lower',
-  },
+  metric: 'busiestWorst',
   async rows(run) {
     const systems = run.pick([
       'node-cluster-round-robin',

@@ -2,12 +2,12 @@ import { fibonacci } from './article-fibonacci.mjs';
 import { gzipPage } from './article-gzip-page.mjs';
 import { slow } from './article-slow.mjs';
 import { steady } from './article-steady.mjs';
-import { cost } from './cost.mjs';
 import { evenness } from './evenness.mjs';
-import { kills, reloads, scaling } from './losses.mjs';
+import { kills, reloads } from './losses.mjs';
 import { memory } from './memory.mjs';
 import { mixed } from './mixed.mjs';
 import { recovery } from './recovery.mjs';
+import { scrape } from './scrape.mjs';
 import { startup } from './startup.mjs';
 import { keepAlive, newConnections } from './throughput.mjs';
 
@@ -19,13 +19,12 @@ export const COMPARISONS = [
   ...ARTICLES,
   keepAlive,
   newConnections,
-  cost,
   evenness,
   mixed,
   reloads,
   kills,
-  scaling,
   startup,
   recovery,
   memory,
+  scrape,
 ];

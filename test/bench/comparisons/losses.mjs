@@ -13,8 +13,6 @@ const PATIENCE_MS = 30_000;
 const CLIENTS =
   '18 clients ask without pause and never again for what was lost: 6 on kept connections, 6 on a new one each time, 6 post 16 KB.';
 
-const chart = { metric: 'lost', title: 'Requests lost', better: 'lower' };
-
 /** Only systems that do it by themselves: where it is left to the user, there is nothing to measure. */
 function able(run, names, ability, missing) {
   return run.pick(names).map((system) => ({
@@ -38,7 +36,7 @@ export const reloads = {
   adapters: ['express', 'fastify'],
   parameters: {},
   events: 2,
-  chart,
+  metric: 'lost',
   rows(run) {
     return compare({
       run,
@@ -46,29 +44,6 @@ export const reloads = {
       async measure(running) {
         const { took, metrics } = await lossesOf(running, run.events, () => running.reload());
         return { ...metrics, reloadMs: mean(took) };
-      },
-    });
-  },
-};
-
-export const scaling = {
-  name: 'scaling',
-  title: 'Requests lost in scaling up and down',
-  about: `${CLIENTS} Meanwhile a worker is added and taken away again, ten changes in all if nothing else is said.`,
-  rounds: 1,
-  adapters: ['express'],
-  parameters: {},
-  events: 10,
-  chart,
-  rows(run) {
-    return compare({
-      run,
-      contestants: able(run, EVERYBODY, 'scale', 'does not scale while it runs'),
-      async measure(running, { workers }) {
-        const { took, metrics } = await lossesOf(running, run.events, (k) =>
-          running.scale(k % 2 === 0 ? workers + 1 : workers),
-        );
-        return { ...metrics, scaleMs: mean(took) };
       },
     });
   },
@@ -82,7 +57,7 @@ export const kills = {
   adapters: ['express', 'fastify'],
   parameters: {},
   events: 3,
-  chart,
+  metric: 'lost',
   rows(run) {
     return compare({
       run,

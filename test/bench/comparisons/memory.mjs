@@ -23,12 +23,7 @@ export const memory = {
   programs: ['wrk'],
   adapters: ['express', 'fastify'],
   parameters: { loadSeconds: LOAD_SECONDS, connections: 64 },
-  chart: {
-    metric: 'totalRssBytes',
-    title: 'Resident memory in all, after load',
-    unit: 'MB',
-    better: 'lower',
-  },
+  metric: 'totalRssBytes',
   rows(run) {
     const systems = run.pick([
       'one-process',

@@ -14,13 +14,7 @@ export const mixed = {
   programs: ['wrk'],
   adapters: ['express'],
   parameters: { clients: CLIENTS },
-  chart: {
-    metric: 'lightP99Ms',
-    title: '99th percentile of the light route',
-    unit: 'ms',
-    better: 'lower',
-    log: true,
-  },
+  metric: 'lightP99Ms',
   rows(run) {
     return compare({
       run,

@@ -35,7 +35,7 @@ export const recovery = {
   rounds: 3,
   adapters: ['express'],
   parameters: { probeEveryMs: 50, probeTimeoutMs: 1_000 },
-  chart: { metric: 'failedProbes', title: 'Failed probes', better: 'lower' },
+  metric: 'failedProbes',
   async rows(run) {
     const rows = [];
     for (const [group, cause] of Object.entries(INCIDENTS)) {

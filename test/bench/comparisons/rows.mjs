@@ -1,4 +1,4 @@
-import { columnOf } from '../report/columns.mjs';
+import { columnOf } from '../report/metrics.mjs';
 import { median } from '../statistics.mjs';
 
 /** The system that a row is about, and why it was not run. */
@@ -50,7 +50,7 @@ function medians(rounds) {
 
 function inOne(key, values) {
   if (typeof values[0] === 'boolean') return values.every(Boolean);
-  return (COMBINED[columnOf(key).combined] ?? median)(values);
+  return (COMBINED[columnOf(key)?.combined] ?? median)(values);
 }
 
 function isFigure(value) {

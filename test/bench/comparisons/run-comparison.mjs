@@ -23,7 +23,7 @@ export async function runComparison(comparison, settings) {
     windows = comparison.windows,
     events = comparison.events,
   } = settings;
-  const workers = settings.workers?.[0] ?? settings.cores;
+  const workers = settings.workers ?? settings.cores;
   const adapters = settings.adapters ?? comparison.adapters;
   const nextPort = ports();
   const disturbances = new Disturbances({ forced: settings.force });
@@ -47,7 +47,7 @@ export async function runComparison(comparison, settings) {
     };
     rows.push(...(await comparison.rows(run)));
   }
-  const { title, about, chart, parameters, baseline } = comparison;
+  const { title, about, metric, parameters, baseline } = comparison;
   const { discarded } = disturbances;
   return {
     title,
@@ -62,8 +62,8 @@ export async function runComparison(comparison, settings) {
     },
     ...(baseline && { baseline }),
     ...(settings.force && { forced: true }),
+    metric,
     rows,
-    chart,
     ...(comparison.found && { found: [comparison.found(rows)] }),
   };
 }

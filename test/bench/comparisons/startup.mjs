@@ -11,7 +11,7 @@ export const startup = {
   rounds: 5,
   adapters: ['express'],
   parameters: {},
-  chart: { metric: 'allReadyMs', title: 'Until every worker serves', unit: 'ms', better: 'lower' },
+  metric: 'allReadyMs',
   rows(run) {
     return compare({
       run,

@@ -21,27 +21,6 @@ export function ask(port, path, timeoutMs = 1_000) {
   });
 }
 
-/** Resolves once `url` answers 200 `times` times in a row. */
-export async function answering(url, times = 20, timeoutMs = 20_000) {
-  const { port, pathname, search } = new URL(url);
-  const deadline = performance.now() + timeoutMs;
-  for (let count = 0; count < times;) {
-    if (performance.now() > deadline) throw new Error(`${url} does not answer`);
-    const ok = await ask(port, pathname + search, timeoutMs).then(
-      () => true,
-      () => false,
-    );
-    count = ok ? count + 1 : 0;
-    if (!ok) await delay(PAUSE_MS);
-  }
-}
-
-/** The process that answered. */
-export async function whoami(port) {
-  const { pid } = JSON.parse(await ask(port, '/whoami'));
-  return pid;
-}
-
 /**
  * Waits until so many processes that satisfy `counts` have answered.
  *
@@ -51,7 +30,10 @@ export async function answeredBy(port, count, counts, timeoutMs) {
   const startedAt = performance.now();
   const pids = new Set();
   while (performance.now() - startedAt < timeoutMs) {
-    const pid = await whoami(port).catch(() => undefined);
+    const pid = await ask(port, '/whoami').then(
+      (body) => JSON.parse(body).pid,
+      () => undefined,
+    );
     if (pid !== undefined && counts(pid)) pids.add(pid);
     if (pids.size >= count) return performance.now() - startedAt;
     await delay(PAUSE_MS);

@@ -17,7 +17,6 @@ export class Clients {
   inFlight = 0;
   /** How many were lost in which way: 'GET ECONNRESET', 'POST status 502', … */
   losses = {};
-  generations = new Set();
   #stopped = false;
   #running;
 
@@ -43,8 +42,6 @@ export class Clients {
         this.losses[outcome.error] = (this.losses[outcome.error] ?? 0) + 1;
         // If nothing listens, each attempt is refused at once. The pause keeps the count low.
         if (outcome.error.endsWith('ECONNREFUSED')) await pause(REFUSED_PAUSE_MS);
-      } else if (options.path === '/whoami') {
-        this.generations.add(JSON.parse(outcome.body).generation);
       }
     }
   }
@@ -71,7 +68,7 @@ function send({ port, path, method = 'GET', agent, body }) {
       response.on('error', (error) => resolve({ error: `${method} ${error.code}` }));
       response.on('end', () => {
         const well = response.statusCode < 300 && (body === undefined || text === body);
-        resolve(well ? { body: text } : { error: `${method} status ${response.statusCode}` });
+        resolve(well ? {} : { error: `${method} status ${response.statusCode}` });
       });
     });
     request.end(body);

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { percentile } from '../statistics.mjs';
+import { quantile } from '../statistics.mjs';
 import { runScript } from './client.mjs';
 
 const EVERY_MS = 10;
@@ -42,8 +42,8 @@ export async function probe(port, path, seconds) {
   return {
     answered: times.length,
     unanswered: waiting.size,
-    p50: percentile(all, 0.5),
-    p99: percentile(all, 0.99),
+    p50: quantile(all, 0.5),
+    p99: quantile(all, 0.99),
     max: Math.max(...all),
   };
 }

@@ -52,10 +52,3 @@ function milliseconds([, text] = []) {
   const [, value, unit] = /^([\d.]+)(us|ms|s|m)$/.exec(text ?? '') ?? [];
   return value === undefined ? undefined : Number(value) * MS[unit];
 }
-
-/** The same for a server of this machine that is known by its URL; errors in one number. */
-export async function loadUrl(url, options) {
-  const { port, pathname } = new URL(url);
-  const { errors, ...result } = await wrk({ port, enter: [] }, { path: pathname, ...options });
-  return { ...result, errors: Object.values(errors).reduce((sum, count) => sum + count, 0) };
-}

@@ -5,8 +5,6 @@ import {
   nestjsClusterReusePort,
   nestjsClusterRoundRobin,
   nestjsClusterShared,
-  nestjsClusterWithoutCpuBound,
-  nestjsClusterWithoutMetrics,
   oneProcessCpuBound,
 } from './nestjs-cluster.mjs';
 import { nodeClusterRoundRobin, nodeClusterShared } from './node-cluster.mjs';
@@ -27,8 +25,6 @@ export const SYSTEMS = [
   nginx,
   iptables,
   nestjsClusterShared,
-  nestjsClusterWithoutMetrics,
-  nestjsClusterWithoutCpuBound,
   nestjsClusterReusePort,
   nestjsClusterRoundRobin,
   nestjsClusterIptables,

@@ -6,11 +6,7 @@ import { SampleCluster } from './sample-app.mjs';
 
 const COMMAND = fileURLToPath(new URL('../../../dist/tools/cli/main.js', import.meta.url));
 
-/**
- * Lacks `scale()`: iptables only knows the ports that it was set up for.
- *
- * @type {System}
- */
+/** @type {System} */
 export const nestjsClusterIptables = {
   name: 'nestjs-cluster-iptables',
   label: () => 'nestjs-cluster, ports behind iptables',

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
 import { answersHello } from './answers.mjs';
 import { singleProcess } from './one-process.mjs';
@@ -6,20 +5,19 @@ import { lacksReusePort } from './requirements.mjs';
 import { SampleCluster, startStandalone } from './sample-app.mjs';
 
 /** @returns {System} */
-function nestjsCluster(name, { label = name, balancing, program, settings, offload, missing }) {
+function nestjsCluster(name, { label = name, balancing, offload, missing }) {
   return {
     name,
     label: () => label,
     offload,
-    abilities: ['reload', 'scale', 'supervision'],
+    abilities: ['reload', 'supervision'],
     missing,
     start({ port, env, ...options }) {
       return ProcessGroup.begin(async (group) => {
         const cluster = new SampleCluster(group, {
           ...options,
           port,
-          program,
-          env: { ...env, ...settings, ...(balancing && { CLUSTER_BALANCING: balancing }) },
+          env: { ...env, ...(balancing && { CLUSTER_BALANCING: balancing }) },
         });
         await cluster.serves();
         await answersHello(group, port);
@@ -29,7 +27,6 @@ function nestjsCluster(name, { label = name, balancing, program, settings, offlo
           frontPids: cluster.frontPids,
           workerPids: cluster.workerPids,
           reload: () => cluster.reload(),
-          scale: (workers) => cluster.scale(workers),
           stop: () => group.stop(),
         };
       });
@@ -53,21 +50,6 @@ export const nestjsClusterRoundRobin = nestjsCluster('nestjs-cluster-round-robin
 export const nestjsClusterCpuBound = nestjsCluster('nestjs-cluster-cpu-bound', {
   label: 'nestjs-cluster, @CpuBound',
   offload: true,
-});
-
-/** The sample app without something that is a part of it. */
-const VARIANT = fileURLToPath(new URL('../apps/variant.mjs', import.meta.url));
-
-export const nestjsClusterWithoutMetrics = nestjsCluster('nestjs-cluster-without-metrics', {
-  label: 'nestjs-cluster, metrics: false',
-  program: VARIANT,
-  settings: { MODULE_OPTIONS: '{"metrics":false}' },
-});
-
-export const nestjsClusterWithoutCpuBound = nestjsCluster('nestjs-cluster-without-cpu-bound', {
-  label: 'nestjs-cluster, no @CpuBound methods',
-  program: VARIANT,
-  settings: { CPU_BOUND: '0' },
 });
 
 export const oneProcessCpuBound = singleProcess({

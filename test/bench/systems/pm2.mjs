@@ -1,6 +1,5 @@
 import { readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
 import { clusterWorkers, withDescendants } from '../process-table.mjs';
@@ -21,7 +20,7 @@ const GRACEFUL = ['--wait-ready', '--listen-timeout', '30000', '--kill-timeout',
 export const pm2 = {
   name: 'pm2',
   label: ({ workers }) => `pm2 -i ${workers}`,
-  abilities: ['reload', 'scale', 'supervision'],
+  abilities: ['reload', 'supervision'],
   async missing() {
     return lacksPackage('pm2');
   },
@@ -42,13 +41,8 @@ export const pm2 = {
       // The daemon is not a child of the process that started it.
       const daemon = Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'));
       const workerPids = () => clusterWorkers(daemon);
-      const serve = async (count) => {
-        await answersFromAll(group, port, count);
-        // `pm2 scale` ends before the workers that it removes have ended.
-        while (workerPids().length !== count) await delay(20, undefined, { signal: group.signal });
-      };
       await answersHello(group, port);
-      await serve(workers);
+      await answersFromAll(group, port, workers);
       return {
         port,
         enter: [],
@@ -56,10 +50,6 @@ export const pm2 = {
           [...withDescendants([daemon])].filter((pid) => !workerPids().includes(pid)),
         workerPids,
         reload: async () => void (await command('reload', NAME)),
-        async scale(count) {
-          await command('scale', NAME, String(count));
-          await serve(count);
-        },
         stop: () => group.stop(),
       };
     });

@@ -47,24 +47,10 @@ export class SampleCluster {
     await this.serves();
   }
 
-  /** Resolves when that many serve. */
-  async scale(workers) {
-    while (this.#desired !== workers) {
-      const told = this.#primary.line((line) =>
-        parse(line)?.event === 'scaling' ? true : undefined,
-      );
-      // One signal after the other: two of a kind that are pending are one.
-      this.#primary.kill(this.#desired < workers ? 'SIGTTIN' : 'SIGTTOU');
-      await told;
-    }
-    await this.serves();
-  }
-
   #hear(line) {
-    const { event, pid, to } = parse(line) ?? {};
+    const { event, pid } = parse(line) ?? {};
     if (event === 'worker-ready') this.#ready.add(pid);
     if (event === 'worker-died' || event === 'worker-stopped') this.#ready.delete(pid);
-    if (event === 'scaling') this.#desired = to;
   }
 }
 

@@ -1,3 +1,0 @@
-const { burn } = require('./burn.cjs');
-
-module.exports = async () => burn(0);

@@ -1,4 +1,0 @@
-/** Milliseconds of a clock that all processes of this machine share. */
-export function monotonicMs() {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
