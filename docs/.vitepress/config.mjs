@@ -40,7 +40,6 @@ const SECTIONS = {
     ['Fleet', 'fleet'],
     ['Reload and releases', 'reload-and-releases'],
     ['Compatibility', 'compatibility'],
-    ['Upgrade of the primary', 'upgrade'],
     ['Number of workers', 'number-of-workers'],
     ['Capacity', 'capacity'],
     ['Limits', 'limits'],

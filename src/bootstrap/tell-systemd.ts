@@ -24,12 +24,6 @@ interface Message {
   readonly watchdog?: string;
 }
 
-/** The messages of an upgrade to systemd. */
-export interface SystemdLink {
-  /** Names the main process of the service. If that is another process, it tells systemd from now on. */
-  mainPid(pid: number): Promise<void>;
-}
-
 /** Sends variables to systemd, as in `READY=1`. */
 export type SendVariables = (assignments: readonly string[]) => Promise<unknown>;
 
@@ -43,13 +37,7 @@ const STATES: { readonly [N in ClusterEventName]?: string } = {
 };
 
 /** The events whose text is shown by `systemctl status`. */
-const SHOWN = [
-  'starting',
-  'reload-reverting',
-  'upgrade-started',
-  'upgrade-ended',
-  ...Object.keys(STATES),
-] as ClusterEventName[];
+const SHOWN = ['starting', 'reload-reverting', ...Object.keys(STATES)] as ClusterEventName[];
 
 /** Further events that change the number of workers. */
 const COUNTED = ['worker-ready', 'worker-exit', 'scaling'] as const;
@@ -71,7 +59,7 @@ export function tellSystemd(
   { workers, isWell, warn }: NotifyingProcess,
   env: NodeJS.ProcessEnv = process.env,
   send: SendVariables = sender(env),
-): SystemdLink {
+): void {
   const watchdogMs = watchdogMsIn(env);
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   const messages = new Messages(send, warn);
@@ -91,15 +79,13 @@ export function tellSystemd(
       messages.tell({ ...(state && { state }), status });
     });
   }
-  const link = { mainPid: (pid: number) => messages.mainPid(pid) };
-  if (watchdogMs === undefined) return link;
+  if (watchdogMs === undefined) return;
   const answer = (): void => {
     if (isWell()) messages.tell({ watchdog: 'WATCHDOG=1' });
     else warn('systemd gets no answer for its watchdog, because the supervisor does not work');
   };
   // Checked after all timers that are due, because the process may have been stopped for a while.
   setInterval(() => setImmediate(answer), watchdogMs).unref();
-  return link;
 }
 
 /** Half of the time in which systemd wants an answer, in ms; `undefined` if systemd does not wait. */
@@ -121,22 +107,13 @@ class Messages {
   #waiting: Message = {};
   #sending = false;
   #warned = false;
-  /** Whether another process tells systemd from now on. */
-  #isOver = false;
 
   constructor(
     private readonly send: SendVariables,
     private readonly warn: (message: string) => void,
   ) {}
 
-  async mainPid(pid: number): Promise<void> {
-    this.#isOver = pid !== process.pid;
-    if (this.#isOver) this.#waiting = {};
-    await this.send([`MAINPID=${pid}`]).catch((error: Error) => this.#complain(error));
-  }
-
   tell(message: Message): void {
-    if (this.#isOver) return;
     this.#waiting = { ...this.#waiting, ...message };
     if (!this.#sending) void this.#sendAll();
   }

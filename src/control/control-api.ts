@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { ClusterAddressError, clean } from '../contract/errors/index.js';
 import { MAX_WORKERS, NOT_ELASTIC } from '../contract/options/index.js';
-import type { ReloadResult, RestartResult, UpgradeResult } from '../contract/snapshot/index.js';
+import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import { EventStream } from './event-stream.js';
@@ -26,11 +26,7 @@ export interface StopAnswer {
   readonly exitCode: number;
 }
 
-export type {
-  ReloadResult as ReloadAnswer,
-  RestartResult as RestartAnswer,
-  UpgradeResult as UpgradeAnswer,
-};
+export type { ReloadResult as ReloadAnswer, RestartResult as RestartAnswer };
 
 /** The routes of the control socket. */
 export class ControlApi {
@@ -44,7 +40,7 @@ export class ControlApi {
   constructor(controlled: Controlled) {
     this.#events = new EventStream(controlled);
     const status = statusOf(controlled);
-    const { cluster, upgrades } = controlled;
+    const { cluster } = controlled;
     this.routes = {
       'GET /v1/status': () => ok(status()),
       'GET /v1/events': () => ({
@@ -77,12 +73,6 @@ export class ControlApi {
         );
       },
       ...trialRoutes(cluster, this.#mutations),
-      'POST /v1/upgrade': ({ body }) => {
-        expectNothing(body);
-        const refusal = upgrades.refusal();
-        if (refusal !== undefined) throw new Refusal(409, 'UPGRADE_REFUSED', refusal);
-        return this.#mutations.run('an upgrade', async () => ok(await upgrades.start(REASON)));
-      },
       ...profileRoutes(cluster, this.#mutations),
       // A stop is accepted while another change is under way, and ends that change.
       'POST /v1/stop': async ({ body }) => {

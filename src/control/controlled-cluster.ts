@@ -7,7 +7,6 @@ import type {
   ReloadResult,
   RestartResult,
   Trial,
-  UpgradeResult,
   WorkerStack,
 } from '../contract/snapshot/index.js';
 
@@ -33,11 +32,6 @@ export interface ControlledCluster {
 /** A cluster, its events and its description. */
 export interface Controlled {
   readonly cluster: ControlledCluster;
-  readonly upgrades: {
-    /** The reason why an upgrade is refused now; `undefined` if it is possible. */
-    refusal(): string | undefined;
-    start(reason: string): Promise<UpgradeResult>;
-  };
   /** Emits the events of the cluster by their names. */
   readonly events: Pick<EventListeners, 'on' | 'off'>;
   readonly name: string;

@@ -34,7 +34,7 @@ export class Control {
 
   /** Opens the socket. If that fails, the cluster runs, warns once, and tries again regularly. */
   static async open(
-    { options, ...of }: Pick<Controlled, 'cluster' | 'upgrades' | 'events' | 'options'>,
+    { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
     warn: (message: string) => void,
   ): Promise<Control> {
     const name = options.name ?? appName(mainScript(process.argv[1]!));
@@ -87,18 +87,11 @@ export class Control {
     if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});
   }
 
-  /** Leaves the path to another primary. Requests that are under way still get their answer. */
-  handOver(): void {
+  /** Answers the clients that wait for the end. Resolves when the clients have left, or time is up. */
+  async end(exitCode: number): Promise<void> {
     this.#ended = true;
     clearInterval(this.#check);
     this.#socket?.remove();
-    // Only once: the next primary's socket may get the same path and the same inode.
-    this.#socket = undefined;
-  }
-
-  /** Answers the clients that wait for the end. Resolves when the clients have left, or time is up. */
-  async end(exitCode: number): Promise<void> {
-    this.handOver();
     if (this.#connections.size === 0) return;
     const left = [...this.#connections].map(
       (socket) => new Promise((resolve) => void socket.once('close', resolve)),

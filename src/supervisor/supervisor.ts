@@ -17,7 +17,6 @@ import type { Listening } from './listening/listening.interface.js';
 import { type Later, MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
 import { Requests } from './serve/requests.js';
-import { Succession } from './succession.js';
 import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
@@ -56,7 +55,6 @@ export class Supervisor {
   readonly #quarantine: Quarantine;
   /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
-  readonly succession: Succession;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
   readonly #requests = new Requests(
@@ -96,16 +94,12 @@ export class Supervisor {
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table, options.memory, this.restart));
     const quarantine = (this.#quarantine = new Quarantine(table, emit));
-    this.succession = new Succession(table, listening, this.#post);
     const asked = { relay, balance, readings, inspections, quarantine };
     this.#switchboard = new Switchboard({ listening, table, ...asked, hub: outside.hub, emit });
   }
 
-  /**
-   * Forks the workers. Install signal handlers first, or a signal could orphan the workers. With
-   * `isHeir`, no worker leads until `succession.inherit()` is called.
-   */
-  start(isHeir = false): void {
+  /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */
+  start(): void {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
     };
@@ -122,7 +116,7 @@ export class Supervisor {
     const load = loadReader(this.#table, this.listening);
     const adapt = () => this.#decide({ type: 'load-due', load: load() });
     if (this.options.elastic !== undefined) every(LOAD_INTERVAL_MS, adapt);
-    this.#post({ type: 'begin', isHeir });
+    this.#post({ type: 'begin' });
   }
 
   /** Stops the cluster. The first signal drains, the second closes connections, the third kills. */
@@ -158,9 +152,7 @@ export class Supervisor {
     if (happening.type === 'task') return happening.run();
     if (happening.type !== 'process') return this.#decide(happening);
     const event = this.#switchboard.receive(happening.worker, happening.told);
-    if (event === undefined) return;
-    if (event.type === 'worker') this.succession.hear(event.worker, event.event);
-    this.#decide(event);
+    if (event !== undefined) this.#decide(event);
   }
 
   /** Passes an event to the core, and queues the effects that it returns. */

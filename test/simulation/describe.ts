@@ -41,7 +41,6 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
     case 'heartbeat-due':
     case 'upkeep-due':
     case 'load-due':
-    case 'inherit':
     case 'acceptors-closed':
       return event.type;
   }

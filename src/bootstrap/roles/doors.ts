@@ -1,18 +1,15 @@
 import type { EmitEvent, EventListeners } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { Control } from '../../control/open-control.js';
-import type { Controlled } from '../../control/controlled-cluster.js';
 import type { AdminListener } from '../../observe/admin/admin-listener.js';
 import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
-import type { SystemdLink } from '../tell-systemd.js';
 
 /** The ways by which others reach the primary itself: admin listener, control socket and systemd. */
 export class Doors {
   admin: AdminListener | undefined;
   /** Resolves with `undefined` if the cluster has no control socket. */
   control: Promise<Control | undefined> = Promise.resolve(undefined);
-  systemd: SystemdLink | undefined;
   readonly #warn = (message: string): void => this.emit('warning', { message });
 
   constructor(
@@ -22,21 +19,21 @@ export class Doors {
     private readonly emit: EmitEvent,
   ) {}
 
-  /** @param fd a socket that listens already. @throws ClusterAddressError, ClusterConfigurationError */
-  async openAdmin(fd?: number): Promise<void> {
+  /** @throws ClusterAddressError, ClusterConfigurationError */
+  async openAdmin(): Promise<void> {
     const { admin } = this.options;
     if (admin === undefined) return;
     // Loaded only here, because most clusters have no admin listener.
     const { AdminListener } = await import('../../observe/admin/admin-listener.js');
-    this.admin = await AdminListener.open(admin, this.supervisor, this.#warn, fd);
+    this.admin = await AdminListener.open(admin, this.supervisor, this.#warn);
   }
 
   /** Never fails, because a cluster also serves without a control socket. */
-  openControl(upgrades: Controlled['upgrades']): void {
+  openControl(): void {
     const { options, supervisor: cluster, events } = this;
     // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
     if (options.control === undefined || process.platform === 'win32') return;
-    this.control = Control.open({ cluster, upgrades, events, options }, this.#warn);
+    this.control = Control.open({ cluster, events, options }, this.#warn);
   }
 
   async informSystemd(): Promise<void> {
@@ -46,6 +43,6 @@ export class Doors {
     const { intervalMs } = this.options.heartbeat;
     const { snapshot, lastBeatAt } = this.supervisor;
     const isWell = () => !isTickLate(lastBeatAt(), performance.now(), intervalMs);
-    this.systemd = tellSystemd(this.events, { workers: snapshot, isWell, warn: this.#warn });
+    tellSystemd(this.events, { workers: snapshot, isWell, warn: this.#warn });
   }
 }

@@ -2,7 +2,6 @@ import { isatty } from 'node:tty';
 import type { EmitEvent } from '../../contract/events/index.js';
 import { MAX_WORKERS } from '../../contract/options/index.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
-import type { Upgrades } from '../upgrade/upgrades.js';
 
 /** Signals that ask the cluster to end. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -10,11 +9,8 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
 const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
-/** Nginx, Unicorn and Gunicorn also start their new version at this signal. */
-const UPGRADE_SIGNAL = 'SIGUSR2';
-
 /** Handles the signals of the primary. */
-export function obeySignals(supervisor: Supervisor, upgrades: Upgrades, emit: EmitEvent): void {
+export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   // Checked at the start, because isatty() returns false once the terminal is closed and SIGHUP comes.
   const inTerminal = isatty(0);
   const refuse = (signal: string, why: string) => emit('warning', { message: `${signal}: ${why}` });
@@ -27,13 +23,6 @@ export function obeySignals(supervisor: Supervisor, upgrades: Upgrades, emit: Em
     if (supervisor.reloading)
       refuse('SIGHUP', 'a reload is under way already; this starts no other');
     else void supervisor.reload('SIGHUP');
-  });
-  process.on(UPGRADE_SIGNAL, () => {
-    // Node's heap snapshots and reports, and some packages, use the same signal.
-    if (process.listenerCount(UPGRADE_SIGNAL) > 1) return;
-    const refusal = upgrades.refusal();
-    if (refusal !== undefined) return refuse(UPGRADE_SIGNAL, refusal);
-    void upgrades.start(UPGRADE_SIGNAL);
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
     process.on(signal, () => {

@@ -15,17 +15,14 @@ import {
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
 import { newDependencies } from '../../supervisor/dependencies.js';
-import {
-  takeActivatedSocket,
-  takePassedSocket,
-} from '../../supervisor/listening/activated-socket.js';
+import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
 import type { Listening } from '../../supervisor/listening/listening.interface.js';
 import { openListening } from '../../supervisor/listening/open-listening.js';
 import { SharedListening } from '../../supervisor/listening/shared-listening.js';
 import { Program } from '../../supervisor/processes/release.js';
 import { keepYoungGenerationSmall } from '../../supervisor/processes/v8-flags.js';
-import { HubDoor, hubOpener } from '../../supervisor/serve/hub-door.js';
+import { HubDoor } from '../../supervisor/serve/hub-door.js';
 import { Supervisor } from '../../supervisor/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
 import { setTitle } from '../../contract/process/process-title.js';
@@ -34,9 +31,6 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { exitCodeAfterStop } from '../stay-stopped.js';
 import { tellOfListener } from '../tell-of-listener.js';
-import { HANDOVER_VARIABLE } from '../upgrade/handover.js';
-import type { Predecessor } from '../upgrade/predecessor.js';
-import { Upgrades } from '../upgrade/upgrades.js';
 import { Doors } from './doors.js';
 import { obeySignals } from './obey-signals.js';
 
@@ -52,7 +46,7 @@ const TELEMETRY_MS = 5_000;
  * @throws ClusterAddressError, ClusterConfigurationError before any worker is forked.
  */
 export async function runPrimary(
-  given: ResolvedClusterOptions,
+  options: ResolvedClusterOptions,
   lacking?: string,
 ): Promise<PrimaryRuntime> {
   if (process.argv[1] === undefined) {
@@ -64,39 +58,29 @@ export async function runPrimary(
   // Ends an OpenTelemetry SDK that is preloaded in the primary as in each worker. The primary has no
   // traces, and the workers need the ports that the SDK has opened.
   void endTelemetry(TELEMETRY_MS);
-  const predecessor = await findPredecessor();
-  const options = predecessor?.adapt(given) ?? given;
   const startedAt = performance.now();
   const { output, listeners, emit, tellAlso } = openEvents(options);
   const warn = (message: string) => emit('warning', { message });
-  const listening = await openSockets(options, warn, predecessor);
+  const listening = await openSockets(options, warn);
   setTitle('primary nestjs-cluster', 'primary');
 
   const program = new Program(
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
     warn,
   );
-  const hub = new HubDoor(emit, hubOpener(predecessor !== undefined), predecessor?.findHub);
+  const hub = new HubDoor(emit);
   const outside = newDependencies(hub);
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
   const doors = new Doors(inForce(options, listening), supervisor, listeners, emit);
-  const { workers: configured } = given;
-  const parts = { options, configured, listening, program, supervisor, hub, doors, predecessor };
-  const upgrades = new Upgrades({ ...parts, events: listeners, emit });
-  if (predecessor === undefined) {
-    await doors.openAdmin();
-    doors.openControl(upgrades);
-    await doors.informSystemd();
-  }
-  obeySignals(supervisor, upgrades, emit);
+  await doors.openAdmin();
+  doors.openControl();
+  await doors.informSystemd();
+  obeySignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   if (lacking !== undefined) warn(lacking);
-  supervisor.start(predecessor !== undefined);
-  const ended = supervisor.ended.then((outcome) => end(outcome, startedAt, doors, upgrades, emit));
-  if (predecessor !== undefined) {
-    await predecessor.takeOver({ options, supervisor, doors, upgrades, events: listeners });
-  }
+  supervisor.start();
+  const ended = supervisor.ended.then((outcome) => end(outcome, startedAt, doors, emit));
   const served = await supervisor.serving;
   await doors.control;
   const { workers } = options;
@@ -132,23 +116,9 @@ function openEvents(options: ResolvedClusterOptions) {
   return { output, listeners, emit, tellAlso: (tell: EmitEvent) => (tellWorkers = tell) };
 }
 
-/** The primary that has started this one to take over, if there is one. */
-async function findPredecessor(): Promise<Predecessor | undefined> {
-  if (process.env[HANDOVER_VARIABLE] === undefined) return undefined;
-  // Loaded only here, because most primaries take over from no other.
-  const { Predecessor } = await import('../upgrade/predecessor.js');
-  return Predecessor.find();
-}
-
 /** @throws ClusterAddressError, ClusterConfigurationError */
-async function openSockets(
-  options: ResolvedClusterOptions,
-  warn: Warn,
-  predecessor: Predecessor | undefined,
-): Promise<Listening> {
-  const passed = predecessor?.handover.socket;
-  const taken = passed && takePassedSocket(options, passed);
-  const socket = taken ?? takeActivatedSocket(options, warn);
+async function openSockets(options: ResolvedClusterOptions, warn: Warn): Promise<Listening> {
+  const socket = takeActivatedSocket(options, warn);
   if (socket !== undefined) return new SharedListening('shared', socket);
   return options.addressGiven ? openListening(options) : new DeferredListening(options);
 }
@@ -158,13 +128,11 @@ async function end(
   outcome: number,
   startedAt: number,
   doors: Doors,
-  upgrades: Upgrades,
   emit: EmitEvent,
 ): Promise<never> {
   const control = await doors.control;
   const exitCode = control?.stopAsked ? exitCodeAfterStop(outcome) : outcome;
   emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
-  await upgrades.leave();
   await control?.end(outcome);
   process.exit(exitCode);
 }

@@ -114,7 +114,7 @@ class Standalone {
     const open = () => whenFree(() => BoundSocket.open(address));
     // An app without an HTTP server does not need the default address.
     let socket = takeActivatedSocket(this.options, this.#warn);
-    if (socket !== undefined) this.#served.sockets.keepQueue(true);
+    if (socket !== undefined) this.#served.sockets.keptBySystemd();
     else if (addressGiven) socket = await open();
     let taken = false;
     try {

@@ -81,15 +81,12 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   'reload-ended': ({ outcome, generation, reason, durationMs }) => {
     const text = `reload gen=${generation} ${outcome}`;
     if (outcome === 'completed') return info(`${text} in ${formatMs(durationMs)}`);
-    const stay = outcome === 'aborted' ? ', the workers before it stay' : '';
-    return failed(`${text} after ${formatMs(durationMs)}`, stay, reason);
+    const late = `${text} after ${formatMs(durationMs)}`;
+    if (reason === SHUTTING_DOWN) return info(`${late}: ${reason}`);
+    return error(
+      `${late}${outcome === 'aborted' ? ', the workers before it stay' : ''}: ${reason}`,
+    );
   },
-  'upgrade-started': ({ pid, node, reason }) =>
-    info(`${reason}: upgrade started (new primary pid=${pid}, ${node})`),
-  'upgrade-ended': ({ outcome, pid, reason, durationMs }) =>
-    outcome === 'completed'
-      ? info(`upgrade completed in ${formatMs(durationMs)}: the primary pid=${pid} has taken over`)
-      : failed(`upgrade aborted after ${formatMs(durationMs)}`, ', this primary serves on', reason),
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';
@@ -120,12 +117,6 @@ export function describeEvent<N extends ClusterEventName>(
   event: ClusterEventMap[N],
 ): Description {
   return DESCRIPTIONS[name](event);
-}
-
-/** A change that was not completed: an error, unless the cluster is shutting down. */
-function failed(text: string, instead: string, reason: string | null): Description {
-  if (reason === SHUTTING_DOWN) return info(`${text}: ${reason}`);
-  return error(`${text}${instead}: ${reason}`);
 }
 
 /** The losses of a drain, in words; empty if there are none. */

@@ -4,7 +4,6 @@ import type {
   ReloadResult,
   ReplaceCause,
   RetireCause,
-  UpgradeResult,
   WorkerIdentity,
 } from '../snapshot/index.js';
 
@@ -99,10 +98,6 @@ export interface ClusterEventMap {
   /** A release failed: its slots go back to the previous release, generation `to`. */
   'reload-reverting': { generation: number; to: number; reason: string };
   'reload-ended': ReloadResult & { durationMs: number };
-  /** The primary has started another one, which is to take over: `pid`, run by the program `node`. */
-  'upgrade-started': { pid: number; node: string; reason: string };
-  /** If the upgrade is completed, the primary drains and leaves. Otherwise it serves on. */
-  'upgrade-ended': UpgradeResult & { durationMs: number };
   scaling: { from: number; to: number; reason: string };
   /** The cluster was asked to stop. `force` rises with each further signal. */
   stopping: { reason: string; workers: number; force: 'drain' | 'destroy' | 'kill' };

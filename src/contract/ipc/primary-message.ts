@@ -15,7 +15,7 @@ export type ListenTarget = (
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
   | { readonly kind: 'unix'; readonly path: string }
 ) & {
-  /** Whether systemd or another primary holds the socket too, so that the socket outlives this cluster. */
+  /** Whether systemd holds the socket too, so that the socket outlives this cluster. */
   readonly activated?: true;
 };
 
@@ -39,8 +39,6 @@ export type PrimaryMessage =
   | { readonly type: 'adopt'; readonly slot: number }
   /** Stop listening on the socket of `slot`, because that slot has a worker again. */
   | { readonly type: 'release'; readonly slot: number }
-  /** From now on systemd or another primary holds the app's socket too (`kept`), or nobody else does. */
-  | { readonly type: 'queue'; readonly kept: boolean }
   | { readonly type: 'ping'; readonly seq: number }
   /** Be the leader until `until`, in ms of the machine's monotonic clock. */
   | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)

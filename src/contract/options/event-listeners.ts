@@ -25,8 +25,6 @@ const LISTENERS: Record<ClusterEventName, typeof listener> = {
   'reload-started': listener,
   'reload-reverting': listener,
   'reload-ended': listener,
-  'upgrade-started': listener,
-  'upgrade-ended': listener,
   scaling: listener,
   stopping: listener,
   stopped: listener,

@@ -41,16 +41,6 @@ export interface Trial {
   readonly forMs: number;
 }
 
-/** How an upgrade ended, in which a new primary takes over. */
-export interface UpgradeResult {
-  /** `aborted`: the new primary did not come up, and the old one serves on. */
-  readonly outcome: Exclude<ReloadOutcome, 'reverted'>;
-  /** The pid of the new primary; `null` if it was not started. */
-  readonly pid: number | null;
-  /** Why the upgrade was aborted; `null` if it completed. */
-  readonly reason: string | null;
-}
-
 /** How a worker of a slot ended. */
 export interface WorkerExit {
   readonly cause: FailureCause | RetireCause;

@@ -1,35 +1,22 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { ClusterAddressError, ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { LEAVE_OUT_OF_BUNDLE } from '../../contract/process/own-file.js';
 import { ThreadProgram } from '../../contract/process/thread-program.js';
 import { whenFree } from '../../contract/process/when-free.js';
-import type {
-  AdminData,
-  AdminPrimaryMessage,
-  AdminSource,
-  AdminThreadMessage,
-} from './admin-messages.js';
+import type { AdminAnswer, AdminData, AdminSource, AdminThreadMessage } from './admin-messages.js';
 import { hashOf } from './authorization.js';
 
 /** Wait before an ended thread is restarted, in ms. It doubles with each failed start, up to the maximum. */
 const RESTART_MS = 1_000;
 const MAX_RESTART_MS = 30_000;
 
-/** The maximum time for the last answers, in ms. */
-const CLOSE_MS = 1_000;
-
 /**
  * The primary's own listener, in a separate thread, so that the supervisor's event loop only
  * answers messages of the thread, whatever the number of requests.
  */
 export class AdminListener {
-  #thread: Worker | undefined;
-  #closed = false;
   url = '';
-  /** The descriptor of the listening socket, valid in every thread of this process. */
-  fd = -1;
 
   private constructor(
     private readonly program: ThreadProgram,
@@ -39,7 +26,6 @@ export class AdminListener {
 
   /**
    * @param warn is called when the thread has ended and is restarted.
-   * @param fd the descriptor of a socket that listens already, to be used instead of the port.
    * @returns once the thread listens.
    * @throws ClusterAddressError, or ClusterConfigurationError if the thread's program is missing.
    */
@@ -47,7 +33,6 @@ export class AdminListener {
     { host, port, token }: ResolvedAdminOptions,
     source: AdminSource,
     warn: (message: string) => void,
-    fd?: number,
   ): Promise<AdminListener> {
     const program = new ThreadProgram('admin');
     if (!program.isThere) {
@@ -55,25 +40,15 @@ export class AdminListener {
     }
     const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
     const listener = new AdminListener(program, source, warn);
-    await whenFree(() => listener.#start({ host, port, fd, tokenHash }));
+    await whenFree(() => listener.#start({ host, port, tokenHash }));
     return listener;
-  }
-
-  /** Closes the socket of this process, because another primary has it too. Resolves when all is answered. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const thread = this.#thread!;
-    const ended = new Promise((resolve) => void thread.once('exit', resolve));
-    thread.postMessage({ type: 'close' } satisfies AdminPrimaryMessage);
-    await Promise.race([ended, delay(CLOSE_MS)]);
-    await thread.terminate();
   }
 
   /** Resolves once the thread listens. */
   async #start(data: AdminData): Promise<void> {
     // If the thread cannot start, this throws. The caller sees a rejection, as if the thread had
     // ended at once.
-    const thread = (this.#thread = this.program.start(data));
+    const thread = this.program.start(data);
     return new Promise((resolve, reject) => {
       let port: number | undefined;
       let reason = 'it ended by itself';
@@ -83,14 +58,14 @@ export class AdminListener {
       );
       thread.on('exit', () => {
         if (port === undefined) reject(new Error(reason));
-        else if (!this.#closed) this.#restart({ ...data, port, fd: undefined }, reason);
+        else this.#restart({ ...data, port }, reason);
       });
       thread.on('message', (message: AdminThreadMessage) => {
         switch (message.type) {
           case 'ask':
             return void this.#answer(thread, message.id, message.what);
           case 'listening':
-            ({ port, url: this.url, fd: this.fd } = message);
+            ({ port, url: this.url } = message);
             return resolve();
           case 'failed':
             void thread.terminate();
@@ -103,7 +78,7 @@ export class AdminListener {
   async #answer(thread: Worker, id: number, what: keyof AdminSource): Promise<void> {
     try {
       const answer = await this.source[what]();
-      thread.postMessage({ type: 'answer', id, answer } satisfies AdminPrimaryMessage);
+      thread.postMessage({ id, answer } satisfies AdminAnswer);
     } catch (error) {
       // The primary goes on, and the client gets an error at the deadline of its request.
       this.warn(`the admin listener has no answer to ${what}: ${String(error)}`);

@@ -4,8 +4,6 @@ import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/
 export interface AdminData {
   readonly host: string;
   readonly port: number;
-  /** The descriptor of a socket that listens already, at this host. */
-  readonly fd?: number | undefined;
   /** SHA-256 of the token. The token itself is not sent to the thread. */
   readonly tokenHash?: Uint8Array | undefined;
 }
@@ -28,7 +26,7 @@ export class PrimaryTimeout extends Error {
 
 /** From the thread to the primary. */
 export type AdminThreadMessage =
-  | { readonly type: 'listening'; readonly url: string; readonly port: number; readonly fd: number }
+  | { readonly type: 'listening'; readonly url: string; readonly port: number }
   /** The address is taken, forbidden or unknown. */
   | {
       readonly type: 'failed';
@@ -36,12 +34,8 @@ export type AdminThreadMessage =
     }
   | { readonly type: 'ask'; readonly id: number; readonly what: keyof AdminSource };
 
-/** From the primary to the thread. */
-export type AdminPrimaryMessage =
-  | {
-      readonly type: 'answer';
-      readonly id: number;
-      readonly answer: AdminAnswers[keyof AdminSource];
-    }
-  /** Answer the requests that have come, and end. */
-  | { readonly type: 'close' };
+/** From the primary to the thread: the answer to an `ask`. */
+export interface AdminAnswer {
+  readonly id: number;
+  readonly answer: AdminAnswers[keyof AdminSource];
+}

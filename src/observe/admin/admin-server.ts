@@ -50,7 +50,6 @@ export function createAdminServer(
       '/metrics': async (request) => (await page()).respond(request),
     };
   const answerTo = (request: IncomingMessage): Promise<EndpointResponse> | EndpointResponse => {
-    // The server itself has no address any more while it answers its last requests.
     const port = request.socket.localPort!;
     const refusal =
       refusalOf(request, host, port, tokenHash !== undefined) ?? unauthorized(request, tokenHash);

@@ -2,9 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { ADMIN_SCRAPE_TIMEOUT_MS } from '../../contract/snapshot/index.js';
 import {
+  type AdminAnswer,
   type AdminAnswers,
   type AdminData,
-  type AdminPrimaryMessage,
   type AdminSource,
   type AdminThreadMessage,
   PrimaryTimeout,
@@ -18,15 +18,13 @@ const ANSWER_TIMEOUTS_MS: Readonly<Record<keyof AdminSource, number>> = {
 };
 
 const primary = parentPort!;
-const { host, port, fd, tokenHash } = workerData as AdminData;
+const { host, port, tokenHash } = workerData as AdminData;
 const waiting = new Map<number, (answer: never) => void>();
 let lastId = 0;
 
-primary.on('message', (message: AdminPrimaryMessage) => {
-  // Without the port and the server, nothing keeps the thread alive.
-  if (message.type === 'close') return void server.close(() => primary.close());
-  waiting.get(message.id)?.(message.answer as never);
-  waiting.delete(message.id);
+primary.on('message', ({ id, answer }: AdminAnswer) => {
+  waiting.get(id)?.(answer as never);
+  waiting.delete(id);
 });
 
 function tell(message: AdminThreadMessage): void {
@@ -58,9 +56,8 @@ server.once('error', (error: NodeJS.ErrnoException) => {
   const { message, code } = error;
   tell({ type: 'failed', error: { message, ...(code !== undefined && { code }) } });
 });
-server.listen(fd === undefined ? { host, port } : { fd }, () => {
+server.listen({ host, port }, () => {
   const { address, port: actual } = server.address() as AddressInfo;
   const shown = address.includes(':') ? `[${address}]` : address;
-  const { _handle: handle } = server as unknown as { readonly _handle: { readonly fd: number } };
-  tell({ type: 'listening', url: `http://${shown}:${actual}`, port: actual, fd: handle.fd });
+  tell({ type: 'listening', url: `http://${shown}:${actual}`, port: actual });
 });

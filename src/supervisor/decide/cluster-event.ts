@@ -4,18 +4,11 @@ import type { ProgramPaths } from '../processes/release.js';
 import type { Load } from './policies/elastic.policy.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Requester, WorkerId } from './cluster-state.js';
-import type { Bequest } from './leadership.js';
 import type { Timer, WorkerTimer } from './timer.js';
 
 /** An event of the core, with all facts from outside that the decision needs. */
 export type ClusterEvent =
-  | {
-      readonly type: 'begin';
-      /** Whether this primary takes over from another one, whose leader may still have its lease. */
-      readonly isHeir?: boolean;
-    }
-  /** The primary before this one has left, and no worker of it leads any more. */
-  | ({ readonly type: 'inherit' } & Bequest)
+  | { readonly type: 'begin' }
   | { readonly type: 'worker'; readonly worker: WorkerId; readonly event: WorkerEvent }
   | { readonly type: 'due'; readonly timer: Timer }
   | {

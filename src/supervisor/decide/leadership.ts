@@ -34,14 +34,6 @@ export interface Leadership {
   readonly endedAt: number | undefined;
   /** Names of the jobs that have begun and may run only once in the life of the cluster. */
   readonly done: readonly string[];
-  /** Whether the primary before this one may still have a leader. Until it has left, nobody leads here. */
-  readonly isTaken?: boolean;
-}
-
-/** The facts about earlier leaders that a primary leaves to the primary that takes over from it. */
-export interface Bequest extends Pick<Leadership, 'done'> {
-  /** {@link Leadership.endedAt} on the machine's monotonic clock. */
-  readonly since?: number | undefined;
 }
 
 export interface Lease {
@@ -61,8 +53,7 @@ export const NO_LEADER: Leadership = {
 
 /** Called after each event: grants the leader its first lease, or appoints another leader. */
 export function settleLeadership(step: Step): void {
-  const { leader, lease, isTaken } = step.state.leadership;
-  if (isTaken === true) return;
+  const { leader, lease } = step.state.leadership;
   const holder = leader === undefined ? undefined : step.worker(leader);
   if (mayLead(holder)) {
     if (holder.follows && lease === undefined) grant(step, holder);
@@ -73,18 +64,6 @@ export function settleLeadership(step: Step): void {
     endLease(step, Math.min(step.now, lease.until));
   }
   appoint(step);
-}
-
-/** The primary before this one has left, so a worker of this one may lead from now on. */
-export function inherit(step: Step, { since, done }: Bequest): void {
-  const endedAt = since === undefined ? undefined : since - step.settings.machineClockMs;
-  set(step, { isTaken: false, endedAt, done });
-}
-
-/** The facts about earlier leaders that the next primary needs. */
-export function bequeath({ leadership }: ClusterState, clockMs: number): Bequest {
-  const { endedAt, done } = leadership;
-  return { since: endedAt === undefined ? undefined : endedAt + clockMs, done };
 }
 
 /** Notes that a worker has jobs that only the leader runs, so it gets a lease when it leads. */

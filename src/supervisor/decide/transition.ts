@@ -6,7 +6,7 @@ import type { Release } from '../processes/release.js';
 import type { Effect } from './effect.js';
 import { adapt } from './elastic.js';
 import { NO_HISTORY, type WorkerLimits } from './policies/elastic.policy.js';
-import { inherit, NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
+import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './worker/liveness.js';
 import { endObservation, programFound, reload, settleReload } from './replace/reload.js';
 import { beginNextReplacement } from './replace/replacement.js';
@@ -97,7 +97,6 @@ export function newCluster(
 function handle(step: Step, event: ClusterEvent): void {
   switch (event.type) {
     case 'begin':
-      if (event.isHeir === true) step.set({ leadership: { ...NO_LEADER, isTaken: true } });
       for (const slot of slotsOf(step.state, 'serving')) startSlot(step, slot);
       return;
     case 'worker': {
@@ -123,8 +122,6 @@ function handle(step: Step, event: ClusterEvent): void {
       return restart(step, event);
     case 'stop':
       return stop(step, event);
-    case 'inherit':
-      return inherit(step, event);
     case 'acceptors-closed':
       return tellReleased(step);
   }

@@ -40,21 +40,13 @@ export class HubHost {
     private readonly token: string,
     private place: HubPlace,
     private readonly warn: (message: string) => void,
-    private readonly isSuccessor: boolean,
   ) {}
 
-  /**
-   * @param isSuccessor whether a hub before this one has ended, so that workers may reclaim its locks.
-   * @throws Error if the hub cannot start; its message says why.
-   */
-  static async open(
-    program: ThreadProgram,
-    warn: (message: string) => void,
-    isSuccessor = false,
-  ): Promise<HubHost> {
+  /** @throws Error if the hub cannot start; its message says why. */
+  static async open(program: ThreadProgram, warn: (message: string) => void): Promise<HubHost> {
     const random = () => globalThis.crypto.randomUUID().replaceAll('-', '');
     const file = `${process.pid}.${random().slice(0, 8)}.hub`;
-    const host = new HubHost(program, random(), findHubPlace(file), warn, isSuccessor);
+    const host = new HubHost(program, random(), findHubPlace(file), warn);
     const clear = (): void => {
       const { directory, path, temporary } = host.place;
       removeSocket(path);
@@ -117,7 +109,7 @@ export class HubHost {
       path: this.place.path,
       token: this.token,
       instance: `${process.pid}.${this.#started}`,
-      restarted: this.isSuccessor || this.#started > 1,
+      restarted: this.#started > 1,
       pulse: this.#pulse,
     };
     const thread = this.program.start(data);

@@ -44,38 +44,9 @@ export function takeActivatedSocket(
   return socket;
 }
 
-/** The listening socket that an old primary has passed to this one. */
-export interface PassedSocket {
-  readonly fd: number;
-  /** Whether systemd had passed the socket to the old primary. */
-  readonly activated: boolean;
-}
-
-/**
- * Takes the listening socket of the primary that this one takes over from.
- *
- * @returns `undefined` if the options name another address. That address is bound instead.
- * @throws ClusterConfigurationError if the cluster cannot use the socket.
- */
-export function takePassedSocket(
-  { address, addressGiven, balancing }: Options,
-  { fd, activated }: PassedSocket,
-): BoundSocket | undefined {
-  if (balancing !== 'shared') {
-    refuse(
-      `the old primary passes its socket, and balancing '${balancing}' needs sockets of its own; restart the cluster`,
-    );
-  }
-  const socket = BoundSocket.inherited(fd, activated);
-  socket.isShared = true;
-  if (activated || !addressGiven || !differs(address, socket)) return socket;
-  socket.close();
-  return undefined;
-}
-
 function open(): BoundSocket {
   try {
-    return BoundSocket.inherited(FIRST_DESCRIPTOR);
+    return BoundSocket.activated(FIRST_DESCRIPTOR);
   } catch (error) {
     return refuse(
       `systemd passes a descriptor that is not a listening stream socket (LISTEN_FDS): ${(error as Error).message}; the .socket unit needs ListenStream= and Accept=no`,

@@ -37,8 +37,6 @@ const UV_TCP_REUSEPORT = 2;
 /** A socket that the primary binds and keeps open. The primary never accepts connections on it. */
 export class BoundSocket {
   #inode: string | undefined;
-  /** Whether another primary has the socket too, in an upgrade. */
-  isShared = false;
 
   private constructor(
     readonly target: ListenTarget,
@@ -95,26 +93,24 @@ export class BoundSocket {
   }
 
   /**
-   * Takes a socket that this process was started with. libuv does not remove the file of such a
-   * unix socket when it is closed.
+   * Takes a socket with which systemd has started this process. libuv does not remove the file of
+   * such a unix socket when it is closed.
    *
-   * @param activated whether systemd has passed the socket.
    * @throws Error if the descriptor is not a listening stream socket.
    */
-  static inherited(fd: number, activated = true): BoundSocket {
+  static activated(fd: number): BoundSocket {
     const handle = createServerHandle?.(null, null, null, fd);
     if (handle === undefined || typeof handle === 'number') {
       throw systemError('open', handle ?? -constants.errno.ENOSYS);
     }
-    const origin = activated ? ({ activated } as const) : {};
     const bound: { address?: string; port?: number } = {};
     if (handle.getsockname?.(bound) === 0) {
       const { address: host, port } = bound as Required<typeof bound>;
-      return new BoundSocket({ kind: 'tcp', port, host, ...origin }, handle);
+      return new BoundSocket({ kind: 'tcp', port, host, activated: true }, handle);
     }
     const path = unixPathOf(fd);
     if (path === undefined) throw systemError('getsockname', -constants.errno.ENOTSOCK);
-    return new BoundSocket({ kind: 'unix', path, ...origin }, handle);
+    return new BoundSocket({ kind: 'unix', path, activated: true }, handle);
   }
 
   /**
@@ -151,21 +147,15 @@ export class BoundSocket {
     return this.target.kind === 'tcp' ? this.target.port : undefined;
   }
 
-  /** Whether the socket outlives this cluster, because systemd or another primary has it too. */
-  get isKept(): boolean {
-    return this.isShared || this.target.activated === true;
-  }
-
   /**
-   * Closes the socket, and removes the file of a unix socket that nobody else has.
+   * Closes the socket, and removes the file of a unix socket that systemd does not hold.
    *
    * @returns how many waiting connections were reset, because no worker had the socket.
    */
   close(): number {
     const { handle, target } = this;
-    // libuv would remove the file of a unix socket, which the other primary needs.
-    if (handle === undefined || (target.kind === 'unix' && this.isShared)) return 0;
-    if (target.kind === 'unix' && !this.isKept) removeSocket(target.path);
+    if (handle === undefined) return 0;
+    if (target.kind === 'unix' && target.activated !== true) removeSocket(target.path);
     return closeCounting(handle.fd, () => handle.close());
   }
 }

@@ -27,9 +27,8 @@ export class SharedListening implements Listening {
   }
 
   grant(worker: WorkerHandle): void {
-    const { target, handle, isShared } = this.socket;
-    const kept = isShared ? ({ ...target, activated: true } as const) : target;
-    worker.send({ type: 'listen', target: kept }, handle);
+    const { target, handle } = this.socket;
+    worker.send({ type: 'listen', target }, handle);
   }
 
   reserve(): void {}

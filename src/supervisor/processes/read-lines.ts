@@ -4,22 +4,18 @@ import type { Readable } from 'node:stream';
 const MAX_LINE_LENGTH = 256 * 1024;
 
 /**
- * Reads messages from a pipe, one JSON value per line. Drops lines that are not JSON or longer than
- * `maxLength`. Does not validate the messages.
+ * Reads messages from a pipe, one JSON value per line. Drops lines that are not JSON or too long.
+ * Does not validate the messages.
  */
-export function readLines<Message>(
-  pipe: Readable,
-  tell: (message: Message) => void,
-  maxLength = MAX_LINE_LENGTH,
-): void {
+export function readLines(pipe: Readable, tell: (message: unknown) => void): void {
   let rest = '';
   pipe.setEncoding('utf8');
   pipe.on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop()!;
-    if (rest.length > maxLength) rest = '';
+    if (rest.length > MAX_LINE_LENGTH) rest = '';
     for (const line of lines) {
-      const message = parseLine<Message>(line);
+      const message = parseLine(line);
       if (message !== undefined) tell(message);
     }
   });
@@ -28,9 +24,9 @@ export function readLines<Message>(
 }
 
 /** @returns `undefined` for a text that is not JSON, and for `null`. */
-export function parseLine<Message>(text: string): Message | undefined {
+function parseLine(text: string): unknown {
   try {
-    return (JSON.parse(text) as Message | null) ?? undefined;
+    return (JSON.parse(text) as unknown) ?? undefined;
   } catch {
     return undefined;
   }

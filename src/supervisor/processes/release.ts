@@ -69,17 +69,6 @@ export class Program {
   }
 
   /**
-   * The paths for another primary: as their user typed them, so that it resolves the symlinks again.
-   *
-   * @throws Error as {@link resolve} does.
-   */
-  start(): ProgramStart {
-    const { cwd } = this.resolve();
-    const named = [this.#cwdByScript, this.#cwd];
-    return { script: this.#script, cwd, pwd: named.find((path) => path && realpath(path) === cwd) };
-  }
-
-  /**
    * Like {@link resolve}, but returns the error.
    *
    * @param earlier a release. If it is given, only the existence of its files is checked.

@@ -10,17 +10,13 @@ export class HubDoor {
   #host: Promise<Host> | undefined;
   #refused = false;
 
-  /** @param elsewhere the hub of the primary before this one, as long as that primary is there. */
   constructor(
     private readonly emit: EmitEvent,
-    private readonly open: (warn: (message: string) => void) => Promise<Host>,
-    private readonly elsewhere?: () => Promise<HubAddress | undefined>,
+    private readonly open = hubOpener(),
   ) {}
 
   /** @throws Error if the hub cannot start. Each call tries again; only the first failure warns. */
   async address(): Promise<HubAddress> {
-    const there = await this.elsewhere?.();
-    if (there !== undefined) return there;
     const warn = (message: string): void => this.emit('warning', { message });
     this.#host ??= this.open(warn);
     let host: Host;
@@ -37,12 +33,8 @@ export class HubDoor {
   }
 }
 
-/**
- * Reads the program now, because its file may be removed before the first worker asks.
- *
- * @param restarted whether workers may hold locks of a hub before this one, and reclaim them.
- */
-export function hubOpener(restarted: boolean): (warn: (message: string) => void) => Promise<Host> {
+/** Reads the program now, because its file may be removed before the first worker asks. */
+function hubOpener(): (warn: (message: string) => void) => Promise<Host> {
   const program = new ThreadProgram('hub');
-  return (warn) => HubHost.open(program, warn, restarted);
+  return (warn) => HubHost.open(program, warn);
 }

@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../../control/cluster-status.js';
 import { ClusterRefusedError } from '../../contract/errors/index.js';
 import { MAX_WORKERS } from '../../contract/options/index.js';
 import { SLOT_ARGUMENT } from '../cli/arguments.js';
-import { type Changed, reload, restart, scale, stop, upgrade } from './changes.js';
+import { type Changed, reload, restart, scale, stop } from './changes.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
 import type { ControlClient } from './control-client.js';
 import { printJson, printLine } from './view/output.js';
@@ -39,18 +39,6 @@ export function addChangeCommands(program: Command): void {
       const client = await clientFor(options);
       await change(options, client, () => restart(client, slot));
     });
-
-  controlCommand(program, {
-    name: 'upgrade',
-    summary: 'Replaces the primary and all workers without a gap, also by another Node',
-    description:
-      'Starts a new primary with the sockets of this one: with the Node, the options and the version of nestjs-cluster as they are now. ' +
-      'It takes over when all its workers serve. If it fails, this primary serves on, and the exit code is 1',
-    example: 'upgrade --cluster shop',
-  }).action(async (options: ControlOptions) => {
-    const client = await clientFor(options);
-    await change(options, client, () => upgrade(client), untilUpgraded());
-  });
 
   controlCommand(program, {
     name: 'stop',
@@ -112,15 +100,6 @@ function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
     if (name !== 'worker-stopped') return `  ${text}`;
     if ((event as { readonly cause?: unknown }).cause === 'reload') done += 1;
     return `  [${done}/${desired}] ${text}`;
-  };
-}
-
-/** Leaves out the lines of the old primary that drains, because the upgrade is over by then. */
-function untilUpgraded(): Progress {
-  let over = false;
-  return (told) => {
-    over ||= told.data.name === 'upgrade-ended';
-    return over ? undefined : showEvent(told);
   };
 }
 

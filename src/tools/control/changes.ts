@@ -3,7 +3,6 @@ import type {
   RestartAnswer,
   ScaleAnswer,
   StopAnswer,
-  UpgradeAnswer,
 } from '../../control/control-api.js';
 import type { ControlClient } from './control-client.js';
 
@@ -42,16 +41,6 @@ export async function restart(client: Client, slot: number): Promise<Changed> {
   const text = done
     ? `worker ${slot} restarted`
     : `worker ${slot} was not restarted: ${answer.reason}`;
-  return { answer, done, text };
-}
-
-export async function upgrade(client: Client): Promise<Changed> {
-  const answer = await client.post<UpgradeAnswer>('/v1/upgrade');
-  const { outcome, pid, reason } = answer;
-  const done = outcome === 'completed';
-  const text = done
-    ? `upgraded: the primary pid=${pid} has taken over`
-    : `upgrade aborted, the primary before it serves: ${reason}`;
   return { answer, done, text };
 }
 

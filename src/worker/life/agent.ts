@@ -124,14 +124,14 @@ export class WorkerAgent {
     switch (message.type) {
       case 'listen':
       case 'listen-refused':
-        if (message.type === 'listen') this.#served.sockets.keepQueue(message.target.activated);
+        if (message.type === 'listen' && message.target.activated) {
+          this.#served.sockets.keptBySystemd();
+        }
         return this.#listenRequest.answer(message, handle);
       case 'adopt':
         return this.#served.sockets.adopt(message.slot, handle);
       case 'release':
         return this.#served.sockets.release(message.slot);
-      case 'queue':
-        return this.#served.sockets.keepQueue(message.kept);
       case 'ping':
         return this.#reports.pong(message.seq);
       case 'lead':

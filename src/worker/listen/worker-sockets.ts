@@ -23,7 +23,7 @@ export class WorkerSockets {
   #isLast = false;
   /** Whether the primary has closed its copies of the sockets. */
   #letGo = false;
-  /** Whether systemd or another primary holds the app's socket too, and serves its queue. */
+  /** Whether systemd holds the app's socket too, and keeps its queue for the next process. */
   #isKept = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
@@ -81,9 +81,9 @@ export class WorkerSockets {
     if (!this.#letGo) this.#isLast = false;
   }
 
-  /** @param kept whether systemd or another primary holds the app's socket too, and serves its queue. */
-  keepQueue(kept = false): void {
-    this.#isKept = kept;
+  /** systemd holds the app's socket too, so its queue is left to the next process. */
+  keptBySystemd(): void {
+    this.#isKept = true;
   }
 
   /** The primary has closed its copies of all sockets. */
@@ -94,8 +94,8 @@ export class WorkerSockets {
 
   /**
    * Closes all sockets. Connections in their backlogs are left to other processes that keep the
-   * sockets open, or to systemd or another primary if that holds the socket too. Without other
-   * processes, this process accepts and serves the connections first.
+   * sockets open, or to systemd if it holds the socket too. Without other processes, this process
+   * accepts and serves the connections first.
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
    * @param others other listening servers to close, such as the servers of TCP microservices.

@@ -24,7 +24,7 @@ function cluster({
   const warnings: string[] = [];
   const ready = { ready: 0, desired: 2 };
   let send = async (): Promise<void> => {};
-  const link = tellSystemd(
+  tellSystemd(
     events,
     { workers: () => ready, isWell, warn: (message) => void warnings.push(message) },
     env,
@@ -33,7 +33,7 @@ function cluster({
       return send();
     },
   );
-  return { link, events, sent, warnings, ready, sendBy: (by: typeof send) => (send = by) };
+  return { events, sent, warnings, ready, sendBy: (by: typeof send) => (send = by) };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -166,23 +166,4 @@ describe('the watchdog of systemd', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(sent).toEqual([]);
   });
-});
-
-it('names the new main process, and leaves the rest to it', async () => {
-  const { link, events, sent } = cluster({ env: { WATCHDOG_USEC: '30000000' } });
-  events.call('listening', LISTENING);
-  await soon();
-  sent.length = 0;
-  await link.mainPid(4343);
-  events.call('stopping', STOPPING);
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect(sent).toEqual([['MAINPID=4343']]);
-
-  await link.mainPid(process.pid); // the new process has failed
-  events.call('stopping', STOPPING);
-  await soon();
-  expect(sent.slice(1)).toEqual([
-    [`MAINPID=${process.pid}`],
-    ['STOPPING=1', expect.stringContaining('STATUS=')],
-  ]);
 });

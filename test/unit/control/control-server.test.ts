@@ -25,7 +25,6 @@ import { SNAPSHOT } from '../support/fake-relay.js';
 const WORKERS = [0, 1].map((slot) => ({ slot, restartsByCause: {} }) as WorkerSnapshot);
 
 const DONE = { outcome: 'completed', slot: 0, reason: null } as const;
-const UPGRADED = { outcome: 'completed', pid: 4343, reason: null } as const;
 const RELOADED = { outcome: 'completed', generation: 1, reason: null } as const;
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -60,13 +59,8 @@ async function serve(
   };
   const options = resolveOptions({ workers: 2, log: { write: () => {} } }, {});
   const secret = { ...options, admin: { port: 1, host: 'h', token: 'SECRET' } };
-  const upgrades = {
-    refusal: vi.fn((): string | undefined => undefined),
-    start: vi.fn(async () => UPGRADED),
-  };
   const api = new ControlApi({
     cluster: fake,
-    upgrades,
     events,
     name: 'shop',
     options: secret as never,
@@ -99,7 +93,7 @@ async function serve(
     return { status: statusCode as number, headers: received, text, json: JSON.parse(text) };
   };
   const post = (target: string, body = '') => ask(target, { method: 'POST', body });
-  return { path, api, events, fake, upgrades, warn, ask, post };
+  return { path, api, events, fake, warn, ask, post };
 }
 
 /** A client of few words: what it received, once the server has closed the connection. */
@@ -130,13 +124,7 @@ async function openStream(
 
 const TRIAL = JSON.stringify({ method: 'Reports.build', seconds: 60 });
 
-const MUTATIONS = [
-  '/v1/reload',
-  '/v1/scale',
-  '/v1/stop',
-  '/v1/upgrade',
-  '/v1/workers/0/restart',
-] as const;
+const MUTATIONS = ['/v1/reload', '/v1/scale', '/v1/stop', '/v1/workers/0/restart'] as const;
 
 describe('a trial', () => {
   const workers = [{ slot: 0, pid: 1, trial: 'Other.method' }, { slot: 1 }];
@@ -209,7 +197,7 @@ describe('the status', () => {
 
 describe('a change', () => {
   it('answers with its outcome', async () => {
-    const { post, fake, upgrades } = await serve();
+    const { post, fake } = await serve();
     expect((await post('/v1/reload')).json).toEqual(RELOADED);
     expect((await post('/v1/scale', '{"workers":4}')).json).toEqual({
       from: 2,
@@ -217,8 +205,6 @@ describe('a change', () => {
       ready: 2,
     });
     expect((await post('/v1/workers/1/restart', '{}')).json).toEqual(DONE);
-    expect((await post('/v1/upgrade')).json).toEqual(UPGRADED);
-    expect(upgrades.start).toHaveBeenCalledWith('control socket');
     expect(fake.scale).toHaveBeenCalledWith(4, 'control socket');
     expect(fake.restart).toHaveBeenCalledWith(1, 'control socket');
   });
@@ -242,14 +228,6 @@ describe('a change', () => {
     api.end(3);
     expect((await stopped).json).toEqual({ exitCode: 3 });
     expect(fake.scale).not.toHaveBeenCalled();
-  });
-
-  it('is refused with the reason if the primary cannot be replaced', async () => {
-    const { post, upgrades } = await serve();
-    upgrades.refusal.mockReturnValue('it is PID 1');
-    const error = { code: 'UPGRADE_REFUSED', message: 'it is PID 1' };
-    expect(await post('/v1/upgrade')).toMatchObject({ status: 409, json: { error } });
-    expect(upgrades.start).not.toHaveBeenCalled();
   });
 
   it('does not take the reload of somebody else for its own', async () => {

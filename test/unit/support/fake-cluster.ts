@@ -74,7 +74,6 @@ export class FakeCluster {
     options: ClusterOptions = {},
     state: 'starting' | 'ready' = 'ready',
     jitters = false,
-    isHeir = false,
   ) {
     this.options = resolveOptions({ ...options, workers }, {}, undefined, () => 8);
     const listening: Listening = {
@@ -123,7 +122,7 @@ export class FakeCluster {
       },
     });
     void this.supervisor.ended.then((exitCode) => (this.exitCode = exitCode));
-    this.supervisor.start(isHeir);
+    this.supervisor.start();
     if (state === 'ready') for (const worker of this.forked) worker.becomeReady();
   }
 

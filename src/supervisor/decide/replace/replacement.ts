@@ -16,7 +16,7 @@ import { fork, isWanted } from '../worker/workers.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 
 /** The maximum time for a candidate's health check. A check that takes longer has failed. */
-export const CHECK_TIMEOUT_MS = 2_000;
+const CHECK_TIMEOUT_MS = 2_000;
 
 /**
  * Asks for a replacement. The new worker starts while the old worker still serves. The old worker

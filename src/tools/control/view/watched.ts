@@ -7,8 +7,8 @@ import { noticingSilence, SILENCE } from './silence.js';
 /** A log event that comes while a command waits. */
 export type Logged = Told & { readonly type: 'log' };
 
-/** Returns the line to show for an event, or `undefined` to show none. */
-export type Progress = (told: Logged) => string | undefined;
+/** Returns the line to show for an event. */
+export type Progress = (told: Logged) => string;
 
 /** How long to wait for the last events after the answer, in ms, because events come over another connection. */
 const LAST_EVENTS_MS = 50;
@@ -49,8 +49,7 @@ async function follow(events: AsyncIterable<Told>, progress: Progress | undefine
     for await (const told of noticingSilence(events, warn)) {
       // A change of the leader is not a step of the requested change.
       if (told.type !== 'log' || told.data.name === 'leader') continue;
-      const line = progress?.(told);
-      if (line !== undefined) printLine(line);
+      if (progress !== undefined) printLine(progress(told));
     }
   } catch {
     // `watched` has closed the stream, or the cluster has ended. The request reports the outcome.

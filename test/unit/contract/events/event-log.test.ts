@@ -339,12 +339,6 @@ const EVENTS: readonly AnyEvent[] = [
     text: 'reload gen=3 aborted after 480 ms: the cluster is shutting down',
   },
   {
-    name: 'upgrade-ended',
-    event: { outcome: 'aborted', pid: 4711, reason: SHUTTING_DOWN, durationMs: 480 },
-    level: 'info',
-    text: 'upgrade aborted after 480 ms: the cluster is shutting down',
-  },
-  {
     name: 'scaling',
     event: { from: 2, to: 3, reason: 'SIGTTIN' },
     level: 'info',

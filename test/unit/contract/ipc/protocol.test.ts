@@ -104,7 +104,6 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   'listen-refused': { type: 'listen-refused', error: ERROR },
   adopt: { type: 'adopt', slot: 1 },
   release: { type: 'release', slot: 1 },
-  queue: { type: 'queue', kept: true },
   ping: { type: 'ping', seq: 1 },
   lead: { type: 'lead', seq: 1, until: 900, since: 0, busy: ['Report.send'], done: [] },
   'report-load': { type: 'report-load' },

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { machineClockMs } from '../../../../src/contract/ipc/machine-clock.js';
 import { LEASE_MS, MARGIN_MS, RENEW_MS } from '../../../../src/supervisor/decide/leadership.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import type { FakeWorker } from '../../support/fake-worker.js';
@@ -36,26 +35,6 @@ describe('the leader', () => {
     expect(first.sent('lead')).toMatchObject([{ seq: 1, busy: [], done: [] }]);
     expect(first.sent('lead')[0]).not.toHaveProperty('since');
     expect(second.sent('lead')).toEqual([]);
-  });
-
-  it('of a primary that takes over leads only when the primary before it has left', () => {
-    const cluster = new FakeCluster(1, {}, 'starting', false, true);
-    const [worker] = cluster.forked as [FakeWorker];
-    worker.say({ type: 'lead-request' });
-    worker.becomeReady();
-    vi.advanceTimersByTime(2 * LEASE_MS);
-    expect(leaderOf(cluster)).toBeUndefined();
-    expect(worker.sent('lead')).toEqual([]);
-
-    const { succession } = cluster.supervisor;
-    succession.inherit({ since: machineClockMs() + 7, done: ['Cache.warm'] });
-    expect(leaderOf(cluster)).toBe(0);
-    const [lead] = worker.sent('lead');
-    expect(lead).toMatchObject({ done: ['Cache.warm'] });
-    expect(lead!.since).toBeCloseTo(machineClockMs() + 7, -2);
-    answer(worker);
-    worker.say({ type: 'resigned', at: machineClockMs() + 500 });
-    expect(succession.bequest.done).toEqual(['Cache.warm']);
   });
 
   it('is sent nothing where no worker has asked', () => {

@@ -48,23 +48,6 @@ function missing(program: Program): string {
 }
 
 describe('a program', () => {
-  it.each([
-    { started: 'in a symlinked directory', script: 'rel1', pwd: true },
-    { started: 'by systemd, which resolves the directory', script: 'current', pwd: false },
-  ])('is started again by its names, $started', ({ script, pwd }) => {
-    const { root, current, point } = deployment();
-    const program = new Program({
-      script: join(root, script, 'dist/main.js'),
-      cwd: join(root, 'rel1'),
-      pwd: pwd ? current : undefined,
-    });
-    point('rel2');
-    const again = { script: join(current, 'dist/main.js'), cwd: join(root, 'rel2'), pwd: current };
-    expect(program.start()).toEqual(again);
-    // The next primary knows the same names.
-    expect(new Program(again).start()).toEqual(again);
-  });
-
   it('that was started in a symlinked directory follows the symlink with each reload', () => {
     const { root, current, point } = deployment();
     // `cd current && node dist/main.js`: the kernel and Node see the real path, the shell the link.

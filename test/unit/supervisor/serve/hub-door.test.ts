@@ -12,17 +12,6 @@ describe('the door to the hub', () => {
     expect(open).toHaveBeenCalledTimes(1);
   });
 
-  it('leads to the hub of the primary before, as long as that primary is there', async () => {
-    const before = { path: '/run/2.cd.hub', token: 'other' };
-    const elsewhere = vi.fn(async (): Promise<typeof before | undefined> => before);
-    const open = vi.fn(async () => ({ address: async () => ADDRESS }));
-    const door = new HubDoor(vi.fn(), open, elsewhere);
-    expect(await door.address()).toEqual(before);
-    expect(open).not.toHaveBeenCalled();
-    elsewhere.mockResolvedValue(undefined);
-    expect(await door.address()).toEqual(ADDRESS);
-  });
-
   it('says once that there can be none, and tries again for who asks again', async () => {
     const emit = vi.fn();
     const open = vi.fn(async () => ({ address: async () => ADDRESS }));
