@@ -207,11 +207,8 @@ export class Supervisor {
         return this.#requests.answer(effect);
       case 'find-program':
         return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
-      case 'close-sockets': {
-        const reset = this.listening.close();
-        if (reset === 0) return;
-        return this.#warn(`reset ${reset} connections that waited for a worker: none was left`);
-      }
+      case 'close-sockets':
+        return this.listening.close();
       case 'close-acceptors': {
         const closed = () => this.#post({ type: 'acceptors-closed' });
         return void this.outside.acceptors.close().then(closed, closed);

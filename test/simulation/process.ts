@@ -372,7 +372,6 @@ const EMFILE = { name: 'Error', message: 'spawn EMFILE', code: 'EMFILE' };
 const TYPE_ERROR = { name: 'TypeError', message: 'x is not a function' };
 
 const CLEAN = {
-  unacceptedConnections: 0,
   destroyedConnections: 0,
   destroyedWebSockets: 0,
   hookError: null,

@@ -58,7 +58,7 @@ export class ShellPrimary implements Primary {
           if (world.refuses) throw new Error('no address');
         },
         settle: () => {},
-        close: () => 0,
+        close: () => {},
       },
       {
         resolve: () => RELEASE,

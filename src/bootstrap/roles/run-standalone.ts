@@ -4,7 +4,7 @@ import {
   createEventLog,
   type EmitEvent,
   EventListeners,
-  lossesOf,
+  lossOf,
 } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
@@ -143,7 +143,8 @@ class Standalone {
   async #drain(): Promise<number> {
     const report = await this.#served.drain(this.options.shutdown);
     this.#letGo();
-    lossesOf(report).forEach(this.#warn);
+    const loss = lossOf(report);
+    if (loss !== undefined) this.#warn(loss);
     const { hookError } = report;
     if (hookError !== null) this.#warn(hookError);
     return hookError === null ? 0 : 1;

@@ -59,9 +59,12 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   'worker-draining': ({ worker, cause }) =>
     info(`${formatIdentity(worker)} draining (cause=${cause})`),
   'worker-stopped': ({ worker, cause, drainMs, problem, ...forced }) => {
-    const cut = ['', ...lossesOf(forced)].join('; ');
-    const text = `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})${cut}`;
-    return problem === null ? (cut ? warn(text) : info(text)) : error(`${text}: ${problem}`);
+    const loss = lossOf(forced);
+    const text =
+      `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})` +
+      (loss === undefined ? '' : `; ${loss}`);
+    if (problem !== null) return error(`${text}: ${problem}`);
+    return loss === undefined ? info(text) : warn(text);
   },
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
@@ -119,14 +122,15 @@ export function describeEvent<N extends ClusterEventName>(
   return DESCRIPTIONS[name](event);
 }
 
-/** The losses of a drain, in words; empty if there are none. */
-export function lossesOf(report: Omit<DrainReport, 'hookError'>): readonly string[] {
-  const { unacceptedConnections: reset, destroyedConnections: destroyed } = report;
-  const { abortedRequests: requests, destroyedWebSockets } = report;
+/** The losses of a drain, in words; `undefined` if there are none. */
+export function lossOf({
+  destroyedConnections: connections,
+  abortedRequests: requests,
+  destroyedWebSockets,
+}: Omit<DrainReport, 'hookError'>): string | undefined {
+  if (connections === 0 && requests === 0) return undefined;
   const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
-  const lost = reset > 0 ? [`reset ${reset} connections that were not accepted in time`] : [];
-  const cut = `in the end destroyed ${destroyed} connections with ${requests} requests${webSockets}`;
-  return destroyed > 0 || requests > 0 ? [...lost, cut] : lost;
+  return `in the end destroyed ${connections} connections with ${requests} requests${webSockets}`;
 }
 
 function countWorkers(workers: number): string {

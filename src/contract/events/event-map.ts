@@ -64,8 +64,6 @@ export interface ClusterEventMap {
     worker: WorkerIdentity;
     cause: RetireCause;
     drainMs: number;
-    /** Connections that still waited in the accept queue when their socket was closed. The kernel reset them. */
-    unacceptedConnections: number;
     destroyedConnections: number;
     abortedRequests: number;
     /** WebSockets among the destroyed connections. */

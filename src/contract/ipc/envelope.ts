@@ -175,7 +175,6 @@ const workerMessageSchema = v.variant('type', [
   v.object({
     type: v.literal('drained'),
     report: v.object({
-      unacceptedConnections: counted,
       destroyedConnections: counted,
       abortedRequests: counted,
       destroyedWebSockets: counted,

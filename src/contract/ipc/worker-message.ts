@@ -6,8 +6,6 @@ import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/in
 
 /** The result of a drain, with the numbers of connections and requests that were ended by force. */
 export interface DrainReport {
-  /** Connections that still waited in the accept queue when their socket was closed. The kernel reset them. */
-  readonly unacceptedConnections: number;
   /** Connections destroyed at the deadline. */
   readonly destroyedConnections: number;
   /** Requests that were in flight on the destroyed connections. */

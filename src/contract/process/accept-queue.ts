@@ -1,9 +1,8 @@
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AddressedHandle, QueuePlug } from './queue-plug.js';
 
 /** The handle of a listening net.Server: its internal `_handle`, which is the same on Node 20 to 26. */
-export interface ListeningHandle extends AddressedHandle {
+export interface ListeningHandle {
   /** Missing if node:cluster hands connections to this process, because the primary has the socket. */
   readonly fd?: number;
   listen(backlog: number): number;
@@ -23,72 +22,35 @@ const RETRY_MS = 10;
 /** A queue counts as empty after this time without a connection, in ms, if the primary hands connections over. */
 const HANDED_OVER_QUIET_MS = 100;
 
-/** The accept queue of a listening socket: connections that no process has accepted yet. */
-export class AcceptQueue {
-  #accepted = 0;
-  readonly #inode: string | undefined;
-
-  constructor(private readonly handle: ListeningHandle) {
-    this.#inode = inodeOf(handle.fd);
-    const accept = handle.onconnection;
-    handle.onconnection = (...args) => {
-      this.#accepted += 1;
-      return accept.apply(handle, args);
-    };
+/**
+ * Accepts until the accept queue of a listening socket is empty, then calls `close` to close the
+ * socket. On Linux hardly any connection joins the queue during this time: with a backlog of 0 the
+ * queue has one place. The wait also ends once more connections were accepted than the queue can hold.
+ */
+export async function emptyAndClose(
+  handle: ListeningHandle,
+  signal: AbortSignal,
+  close: () => void,
+): Promise<void> {
+  const inode = inodeOf(handle.fd);
+  const held = handle.fd !== undefined && handle.fd >= 0;
+  let accepted = 0;
+  const accept = handle.onconnection;
+  handle.onconnection = (...args) => {
+    accepted += 1;
+    return accept.apply(handle, args);
+  };
+  if (held) handle.listen(0);
+  await pollOnce(); // the current poll may have begun before the last connection came
+  while (!signal.aborted && accepted <= BACKLOG) {
+    const before = accepted;
+    await (held ? pollOnce() : quietTime(signal));
+    if (accepted > before) continue;
+    if (inode === undefined || (queueLengths([inode]).get(inode) ?? 0) === 0) break;
+    // Wait and try again: the process may have no file descriptor left to accept with.
+    await delay(RETRY_MS);
   }
-
-  /**
-   * Accepts until the queue is empty, then calls `close` to close the socket. On Linux hardly any
-   * connection joins the queue during this time: with a backlog of 0 the queue has one place. At
-   * the end a {@link QueuePlug} takes that place, and the kernel ignores new clients. The wait also
-   * ends once more connections were accepted than the queue can hold.
-   *
-   * @returns the number of connections that the kernel reset; 0 if the queue was empty at the close.
-   */
-  async emptyAndClose(signal: AbortSignal, close: () => void): Promise<number> {
-    const held = this.#isHeldHere();
-    if (held) this.handle.listen(0);
-    const round = held ? pollOnce : () => quietTime(signal);
-    await pollOnce(); // the current poll may have begun before the last connection came
-    while (!signal.aborted && this.#accepted <= BACKLOG) {
-      const before = this.#accepted;
-      await round();
-      if (this.#accepted > before) continue;
-      if (this.#length === 0 && (await this.#closeEmpty(close))) return 0;
-      // Wait and try again: the process may have no file descriptor left to accept with.
-      await delay(RETRY_MS);
-    }
-    return closeCounting(this.handle.fd, close);
-  }
-
-  /** Closes the socket, unless a client has joined the queue. @returns whether the socket was closed. */
-  async #closeEmpty(close: () => void): Promise<boolean> {
-    const plug = this.#isHeldHere() ? await QueuePlug.put(this.handle) : undefined;
-    try {
-      if (plug !== undefined && !plug.holds && this.#length > 0) return false;
-      close(); // now, before the event loop accepts the plug
-      return true;
-    } finally {
-      plug?.remove();
-    }
-  }
-
-  get #length(): number {
-    return lengthOf(this.#inode) ?? 0;
-  }
-
-  #isHeldHere(): boolean {
-    return this.handle.fd !== undefined && this.handle.fd >= 0;
-  }
-}
-
-/** Calls `close` to close a listening socket. @returns the number of connections that the kernel reset. */
-export function closeCounting(fd: number | undefined, close: () => void): number {
-  const inode = inodeOf(fd);
-  const waiting = lengthOf(inode) ?? 0;
   close();
-  // If another process still holds the socket, that process accepts the waiting connections.
-  return waiting > 0 && lengthOf(inode) === undefined ? waiting : 0;
 }
 
 /** Resolves once the event loop has polled the kernel for events and has handled them. */
@@ -109,10 +71,6 @@ export function inodeOf(fd: number | undefined): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function lengthOf(inode: string | undefined): number | undefined {
-  return inode === undefined ? undefined : queueLengths([inode]).get(inode);
 }
 
 /** The lengths of the accept queues of TCP sockets, by inode. Without those that do not listen, and without /proc. */

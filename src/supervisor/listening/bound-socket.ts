@@ -7,7 +7,7 @@ import type { ListenTarget } from '../../contract/ipc/index.js';
 import type { ListenAddress } from '../../contract/options/index.js';
 import { ownUid } from '../../contract/files/control-address.js';
 import { probe, removeSocket } from '../../contract/files/stale-sockets.js';
-import { closeCounting, inodeOf } from '../../contract/process/accept-queue.js';
+import { inodeOf } from '../../contract/process/accept-queue.js';
 
 /** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
 export interface ServerHandle {
@@ -147,16 +147,12 @@ export class BoundSocket {
     return this.target.kind === 'tcp' ? this.target.port : undefined;
   }
 
-  /**
-   * Closes the socket, and removes the file of a unix socket that systemd does not hold.
-   *
-   * @returns how many waiting connections were reset, because no worker had the socket.
-   */
-  close(): number {
+  /** Closes the socket, and removes the file of a unix socket that systemd does not hold. */
+  close(): void {
     const { handle, target } = this;
-    if (handle === undefined) return 0;
+    if (handle === undefined) return;
     if (target.kind === 'unix' && target.activated !== true) removeSocket(target.path);
-    return closeCounting(handle.fd, () => handle.close());
+    handle.close();
   }
 }
 

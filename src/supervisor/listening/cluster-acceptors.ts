@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:net';
-import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
+import { emptyAndClose, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
 /** A diagnostics channel of node:net, since Node 20.16 and 22.3. */
 const LISTENING = 'tracing:net.server.listen:asyncEnd';
@@ -38,7 +38,7 @@ export class ClusterAcceptors {
     const ours = this.#acceptors.filter((each) => isOpen(each) && each.server._handle === null);
     this.#acceptors = [];
     await Promise.all(
-      ours.map(({ handle }) => new AcceptQueue(handle).emptyAndClose(signal, () => handle.close())),
+      ours.map(({ handle }) => emptyAndClose(handle, signal, () => handle.close())),
     );
   }
 }

@@ -58,9 +58,9 @@ export class DeferredListening implements Listening {
     this.#opened?.settle(workers, now);
   }
 
-  close(): number {
+  close(): void {
     this.#closed = true;
-    return this.#opened?.close() ?? 0;
+    this.#opened?.close();
   }
 
   async #open(): Promise<Listening> {

@@ -22,6 +22,6 @@ export interface Listening {
   reserve(slots: number): void;
   /** Adapts to workers that have started, exited or stopped answering. @param now monotonic ms. */
   settle(workers: readonly WorkerHandle[], now: number): void;
-  /** Closes every socket. @returns how many connections waited for a worker and were reset. */
-  close(): number;
+  /** Closes every socket. */
+  close(): void;
 }

@@ -35,7 +35,7 @@ export class SharedListening implements Listening {
 
   settle(): void {}
 
-  close(): number {
-    return this.socket.close();
+  close(): void {
+    this.socket.close();
   }
 }

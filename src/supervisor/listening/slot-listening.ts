@@ -69,7 +69,7 @@ export class SlotListening implements Listening {
     }
   }
 
-  close(): number {
-    return this.sockets.reduce((reset, socket) => reset + socket.close(), 0);
+  close(): void {
+    for (const socket of this.sockets) socket.close();
   }
 }

@@ -51,7 +51,7 @@ export async function drain(
   const accepted = parts.sockets.leave(overdue.signal, rpc);
   await untilIdle(parts, { stoppedAt, deadline, accepted, away });
   overdue.abort();
-  const unacceptedConnections = await accepted;
+  await accepted;
   // Reads from the connections that were accepted last, so that their clients are counted.
   if (link.tracker.openConnections > 0) await pollOnce();
   const cut = link.tracker.destroyAll();
@@ -60,7 +60,7 @@ export async function drain(
   await parts.beforeClose();
   const left = deadline + killTimeoutMs - performance.now();
   const hookError = await closeApp(parts, Math.max(left, killTimeoutMs));
-  return { unacceptedConnections, ...cut, abortedRequests, hookError };
+  return { ...cut, abortedRequests, hookError };
 }
 
 /** Closes connections as they become idle, until nothing is left or the deadline is reached. */
@@ -70,7 +70,7 @@ async function untilIdle(
     readonly stoppedAt: number;
     readonly deadline: number;
     /** Resolves when the listening sockets are closed. */
-    readonly accepted: Promise<number>;
+    readonly accepted: Promise<void>;
     /** Resolves when the clients that were asked to reconnect have left. */
     readonly away: Promise<void>;
   },

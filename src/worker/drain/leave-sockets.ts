@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AcceptQueue, type ListeningHandle } from '../../contract/process/accept-queue.js';
+import { emptyAndClose, type ListeningHandle } from '../../contract/process/accept-queue.js';
 
 /** Maximum wait for the primary to close its sockets. New connections are served during the wait. */
 const PRIMARY_PATIENCE_MS = 5_000;
@@ -45,22 +45,18 @@ export function expectClose(server: net.Server): void {
  *
  * @param released resolves when the primary has closed the sockets. If the primary closed them after
  *   this process, connections that came in between would be reset.
- * @returns how many connections were reset anyway.
  */
 export async function emptySockets(
   servers: readonly net.Server[],
   released: Promise<void>,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const patience = delay(PRIMARY_PATIENCE_MS, undefined, { signal }).catch(() => {});
   await Promise.race([released, patience]);
-  const reset = await Promise.all(servers.map((server) => emptySocket(server, signal)));
-  return reset.reduce((sum, each) => sum + each, 0);
-}
-
-async function emptySocket(server: net.Server, signal: AbortSignal): Promise<number> {
-  if (!server.listening) return 0;
-  return new AcceptQueue(handleOf(server)).emptyAndClose(signal, () => stopAccepting(server));
+  const listening = servers.filter((server) => server.listening);
+  await Promise.all(
+    listening.map((server) => emptyAndClose(handleOf(server), signal, () => stopAccepting(server))),
+  );
 }
 
 function handleOf(server: net.Server): ListeningHandle {

@@ -160,9 +160,9 @@ export class RequestTracker {
    * Destroys all connections.
    *
    * @returns how many connections, requests and WebSockets it cut off. Does not count connections that
-   *   never sent a byte: such a connection may be the `QueuePlug` of another worker.
+   *   never sent a byte: their clients lose nothing.
    */
-  destroyAll(): Omit<DrainReport, 'unacceptedConnections' | 'hookError'> {
+  destroyAll(): Omit<DrainReport, 'hookError'> {
     const connections = [...this.#connections];
     const cut = {
       destroyedConnections: connections.filter(({ socket }) => socket.bytesRead !== 0).length,

@@ -99,15 +99,14 @@ export class WorkerSockets {
    *
    * @param atOnce when aborted, closes the sockets without further waiting.
    * @param others other listening servers to close, such as the servers of TCP microservices.
-   * @returns how many connections were reset.
    */
-  async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<number> {
+  async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<void> {
     const kept = this.#isKept ? this.#adopting : undefined;
     this.#adopting = undefined; // refuses sockets that the primary still sends
     for (const server of this.servers.further) expectClose(server);
     const sockets = [...this.servers.all, ...this.#adopted.values(), ...others];
     const closing = this.#isLast ? sockets.filter((socket) => socket === kept) : sockets;
     for (const socket of closing) stopAccepting(socket);
-    return this.#isLast ? emptySockets(sockets, this.#released, atOnce) : 0;
+    if (this.#isLast) await emptySockets(sockets, this.#released, atOnce);
   }
 }

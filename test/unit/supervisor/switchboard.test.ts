@@ -74,7 +74,6 @@ function start() {
 }
 
 const REPORT = {
-  unacceptedConnections: 0,
   destroyedConnections: 0,
   destroyedWebSockets: 0,
   abortedRequests: 0,

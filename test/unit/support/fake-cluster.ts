@@ -87,10 +87,7 @@ export class FakeCluster {
         if (this.refuseToListen) throw this.refuseToListen;
       },
       settle: () => {},
-      close: () => {
-        this.listeningClosed += 1;
-        return 0;
-      },
+      close: () => void (this.listeningClosed += 1),
     };
     const program = {
       resolve: () => this.program,

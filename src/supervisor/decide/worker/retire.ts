@@ -95,7 +95,6 @@ export function tellDeparture(step: Step, worker: DrainingWorker, exit: ProcessE
     worker: worker.id,
     cause,
     drainMs: step.now - since,
-    unacceptedConnections: drain?.unacceptedConnections ?? 0,
     destroyedConnections: drain?.destroyedConnections ?? 0,
     destroyedWebSockets: drain?.destroyedWebSockets ?? 0,
     abortedRequests: drain?.abortedRequests ?? 0,

@@ -20,7 +20,6 @@ const STOPPED: ClusterEventMap['worker-stopped'] = {
   worker: WORKER,
   cause: 'reload',
   drainMs: 1,
-  unacceptedConnections: 0,
   destroyedConnections: 0,
   abortedRequests: 0,
   destroyedWebSockets: 0,

@@ -35,7 +35,6 @@ const stopped = (slot: number, problem: string | null = null) =>
     worker: workerOf(slot),
     cause: 'reload',
     drainMs: 1,
-    unacceptedConnections: 0,
     destroyedConnections: 0,
     abortedRequests: 0,
     destroyedWebSockets: 0,

@@ -71,7 +71,6 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   drained: {
     type: 'drained',
     report: {
-      unacceptedConnections: 0,
       destroyedConnections: 1,
       abortedRequests: 2,
       destroyedWebSockets: 1,
@@ -372,7 +371,6 @@ describe('a message of a worker', () => {
     expect(parseWorkerMessage(drained)).toEqual({
       type: 'drained',
       report: {
-        unacceptedConnections: 0,
         destroyedConnections: 0,
         abortedRequests: 3,
         destroyedWebSockets: 0,

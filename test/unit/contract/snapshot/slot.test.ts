@@ -67,7 +67,7 @@ describe('a slot', () => {
       worker.say({ type: 'leaving' });
       vi.advanceTimersByTime(100);
       const cutOff = { destroyedConnections: abortedRequests, abortedRequests };
-      const nothing = { unacceptedConnections: 0, destroyedWebSockets: 0, hookError: null };
+      const nothing = { destroyedWebSockets: 0, hookError: null };
       worker.say({ type: 'drained', report: { ...nothing, ...cutOff } });
       worker.exit({ code: 0 });
       vi.advanceTimersByTime(0);

@@ -144,7 +144,7 @@ describe('what was counted in a slot', () => {
     void cluster.supervisor.scale(1, 'test');
     expect(counted()).toEqual([70]);
     const cutOff = { destroyedConnections: 2, abortedRequests: 2 };
-    const nothing = { unacceptedConnections: 0, destroyedWebSockets: 0, hookError: null };
+    const nothing = { destroyedWebSockets: 0, hookError: null };
     worker.say({ type: 'drained', report: { ...nothing, ...cutOff } });
     worker.exit({ code: 0 });
     expect(counted()).toEqual([70]);

@@ -52,7 +52,6 @@ function start({
         leave: async (atOnce) => {
           state.stopped = true;
           await Promise.race([state.queueEmpty, once(atOnce, 'abort')]);
-          return atOnce.aborted ? 3 : 0;
         },
       },
       microservices: new Microservices(),
@@ -76,7 +75,6 @@ describe('a drain', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(state).toMatchObject({ stopped: true, closed: true });
     expect(await report).toMatchObject({
-      unacceptedConnections: 0,
       abortedRequests: 0,
       hookError: null,
     });
@@ -89,7 +87,7 @@ describe('a drain', () => {
     expect(state).toMatchObject({ stopped: true, closed: false });
     await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state.closed).toBe(true);
-    expect((await report).unacceptedConnections).toBe(3);
+    await report;
   });
 
   it('counts a client that it accepts last and cuts, although it has not read the request yet', async () => {
@@ -99,7 +97,6 @@ describe('a drain', () => {
           await once(atOnce, 'abort');
           const client = server.connect();
           setImmediate(() => void client.send());
-          return 0;
         },
       },
     });

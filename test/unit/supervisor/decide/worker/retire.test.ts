@@ -13,7 +13,6 @@ const KILLED = { signal: 'SIGKILL' } as const;
 const ERROR = { name: 'TypeError', message: 'x' };
 
 const DRAIN: DrainReport = {
-  unacceptedConnections: 0,
   destroyedConnections: 0,
   destroyedWebSockets: 0,
   abortedRequests: 0,
@@ -107,7 +106,6 @@ describe('the report of a worker that left', () => {
       worker: started.worker.handle.identity,
       cause: 'shutdown',
       drainMs: 250,
-      unacceptedConnections: 0,
       destroyedConnections: 0,
       destroyedWebSockets: 0,
       abortedRequests: 0,
@@ -118,7 +116,6 @@ describe('the report of a worker that left', () => {
   it('has what the drain had to cut off', async () => {
     const started = leaving();
     const cutOff = {
-      unacceptedConnections: 4,
       destroyedConnections: 3,
       destroyedWebSockets: 1,
       abortedRequests: 2,
