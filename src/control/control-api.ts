@@ -22,7 +22,6 @@ export interface ScaleAnswer {
 
 /** The answer of `POST /v1/stop`, once every worker has left. */
 export interface StopAnswer {
-  /** The outcome. Under systemd and pm2, the process itself exits with another code. */
   readonly exitCode: number;
 }
 
@@ -34,7 +33,6 @@ export class ControlApi {
   readonly #events: EventStream;
   #end!: (exitCode: number) => void;
   readonly #ended = new Promise<number>((resolve) => (this.#end = resolve));
-  stopAsked = false;
   readonly routes: Routes;
 
   constructor(controlled: Controlled) {
@@ -77,7 +75,6 @@ export class ControlApi {
       // A stop is accepted while another change is under way, and ends that change.
       'POST /v1/stop': async ({ body }) => {
         expectNothing(body);
-        this.stopAsked = true;
         cluster.stop(REASON);
         return ok({ exitCode: await this.#ended } satisfies StopAnswer);
       },

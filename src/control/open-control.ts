@@ -45,11 +45,6 @@ export class Control {
     return control;
   }
 
-  /** Whether the cluster was asked to stop over the socket. */
-  get stopAsked(): boolean {
-    return this.#api.stopAsked;
-  }
-
   /** Listens if this cluster has no socket at its path. */
   async #keep(): Promise<void> {
     const before = this.#socket;

@@ -29,7 +29,6 @@ import { setTitle } from '../../contract/process/process-title.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
-import { exitCodeAfterStop } from '../stay-stopped.js';
 import { tellOfListener } from '../tell-of-listener.js';
 import { Doors } from './doors.js';
 import { obeySignals } from './obey-signals.js';
@@ -80,7 +79,7 @@ export async function runPrimary(
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   if (lacking !== undefined) warn(lacking);
   supervisor.start();
-  const ended = supervisor.ended.then((outcome) => end(outcome, startedAt, doors, emit));
+  const ended = supervisor.ended.then((exitCode) => end(exitCode, startedAt, doors, emit));
   const served = await supervisor.serving;
   await doors.control;
   const { workers } = options;
@@ -123,17 +122,15 @@ async function openSockets(options: ResolvedClusterOptions, warn: Warn): Promise
   return options.addressGiven ? openListening(options) : new DeferredListening(options);
 }
 
-/** @param outcome the exit code without a process manager. */
 async function end(
-  outcome: number,
+  exitCode: number,
   startedAt: number,
   doors: Doors,
   emit: EmitEvent,
 ): Promise<never> {
   const control = await doors.control;
-  const exitCode = control?.stopAsked ? exitCodeAfterStop(outcome) : outcome;
   emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
-  await control?.end(outcome);
+  await control?.end(exitCode);
   process.exit(exitCode);
 }
 
