@@ -30,7 +30,7 @@ describe('npx nestjs-cluster', () => {
 
     expect(code).toBe(0);
     expect(stdout).toContain('Usage: nestjs-cluster');
-    expect(stdout).toMatch(/^ +ps\b[^]*^ +tune\b[^]*^ +nginx\b[^]*^ +iptables\b[^]*^ +nftables\b/m);
+    expect(stdout).toMatch(/^ +ps\b[^]*^ +tune\b[^]*^ +nginx\b[^]*^ +iptables\b/m);
   });
 
   it('prints a configuration', async () => {

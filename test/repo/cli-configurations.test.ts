@@ -11,7 +11,6 @@ import {
   workerCount,
 } from '../../src/tools/cli/arguments.js';
 import { iptablesRemovalScript, iptablesScript } from '../../src/tools/cli/iptables.js';
-import { nftablesRuleset } from '../../src/tools/cli/nftables.js';
 import { nginxConfiguration } from '../../src/tools/cli/nginx.js';
 import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 
@@ -194,35 +193,6 @@ describe('the script of iptables', () => {
     }
     expect(removal.indexOf('-F SHOP')).toBeLessThan(removal.indexOf('-X SHOP'));
     expect(lines(removal)[0]).toBe('#!/bin/sh');
-  });
-});
-
-describe('the ruleset of nftables', () => {
-  const ruleset = (ports = PORTS, options: object = {}) =>
-    nftablesRuleset(ports, { listen: 80, name: 'shop', ...options });
-
-  it('deals connections to the workers one after the other', () => {
-    expect(ruleset()).toContain(
-      'redirect to :numgen inc mod 3 map { 0 : 3000, 1 : 3001, 2 : 3002 }',
-    );
-    expect(ruleset([3_000])).toContain('numgen inc mod 1 map { 0 : 3000 }');
-  });
-
-  it('replaces its own table in one step, also where there is none yet', () => {
-    const text = lines(ruleset());
-    const [declared, deleted, defined] = [
-      'table inet shop',
-      'delete table inet shop',
-      'table inet shop {',
-    ].map((line) => text.indexOf(line));
-    expect(declared).toBeGreaterThan(0);
-    expect([deleted, defined]).toEqual([declared! + 1, declared! + 2]);
-  });
-
-  it('takes what comes to the public port of this machine, from outside and from inside', () => {
-    expect(
-      lines(ruleset(PORTS, { listen: 8_080 })).filter((line) => line.includes('dport')),
-    ).toEqual(Array(2).fill('fib daddr type local tcp dport 8080 jump spread'));
   });
 });
 

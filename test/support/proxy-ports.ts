@@ -1,10 +1,9 @@
 /** Commands that print what leads to the workers. */
-export const COMMANDS = ['nginx', 'iptables', 'nftables'] as const;
+export const COMMANDS = ['nginx', 'iptables'] as const;
 
 const PATTERNS = {
   nginx: /^ +server \S+:(\d+)/gm,
   iptables: /-j REDIRECT --to-ports (\d+)$/gm,
-  nftables: /\d+ : (\d+)/g,
 } as const;
 
 /** The ports that a configuration leads to, in its order. */

@@ -9,7 +9,6 @@ const PACKAGES = {
   nginx: 'nginx-light',
   iptables: 'iptables',
   ip6tables: 'iptables',
-  nft: 'nftables',
   ip: 'iproute2',
   prometheus: 'prometheus',
   promtool: 'prometheus',

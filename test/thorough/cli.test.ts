@@ -62,7 +62,7 @@ describe('nestjs-cluster', () => {
   it.each([
     { code: 64, args: ['nginx', '--port', '\u009b31m', '--workers', '2'] },
     { code: 69, args: ['iptables', '--url', 'http://127.0.0.1:9/\u001b[2J'] },
-    { code: 78, args: ['nftables', '--port', '65530', '--workers', '7'] },
+    { code: 78, args: ['iptables', '--port', '65530', '--workers', '7'] },
   ])('ends with $code where it refuses $args', async ({ code, args }) => {
     await refusal(code, ...args);
   });

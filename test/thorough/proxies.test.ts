@@ -217,64 +217,18 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
   });
 });
 
-/** A way to redirect connections, as it is used inside a namespace. */
-interface PacketFilter {
-  readonly programs: Parameters<typeof describeWith>[0];
-  readonly load: (namespace: NetworkNamespace, script: string) => Promise<string>;
-  /** Everything that is set up, of whomever. */
-  readonly rules: (namespace: NetworkNamespace) => Promise<string>;
-  /** Sets up something of somebody else. */
-  readonly setUpForeign: (namespace: NetworkNamespace) => Promise<unknown>;
-  readonly remove: (namespace: NetworkNamespace) => Promise<unknown>;
-  /** What to print for IPv6. */
-  readonly ipv6: readonly string[];
-  readonly removeIPv6: (namespace: NetworkNamespace) => Promise<unknown>;
-  readonly clear: (namespace: NetworkNamespace) => Promise<unknown>;
-}
-
 const IPTABLES = ['iptables', 'ip6tables'] as const;
 
-const FILTERS: Readonly<Record<'iptables' | 'nftables', PacketFilter>> = {
-  iptables: {
-    programs: [...IPTABLES, 'ip'],
-    load: (namespace, script) => namespace.output('sh', [], script),
-    rules: async (namespace) => {
-      const tables = IPTABLES.map((program) => namespace.output(program, ['-t', 'nat', '-S']));
-      return (await Promise.all(tables)).join();
-    },
-    setUpForeign: async (namespace) => {
-      for (const program of IPTABLES) {
-        const foreign = `-t nat -A PREROUTING -p tcp --dport 2222 -j REDIRECT --to-ports 22`;
-        await namespace.output(program, foreign.split(' '));
-      }
-    },
-    remove: async (namespace) => namespace.output('sh', [], await printed('iptables', '--remove')),
-    ipv6: ['--ipv6'],
-    removeIPv6: async (namespace) =>
-      namespace.output('sh', [], await printed('iptables', '--remove', '--ipv6')),
-    clear: async (namespace) => {
-      for (const program of IPTABLES) {
-        for (const what of ['-F', '-X']) await namespace.output(program, ['-t', 'nat', what]);
-      }
-    },
-  },
-  nftables: {
-    programs: ['nft', 'ip'],
-    load: (namespace, script) => namespace.output('nft', ['-f', '-'], script),
-    rules: (namespace) => namespace.output('nft', ['list', 'ruleset']),
-    setUpForeign: (namespace) =>
-      namespace.output(
-        'nft',
-        ['-f', '-'],
-        'add table inet foreign { chain input { type filter hook input priority 0; }; }',
-      ),
-    remove: (namespace) => namespace.output('nft', ['delete', 'table', 'inet', 'nestjs_cluster']),
-    ipv6: [],
-    removeIPv6: (namespace) =>
-      namespace.output('nft', ['delete', 'table', 'inet', 'nestjs_cluster']),
-    clear: (namespace) => namespace.output('nft', ['flush', 'ruleset']),
-  },
-};
+/** Runs what `iptables` prints. */
+async function load(namespace: NetworkNamespace, ...args: readonly string[]): Promise<void> {
+  await namespace.output('sh', [], await printed('iptables', ...args));
+}
+
+/** All rules of the table nat, from anybody. */
+async function rulesOf(namespace: NetworkNamespace): Promise<string> {
+  const tables = IPTABLES.map((program) => namespace.output(program, ['-t', 'nat', '-S']));
+  return (await Promise.all(tables)).join();
+}
 
 const THREE = ['--port', '3000', '--workers', '3'];
 
@@ -284,15 +238,14 @@ function expectInTurn(slots: readonly number[], workers: number): void {
   expect(slots).toEqual(slots.map((_, index) => (first! + index) % workers));
 }
 
-/** Two clusters in a network of their own, and another network that is connected to it. */
-class Networks {
-  private constructor(
-    readonly inside: NetworkNamespace,
-    readonly outside: NetworkNamespace,
-  ) {}
+describeWith([...IPTABLES, 'ip'], 'iptables with the script that is printed for it', () => {
+  /** The network of two clusters. */
+  let inside: NetworkNamespace;
+  /** Another network, which is connected to it. */
+  let outside: NetworkNamespace;
 
-  static async create(): Promise<Networks> {
-    const [inside, outside] = [await NetworkNamespace.create(), await NetworkNamespace.create()];
+  beforeAll(async () => {
+    [inside, outside] = [await NetworkNamespace.create(), await NetworkNamespace.create()];
     await inside.connectTo(outside, '10.0.0.1/24', '10.0.0.2/24');
     const balancing = 'ports';
     await Promise.all([
@@ -307,138 +260,122 @@ class Networks {
         within: inside.within,
       }),
     ]);
-    return new Networks(inside, outside);
-  }
+  });
 
-  async remove(): Promise<void> {
+  afterAll(async () => {
     await stopAll();
-    await this.inside.remove();
-    await this.outside.remove();
-  }
-}
+    await inside?.remove();
+    await outside?.remove();
+  });
 
-/** Made by the first test that needs them, and shared by both packet filters. */
-let networks: Promise<Networks> | undefined;
-
-afterAll(async () => (await networks)?.remove());
-
-describe.each(['iptables', 'nftables'] as const)('%s', (name) => {
-  const filter = FILTERS[name];
-
-  describeWith(filter.programs, 'with what is printed for it', () => {
-    let inside: NetworkNamespace;
-    let outside: NetworkNamespace;
-
-    beforeAll(async () => {
-      networks ??= Networks.create();
-      ({ inside, outside } = await networks);
-    });
-
-    afterEach(() => filter.clear(inside));
-
-    it('gives new connections from the machine itself to the workers in turn', async () => {
-      await filter.load(inside, await printed(name, ...THREE));
-
-      expectInTurn(await inside.slotsAt('http://127.0.0.1', 12), 3);
-      expectInTurn(await inside.slotsAt('http://10.0.0.1', 12), 3);
-    });
-
-    it('gives new connections from outside to the workers in turn', async () => {
-      await filter.load(inside, await printed(name, ...THREE));
-
-      expectInTurn(await outside.slotsAt('http://10.0.0.1', 12), 3);
-    });
-
-    it('gives new connections by IPv6 to the workers in turn', async () => {
-      const before = await filter.rules(inside);
-      const args = ['--port', '4000', '--workers', '2', ...filter.ipv6];
-      await filter.load(inside, await printed(name, ...args));
-
-      expectInTurn(await inside.slotsAt('http://[::1]', 12), 2);
-      await filter.removeIPv6(inside);
-      expect(await filter.rules(inside)).toBe(before);
-    });
-
-    it('leaves connections alone that do not end here', async () => {
-      await filter.load(inside, await printed(name, ...THREE));
-
-      // Nobody listens there; redirected it would be answered.
-      await expect(inside.slotsAt('http://10.0.0.2', 1)).rejects.toThrow('ECONNREFUSED');
-    });
-
-    it('is the same for a cluster that runs as for one that is described', async () => {
-      const url = ['--url', 'http://127.0.0.1:3000/health'];
-
-      expect(await inside.output(NODE, [MAIN, name, ...url])).toBe(await printed(name, ...THREE));
-    });
-
-    it('replaces what it had set up before', async () => {
-      const script = await printed(name, ...THREE);
-      await filter.load(inside, script);
-      const rules = await filter.rules(inside);
-
-      await filter.load(inside, script);
-
-      expect(await filter.rules(inside)).toBe(rules);
-      await filter.load(inside, await printed(name, '--port', '3000', '--workers', '2'));
-      expectInTurn(await inside.slotsAt('http://127.0.0.1', 8), 2);
-      await filter.load(inside, await printed(name, '--port', '3001', '--workers', '1'));
-      expect(await inside.slotsAt('http://127.0.0.1', 3)).toEqual([1, 1, 1]);
-    });
-
-    it('replaces another public port', async () => {
-      await filter.load(inside, await printed(name, ...THREE));
-
-      await filter.load(inside, await printed(name, ...THREE, '--listen', '8080'));
-
-      expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 3);
-      await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
-    });
-
-    it('sets up a second cluster beside the first, by another name', async () => {
-      const second = ['--port', '4000', '--workers', '2', '--listen', '8080', '--name', 'second'];
-      await filter.load(inside, await printed(name, ...THREE));
-
-      await filter.load(inside, await printed(name, ...second));
-
-      expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
-      expectInTurn(await inside.slotsAt('http://127.0.0.1', 6), 3);
-      await filter.remove(inside);
-      expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
-      await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
-    });
-
-    it('can be taken away, and leaves what others have set up', async () => {
-      await filter.setUpForeign(inside);
-      const before = await filter.rules(inside);
-      await filter.load(inside, await printed(name, ...THREE));
-      expect(await filter.rules(inside)).not.toBe(before);
-
-      await filter.remove(inside);
-
-      expect(await filter.rules(inside)).toBe(before);
-      await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
-    });
-
-    if (name === 'iptables') {
-      it('can be taken away where there is nothing', async () => {
-        const before = await filter.rules(inside);
-
-        const removal = await inside.run('sh', [], await printed('iptables', '--remove'));
-
-        expect(removal).toEqual({ code: 0, stdout: '', stderr: '' });
-        expect(await filter.rules(inside)).toBe(before);
-      });
-
-      it('says so where it may not be taken away', async () => {
-        await filter.load(inside, await printed('iptables', ...THREE));
-        const nobody = ['--reuid=65534', '--clear-groups', 'sh'];
-
-        const removal = await inside.run('setpriv', nobody, await printed('iptables', '--remove'));
-
-        expect(removal.code).not.toBe(0);
-        expect(removal.stderr).toContain('Permission denied');
-      });
+  afterEach(async () => {
+    for (const program of IPTABLES) {
+      for (const what of ['-F', '-X']) await inside.output(program, ['-t', 'nat', what]);
     }
+  });
+
+  it('gives new connections from the machine itself to the workers in turn', async () => {
+    await load(inside, ...THREE);
+
+    expectInTurn(await inside.slotsAt('http://127.0.0.1', 12), 3);
+    expectInTurn(await inside.slotsAt('http://10.0.0.1', 12), 3);
+  });
+
+  it('gives new connections from outside to the workers in turn', async () => {
+    await load(inside, ...THREE);
+
+    expectInTurn(await outside.slotsAt('http://10.0.0.1', 12), 3);
+  });
+
+  it('gives new connections by IPv6 to the workers in turn', async () => {
+    const before = await rulesOf(inside);
+    const args = ['--port', '4000', '--workers', '2', '--ipv6'];
+    await load(inside, ...args);
+
+    expectInTurn(await inside.slotsAt('http://[::1]', 12), 2);
+    await load(inside, '--remove', '--ipv6');
+    expect(await rulesOf(inside)).toBe(before);
+  });
+
+  it('leaves connections alone that do not end here', async () => {
+    await load(inside, ...THREE);
+
+    // Nobody listens there; redirected it would be answered.
+    await expect(inside.slotsAt('http://10.0.0.2', 1)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('is the same for a cluster that runs as for one that is described', async () => {
+    const url = ['--url', 'http://127.0.0.1:3000/health'];
+
+    expect(await inside.output(NODE, [MAIN, 'iptables', ...url])).toBe(
+      await printed('iptables', ...THREE),
+    );
+  });
+
+  it('replaces what it had set up before', async () => {
+    await load(inside, ...THREE);
+    const rules = await rulesOf(inside);
+
+    await load(inside, ...THREE);
+
+    expect(await rulesOf(inside)).toBe(rules);
+    await load(inside, '--port', '3000', '--workers', '2');
+    expectInTurn(await inside.slotsAt('http://127.0.0.1', 8), 2);
+    await load(inside, '--port', '3001', '--workers', '1');
+    expect(await inside.slotsAt('http://127.0.0.1', 3)).toEqual([1, 1, 1]);
+  });
+
+  it('replaces another public port', async () => {
+    await load(inside, ...THREE);
+
+    await load(inside, ...THREE, '--listen', '8080');
+
+    expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 3);
+    await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('sets up a second cluster beside the first, by another name', async () => {
+    const second = ['--port', '4000', '--workers', '2', '--listen', '8080', '--name', 'second'];
+    await load(inside, ...THREE);
+
+    await load(inside, ...second);
+
+    expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
+    expectInTurn(await inside.slotsAt('http://127.0.0.1', 6), 3);
+    await load(inside, '--remove');
+    expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
+    await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('can be taken away, and leaves what others have set up', async () => {
+    const foreign = '-t nat -A PREROUTING -p tcp --dport 2222 -j REDIRECT --to-ports 22';
+    for (const program of IPTABLES) await inside.output(program, foreign.split(' '));
+    const before = await rulesOf(inside);
+    await load(inside, ...THREE);
+    expect(await rulesOf(inside)).not.toBe(before);
+
+    await load(inside, '--remove');
+
+    expect(await rulesOf(inside)).toBe(before);
+    await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('can be taken away where there is nothing', async () => {
+    const before = await rulesOf(inside);
+
+    const removal = await inside.run('sh', [], await printed('iptables', '--remove'));
+
+    expect(removal).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await rulesOf(inside)).toBe(before);
+  });
+
+  it('says so where it may not be taken away', async () => {
+    await load(inside, ...THREE);
+    const nobody = ['--reuid=65534', '--clear-groups', 'sh'];
+
+    const removal = await inside.run('setpriv', nobody, await printed('iptables', '--remove'));
+
+    expect(removal.code).not.toBe(0);
+    expect(removal.stderr).toContain('Permission denied');
   });
 });

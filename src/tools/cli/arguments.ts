@@ -28,7 +28,7 @@ export const SLOT_ARGUMENT = [
   slotNumber,
 ] as const;
 
-/** A name that is valid for an nginx upstream, an iptables chain and an nftables table. */
+/** A name that is valid for an nginx upstream and an iptables chain. */
 export function identifier(text: string): string {
   if (/^[a-z][a-z0-9_]{0,19}$/.test(text)) return text;
   throw new InvalidArgumentError(

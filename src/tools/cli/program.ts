@@ -24,7 +24,6 @@ import { addProfileCommands } from '../control/profile-commands.js';
 import { addDashboardCommand } from '../dashboard/command.js';
 import { addDoctorCommand } from '../doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
-import { nftablesRuleset } from './nftables.js';
 import { nginxConfiguration, type NginxOptions } from './nginx.js';
 import { goesAround, openAddress } from './open-address.js';
 import { addTuneCommand } from '../tune/command.js';
@@ -133,12 +132,6 @@ function addGenerators(program: Command): void {
           ? iptablesRemovalScript(options)
           : iptablesScript(await workerPorts(program, options), options),
       );
-    });
-
-  generator(program, 'nftables', 'Prints a ruleset of nftables that balances over the workers')
-    .option('--listen <port>', 'public port', portNumber, DEFAULT_LISTEN_PORT)
-    .action(async (options: PortOptions & { listen: number }) => {
-      process.stdout.write(nftablesRuleset(await workerPorts(program, options), options));
     });
 }
 

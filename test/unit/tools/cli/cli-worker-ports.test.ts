@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { hostOf } from '../../../../src/tools/cli/arguments.js';
 import { iptablesScript } from '../../../../src/tools/cli/iptables.js';
-import { nftablesRuleset } from '../../../../src/tools/cli/nftables.js';
 import { nginxConfiguration } from '../../../../src/tools/cli/nginx.js';
 import { describedPorts, runningPorts } from '../../../../src/tools/cli/worker-ports.js';
 import {
@@ -199,7 +198,6 @@ describe('an answer of something else', () => {
         trustedProxy: [],
       }),
       iptablesScript(ports, { listen: 80, ipv6: false, name: 'shop' }),
-      nftablesRuleset(ports, { listen: 80, name: 'shop' }),
     ]) {
       expect(script).not.toContain('rm -rf');
     }
