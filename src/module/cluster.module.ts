@@ -15,7 +15,6 @@ import { bootstrap } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
-import { mountInOneLayer } from '../observe/endpoints/endpoint-layer.js';
 import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
@@ -118,16 +117,13 @@ export class ClusterModule
     const { health, metrics } = this.options;
     this.routes.follow(httpAdapter); // again: a testing module gets its adapter after the constructor
     await this.#prepare();
-    const endpoints = mountInOneLayer(httpAdapter, () => {
-      const { showsDetails } = this.link;
-      const page = metrics && this.metrics.mount(httpAdapter, metrics, showsDetails);
-      const reports =
-        health === false
-          ? []
-          : this.health.mount(httpAdapter, { ...health, details: health.details && showsDetails });
-      return [...reports, ...(page && showsDetails ? [page] : [])];
-    });
-    this.link.announceEndpoints(endpoints);
+    const { showsDetails } = this.link;
+    const page = metrics && this.metrics.mount(httpAdapter, metrics, showsDetails);
+    const reports =
+      health === false
+        ? []
+        : this.health.mount(httpAdapter, { ...health, details: health.details && showsDetails });
+    this.link.announceEndpoints([...reports, ...(page && showsDetails ? [page] : [])]);
     await this.#startOffload();
   }
 
