@@ -69,9 +69,6 @@ export async function bootstrap<F extends AppFactory>(
       const { runWorker } = await import('./roles/run-worker.js');
       return await runWorker(createApp, resolved, role.assignment);
     }
-    // Must come before the import below: loading the primary's files makes code hot, and V8 would optimize it.
-    const { leaveTurbofanOut } = await import('../supervisor/processes/v8-flags.js');
-    leaveTurbofanOut(resolved);
     // Node caches only the files that it loads from here on.
     const { openCompileCache } = await import('../contract/process/compile-cache.js');
     const lacking = resolved.compileCache ? openCompileCache(process.argv[1]) : undefined;

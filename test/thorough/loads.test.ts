@@ -32,7 +32,7 @@ it('loads in the primary and in a worker no more than they need to serve', async
   const worker = loadsOf(cluster.workerPids[0]!, lines);
 
   expect(primary.packages).toEqual(['valibot']);
-  expect(primary.own).toContain('supervisor/processes/v8-flags.ts');
+  expect(primary.own).toContain('supervisor/supervisor.ts');
   expect(
     primary.own.filter((path) => /^(worker|tools|offload|observe\/(health|metrics))\//.test(path)),
   ).toEqual([]);

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { withSourcePlaces } from '../../contract/errors/source-files.js';
 import {
@@ -21,7 +22,6 @@ import type { Listening } from '../../supervisor/listening/listening.interface.j
 import { openListening } from '../../supervisor/listening/open-listening.js';
 import { SharedListening } from '../../supervisor/listening/shared-listening.js';
 import { Program } from '../../supervisor/processes/release.js';
-import { keepYoungGenerationSmall } from '../../supervisor/processes/v8-flags.js';
 import { HubDoor } from '../../supervisor/serve/hub-door.js';
 import { Supervisor } from '../../supervisor/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
@@ -53,7 +53,9 @@ export async function runPrimary(
       'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
     );
   }
-  keepYoungGenerationSmall();
+  // Without it, V8's young generation grows while metrics are scraped, and does not shrink: the
+  // primary of two workers then had 95 MB instead of 67 MB on Node 20.
+  setFlagsFromString('--semi-space-growth-factor=1');
   // Ends an OpenTelemetry SDK that is preloaded in the primary as in each worker. The primary has no
   // traces, and the workers need the ports that the SDK has opened.
   void endTelemetry(TELEMETRY_MS);

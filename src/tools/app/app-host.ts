@@ -1,5 +1,4 @@
 import { openCompileCache } from '../../contract/process/compile-cache.js';
-import { leaveTurbofanOut } from '../../supervisor/processes/v8-flags.js';
 import type { Outcome, WorkerTask } from './examined-worker.js';
 
 /**
@@ -12,12 +11,8 @@ if (task.compileCache) await compilePrimary();
 const { ExaminedWorker } = await import('./examined-worker.js');
 const worker = new ExaminedWorker(task);
 
-/**
- * Loads the files of a primary with its V8 flags, because Node has a cache for each set of flags.
- * Node writes the cache when this process exits.
- */
+/** Loads the files of a primary. Node writes the cache when this process exits. */
 async function compilePrimary(): Promise<void> {
-  leaveTurbofanOut({ balancing: 'shared', admin: undefined });
   openCompileCache(task.script);
   await import('../../bootstrap/roles/run-primary.js');
   if (!process.connected) process.exit(0); // the command has died
