@@ -8,7 +8,7 @@ it.each([
 ])('with the bounds %o has a socket for each slot that there may be', async (elastic, sockets) => {
   const address = { kind: 'tcp', host: '127.0.0.1', port: await freePorts(3) } as const;
   const listening = await openListening({ address, balancing: 'ports', elastic, workers: 1 });
-  onTestFinished(() => void listening.close());
+  onTestFinished(() => listening.close());
 
   expect(listening.sockets).toHaveLength(sockets);
 });
