@@ -1,7 +1,6 @@
 export { ClusterModule } from './module/cluster.module.js';
 export type { ClusterModuleAsyncOptions } from './module/module-options.provider.js';
 export { OnClusterEvent } from './module/cluster-event.decorator.js';
-export { Priority } from './module/priority.decorator.js';
 export { ClusterLogger } from './module/cluster.logger.js';
 export { ClusterService } from './module/cluster.service.js';
 export { ClusterHealthIndicator } from './observe/health/cluster.health.js';
@@ -31,4 +30,3 @@ export type {
 } from './contract/options/module.js';
 export * from './bootstrap/index.js';
 export { ClusterUncloneableError } from './contract/errors/index.js';
-export type { RequestPriority } from './contract/options/choices.js';

@@ -10,7 +10,6 @@ export type {
   DoctorOptions,
   FindingName,
   HeartbeatOptions,
-  LimitOptions,
   LogFormat,
   LogLevel,
   LogOptions,

@@ -28,7 +28,6 @@ export function publishedOptions(options: ResolvedClusterOptions) {
       maxRequests: recycle.maxRequests,
       maxAgeMs: recycle.maxAgeMs,
     },
-    limit: options.limit,
     reload: { canaryMs: reload.canaryMs, observeMs: reload.observeMs },
     shutdown: {
       lameDuckMs: shutdown.lameDuckMs,

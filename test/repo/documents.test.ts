@@ -218,7 +218,7 @@ describe('the pages of messages', () => {
 describe('the reference of options', () => {
   // The port of the admin listener has no default, and the limit is off.
   const known = new Map<string, unknown>([
-    ...leavesOf(v.parse(clusterOptionsSchema, { admin: { port: 0 }, limit: {} })),
+    ...leavesOf(v.parse(clusterOptionsSchema, { admin: { port: 0 } })),
     ...leavesOf(v.parse(moduleOptionsSchema, {})),
   ]);
   const documented = rowsOf(readDocument('docs/reference/options.md')).flatMap(

@@ -61,7 +61,7 @@ const exposed = { families: familiesOf(''), fields: new Set<string>() };
 beforeAll(async () => {
   const cluster = await ClusterProcess.start({
     program: 'sample',
-    options: { admin: { port: 0 }, limit: { maxRequests: 1_000 } },
+    options: { admin: { port: 0 } },
   });
   const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);
   // These requests cause the events whose metrics have no series until the first event.

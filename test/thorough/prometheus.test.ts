@@ -51,7 +51,6 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
           admin: { port: 0 },
           heartbeat: { intervalMs: 500, timeoutMs: 5_000 },
           reload: { canaryMs: 0 },
-          limit: { maxRequests: 1_000 },
         },
       });
       const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);

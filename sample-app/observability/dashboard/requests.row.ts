@@ -96,21 +96,6 @@ export const requests: Row = {
       },
     }),
     timeSeries({
-      title: 'Refused at the limit',
-      description: 'Requests that got 503 because of the option limit, by priority.',
-      unit: RequestsPerSecond,
-      stacked: true,
-      queries: {
-        '{{priority}}': `sum by (priority) (${rate('nestjs_cluster_requests_shed_total')})`,
-      },
-    }),
-    timeSeries({
-      title: 'Limit',
-      description: 'Requests that each worker handles at once, at most. No line: no limit.',
-      unit: Short,
-      queries: { '{{instance}} worker {{worker}}': select('nestjs_cluster_request_limit') },
-    }),
-    timeSeries({
       title: 'Cut off by drains',
       description:
         'Requests that were not answered when shutdown.drainTimeoutMs was over. Should be 0.',

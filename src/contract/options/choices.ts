@@ -34,14 +34,3 @@ export const OFFLOAD_MODES = ['threads', 'inline'] as const;
 export type BootLogs = (typeof BOOT_LOGS)[number];
 
 export const BOOT_LOGS = ['first', 'all', 'none'] as const;
-
-/** How willingly a worker that has too many requests refuses one: `critical` never, `sheddable` first. */
-export type RequestPriority = (typeof PRIORITIES)[number];
-
-export const PRIORITIES = ['critical', 'normal', 'sheddable'] as const;
-
-/**
- * The metadata key of a handler's priority. A registered symbol, so that two copies of this package
- * in one process use the same key.
- */
-export const PRIORITY = Symbol.for('nestjs-cluster.priority');

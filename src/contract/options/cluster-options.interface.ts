@@ -139,16 +139,6 @@ export interface ControlOptions {
   path?: string | undefined;
 }
 
-/** The limit of requests at once, which each worker learns. */
-export interface LimitOptions {
-  /** Maximum time that a request waits for its turn while the worker is at its limit, in ms. Default 100. */
-  queueMs?: number | undefined;
-  /** The limit of a worker never falls below this number of requests. Default 1. */
-  minRequests?: number | undefined;
-  /** The limit of a worker never rises above this number of requests. Default: no such bound. */
-  maxRequests?: number | undefined;
-}
-
 /** Options of {@link bootstrap}. Every option has a default. */
 export interface ClusterOptions {
   /**
@@ -196,11 +186,6 @@ export interface ClusterOptions {
   reload?: ReloadOptions | undefined;
   /** See {@link ShutdownOptions}. */
   shutdown?: ShutdownOptions | undefined;
-  /**
-   * Whether a worker whose event loop is saturated refuses requests that it cannot answer in time,
-   * with 503 and `Retry-After`. See {@link LimitOptions}. Default false.
-   */
-  limit?: LimitOptions | false | undefined;
   /** See {@link AdminOptions}. Default: no admin listener, unless `CLUSTER_ADMIN_PORT` is set. */
   admin?: AdminOptions | undefined;
   /**

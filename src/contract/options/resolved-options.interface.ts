@@ -2,7 +2,6 @@ import type { ClusterEventListeners } from '../events/index.js';
 import type {
   ClusterOptions,
   HeartbeatOptions,
-  LimitOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
@@ -49,8 +48,6 @@ export interface ResolvedClusterOptions extends Pick<
   readonly recycle: InForce<RecycleOptions>;
   readonly reload: InForce<ReloadOptions>;
   readonly shutdown: InForce<ShutdownOptions>;
-  /** `maxRequests` is `Infinity` without such a bound. */
-  readonly limit: InForce<LimitOptions> | false;
   /** `undefined` = no admin listener. */
   readonly admin: ResolvedAdminOptions | undefined;
   readonly on: ClusterEventListeners | undefined;

@@ -1,13 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RequestPriority } from '../options/choices.js';
-
-/** The limit of a worker and what it has refused. */
-export interface LimitReadings {
-  /** How many requests the worker handles at once, at most. `Infinity` while it refuses none. */
-  limit: number;
-  /** The number of refused requests, by priority. */
-  readonly shed: Record<Exclude<RequestPriority, 'critical'>, number>;
-}
 
 /** The likely cause of a block of the event loop. */
 export interface BlockCause {
@@ -52,8 +43,6 @@ export type EnterScope = (scope: RequestScope) => void;
 export interface RequestsPort {
   /** Whether the app's own port shows details, not only whether the app is up. */
   readonly showsDetails: boolean;
-  /** Missing if this process does not limit requests. */
-  readonly requestLimit?: LimitReadings | undefined;
   observeResponses(observer: ResponseObserver): void;
   /** Calls `enter` when the scope of a request begins, and again with each part of its body. */
   followScopes(enter: EnterScope | undefined): void;

@@ -18,7 +18,7 @@ import { createRouteTemplateReader, type RouteTemplateReader } from './route-tem
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 type Link = Pick<
   ClusterLink,
-  'identity' | 'observeResponses' | 'provideMetrics' | 'collectMetrics' | 'requestLimit'
+  'identity' | 'observeResponses' | 'provideMetrics' | 'collectMetrics'
 >;
 
 /** Measures this process and serves the metrics of the whole cluster. */
@@ -58,12 +58,6 @@ export class MetricsEndpoint {
     this.#metrics = new ProcessMetrics(registry ?? register, options, this.#logger);
     this.#metrics.measureDefaults();
     this.link.provideMetrics(this.#metrics);
-    const { identity, requestLimit } = this.link;
-    if (requestLimit === undefined) return;
-    await this.extend(async (named) => {
-      const { limitMetrics } = await import('./limit.metrics.js');
-      return limitMetrics(named, identity.slot, requestLimit);
-    });
   }
 
   /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { EnterScope, RequestScope } from '../../contract/snapshot/index.js';
-import type { RequestLimit } from '../limit/request-limit.js';
 import type { Flight } from '../quarantine/flights.js';
 import type { RequestWatch } from '../quarantine/request-watch.js';
 
@@ -9,19 +8,16 @@ export class Scope implements RequestScope {
   constructor(
     public waiting: ServerResponse | undefined,
     private readonly flight: Flight | undefined,
-    private readonly limit?: Pick<RequestLimit, 'ended'>,
   ) {}
 
   /** The response was sent. Work that goes on in the scope no longer belongs to a request. */
   end(): void {
-    if (this.waiting !== undefined) this.limit?.ended(this.waiting, true);
     this.waiting = undefined;
     this.flight?.end();
   }
 
   /** The client disconnected before its response was complete. */
   abandon(): void {
-    if (this.waiting !== undefined) this.limit?.ended(this.waiting, false);
     this.waiting = undefined;
     this.flight?.abandon();
   }
@@ -38,17 +34,13 @@ export class RequestScopes {
   enter: EnterScope | undefined;
   /** Set while requests are watched to find the request that ends or blocks its worker. */
   watch: Pick<RequestWatch, 'begin' | 'enter'> | undefined;
-  /** Set if the requests of this process are limited. */
-  limit: Pick<RequestLimit, 'ended'> | undefined;
 
   /** Called before the app handles a request. Runs for every request, so it must be cheap. */
   begin(request: IncomingMessage, response: ServerResponse): Scope | undefined {
-    const { enter, watch, limit } = this;
-    if (enter === undefined && watch === undefined) {
-      return limit && new Scope(response, undefined, limit);
-    }
+    const { enter, watch } = this;
+    if (enter === undefined && watch === undefined) return undefined;
     const flight = watch?.begin(request, response);
-    const scope = new Scope(response, flight, limit);
+    const scope = new Scope(response, flight);
     const enterAll = (): void => {
       enter?.(scope);
       if (flight !== undefined) watch!.enter(flight);

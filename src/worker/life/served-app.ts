@@ -92,7 +92,6 @@ export class ServedApp {
     presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
     this.sockets.servers.add(server);
-    await this.link.limitRequests(server);
     this.link.gate?.routes.follow(app.getHttpAdapter?.());
     let url: string;
     if (server.listening) {

@@ -9,7 +9,6 @@ import type {
   ClusterSnapshot,
   EnterScope,
   HubAddress,
-  LimitReadings,
   LinkEventListener,
   MetricsContribution,
   MetricsSource,
@@ -38,10 +37,8 @@ export abstract class LocalLink {
   endpoints: readonly string[] = [];
   /** The number of workers that must be ready for the cluster to be ready. */
   minReady: ClusterSnapshot['minReady'] = 1;
-  /** Set in a worker that has a primary, and in a process that limits its requests. */
+  /** Set in a worker that has a primary. */
   gate: RequestGate | undefined;
-  requestLimit: LimitReadings | undefined;
-  #limitOptions: ResolvedClusterOptions['limit'] = false;
   /** The work that waits until the process serves. */
   readonly idleWork = new IdleWork((error) =>
     this.warn(`work after the start failed: ${reportError(error).message}`),
@@ -64,11 +61,9 @@ export abstract class LocalLink {
   ) {}
 
   /** Takes the options of `bootstrap()` that concern the link. */
-  configure({ expose, doctor, limit }: ResolvedClusterOptions): void {
+  configure({ expose, doctor }: ResolvedClusterOptions): void {
     this.showsDetails = expose === 'app';
     this.#doctor = doctor;
-    this.#limitOptions = limit;
-    if (limit) this.requestLimit = { limit: limit.maxRequests, shed: { normal: 0, sheddable: 0 } };
   }
 
   get accepting(): boolean {
@@ -87,22 +82,6 @@ export abstract class LocalLink {
   followServer(server: Server): void {
     this.tracker.follow(server);
     this.gate?.follow(server);
-  }
-
-  /** Limits the requests of the app's own server, if the option `limit` is set. */
-  async limitRequests(server: Server): Promise<void> {
-    const { requestLimit: readings } = this;
-    if (this.#limitOptions === false || readings === undefined) return;
-    const [{ RequestLimit }, { RequestGate }] = await Promise.all([
-      import('../limit/request-limit.js'),
-      import('../quarantine/request-gate.js'),
-    ]);
-    this.gate ??= new RequestGate();
-    this.gate.follow(server);
-    const limit = new RequestLimit(this.#limitOptions, readings, this.gate, () => this.endpoints);
-    this.tracker.scopes.limit = limit;
-    this.gate.limit(server, limit.admit);
-    server.once('close', () => limit.stop());
   }
 
   /** Ends an interval of the measurements. Called at each heartbeat. */

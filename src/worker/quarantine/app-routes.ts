@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { unescape } from 'node:querystring';
 import { type Fingerprint, NO_ROUTE } from '../../contract/ipc/index.js';
-import { PRIORITY, type RequestPriority } from '../../contract/options/choices.js';
 import { describeRequest, targetOf, type RequestLine } from './describe-request.js';
 
 /** The methods of an HTTP adapter by which Nest registers routes. */
@@ -25,14 +24,11 @@ interface Route {
   readonly template: string;
   readonly segments: readonly string[];
   readonly wildcards: number;
-  /** `undefined` = normal. */
-  readonly priority: RequestPriority | undefined;
 }
 
 /** The routes that Nest registers at the app's HTTP adapter, with their prefixes and versions. */
 export class AppRoutes {
   readonly #routes: Route[] = [];
-  #hasPriorities = false;
 
   /** Records the routes that are registered at `adapter` from now on. */
   follow(adapter: unknown): void {
@@ -42,14 +38,13 @@ export class AppRoutes {
       if (register === undefined) continue;
       methods[name] = (...args) => {
         // A call with one argument, the handler, registers middleware.
-        if (args.length > 1)
-          for (const path of [args[0]].flat()) this.add(name, path, priorityOf(args.at(-1)));
+        if (args.length > 1) for (const path of [args[0]].flat()) this.add(name, path);
         return register.apply(adapter, args);
       };
     }
   }
 
-  add(name: string, path: unknown, priority?: RequestPriority): void {
+  add(name: string, path: unknown): void {
     if (typeof path !== 'string') return;
     const segments = segmentsOf(path);
     const method = name === 'all' ? undefined : name.toUpperCase();
@@ -59,16 +54,8 @@ export class AppRoutes {
       template: `/${segments.join('/')}`,
       segments,
       wildcards,
-      priority,
     });
-    this.#hasPriorities ||= priority !== undefined;
     this.#routes.sort((a, b) => a.wildcards - b.wildcards);
-  }
-
-  /** The priority of the route that matches the path. */
-  priority(method: string, path: string): RequestPriority {
-    if (!this.#hasPriorities) return 'normal';
-    return this.#find(method, segmentsOf(path))?.priority ?? 'normal';
   }
 
   /** The route that handles a request. A GET route also handles HEAD. */
@@ -81,15 +68,12 @@ export class AppRoutes {
 
   /**
    * Identifies a request. The same request has the same fingerprint in every worker.
-   *
-   * @returns `undefined` for a critical route, which is always answered.
    */
-  fingerprint(request: RequestLine): Fingerprint | undefined {
+  fingerprint(request: RequestLine): Fingerprint {
     const { method, path } = describeRequest(request);
     const target = targetOf(request);
     const asked = segmentsOf(target.path);
     const found = this.#find(method, asked);
-    if (found?.priority === 'critical') return undefined;
     return {
       // If HEAD has no route of its own, the handler of GET answers it.
       method: method === 'HEAD' && found?.method !== 'HEAD' ? 'GET' : method,
@@ -103,14 +87,6 @@ export class AppRoutes {
 
 function hashOf(text: string): string {
   return createHash('sha1').update(text).digest('base64url').slice(0, 16);
-}
-
-/** The priority that `@Priority()` has set. Nest copies the metadata of a method to the handler that it registers. */
-function priorityOf(handler: unknown): RequestPriority | undefined {
-  if (typeof handler !== 'function') return undefined;
-  // Missing if nothing has loaded reflect-metadata.
-  const { getMetadata } = Reflect as { getMetadata?: (key: unknown, target: object) => unknown };
-  return getMetadata?.(PRIORITY, handler) as RequestPriority | undefined;
 }
 
 /** The segments of a path, decoded. */

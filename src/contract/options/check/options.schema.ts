@@ -128,9 +128,6 @@ const HANG_PROFILE_AFTER_MS = 500;
 /** The minimum difference between `heartbeat.timeoutMs` and the length of the profile. */
 export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
 
-/** Maximum of a limit of requests at once. A process cannot have more connections. */
-const MAX_REQUESTS = 1_000_000;
-
 /** The options that a user may pass to `bootstrap()`, with their defaults. */
 export const clusterOptionsSchema = optionGroup({
   port: option(portSchema, 3_000),
@@ -171,14 +168,6 @@ export const clusterOptionsSchema = optionGroup({
     drainTimeoutMs: option(durationMs(), 10_000),
     killTimeoutMs: option(durationMs(), 2_000),
   }),
-  limit: option(
-    optionGroupOrFalse({
-      queueMs: option(durationMs(1), 100),
-      minRequests: option(integer(1, MAX_REQUESTS), 1),
-      maxRequests: option(integer(1, MAX_REQUESTS), Infinity),
-    }),
-    false,
-  ),
   admin: v.optional(
     optionGroup({
       port: portSchema,

@@ -19,7 +19,7 @@ export interface Platform {
  */
 export function refuseConflicts(
   options: ClusterOptions,
-  { address, restart, memory, heartbeat, limit, ...resolved }: ResolvedClusterOptions,
+  { address, restart, memory, heartbeat, ...resolved }: ResolvedClusterOptions,
   platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
 ): void {
   for (const key of ['port', 'host'] as const) {
@@ -48,11 +48,6 @@ export function refuseConflicts(
   if (heartbeat.timeoutMs <= heartbeat.intervalMs) {
     refuse(
       `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
-    );
-  }
-  if (limit !== false && limit.minRequests > limit.maxRequests) {
-    refuse(
-      `limit.minRequests (${limit.minRequests}) is above limit.maxRequests (${limit.maxRequests}); lower the first or raise the second`,
     );
   }
   refuseHangProfile({ heartbeat, ...resolved });

@@ -133,23 +133,6 @@ const NUMBERS: readonly NumberOption[] = [
     whole: true,
     allowed: MEMORY_BYTES,
   },
-  ...(['minRequests', 'maxRequests'] as const).map((name) => ({
-    key: `limit.${name}`,
-    byDefault: name === 'minRequests' ? 1 : Infinity,
-    min: 1,
-    max: 1_000_000,
-    whole: true,
-    allowed: 'a whole number from 1 to 1000000',
-    within: { limit: {} },
-  })),
-  {
-    key: 'limit.queueMs',
-    byDefault: 100,
-    min: 1,
-    max: MAX_TIMER_MS,
-    allowed: MS(1),
-    within: { limit: {} },
-  },
   {
     key: 'recycle.maxRequests',
     byDefault: Infinity,
@@ -913,23 +896,6 @@ describe('memory', () => {
   });
 });
 
-describe('limit', () => {
-  it('is off unless it is given', () => {
-    expect([resolve({}).limit, resolve({ limit: false }).limit]).toEqual([false, false]);
-    expect(resolve({ limit: {} }).limit).toEqual({
-      queueMs: 100,
-      minRequests: 1,
-      maxRequests: Infinity,
-    });
-  });
-
-  it('is refused with a least above its most', () => {
-    const message = refusal({ limit: { minRequests: 9, maxRequests: 8 } });
-    expect(message).toContain('limit.minRequests (9) is above limit.maxRequests (8)');
-    expect(resolve({ limit: { minRequests: 8, maxRequests: 8 } }).limit).toBeTruthy();
-  });
-});
-
 describe('watchdog', () => {
   it.each([
     [undefined, { profileMs: 0 }],
@@ -1125,7 +1091,6 @@ describe('resolveOptions', () => {
       recycle: { maxRequests: Infinity, maxAgeMs: Infinity },
       reload: { canaryMs: 1_000, observeMs: 30_000 },
       shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
-      limit: false,
       log: { format: 'text', level: 'info', write: undefined },
       doctor: { warnings: true, ignore: [] },
       bootLogs: 'first',

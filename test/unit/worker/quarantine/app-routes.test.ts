@@ -88,12 +88,6 @@ describe('the fingerprint of a request', () => {
       );
   });
 
-  it('is none for a critical route, which is always answered', () => {
-    const routes = new AppRoutes();
-    routes.add('get', '/own-health', 'critical');
-    expect(routes.fingerprint({ method: 'GET', url: '/own-health' })).toBeUndefined();
-  });
-
   it('is that of the path, not of the query, if no route matches', () => {
     const fingerprint = start();
     expect(fingerprint('GET', '/graphql').route).toBe(NO_ROUTE);
