@@ -12,9 +12,7 @@ import type { ClusterEvent, WorkerEvent } from './decide/cluster-event.js';
 import type { WorkerId } from './decide/cluster-state.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import type { Inspections } from './serve/inspections.js';
-import { passConnection } from './serve/pass-connection.js';
 import type { HubDoor } from './serve/hub-door.js';
-import type { ServerHandle } from './listening/bound-socket.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
 import type { Quarantine } from './serve/quarantine.js';
@@ -27,9 +25,6 @@ type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
 /** Maximum of different warnings; more are dropped. An app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
-
-/** Maximum of names under which a worker takes connections; more are ignored. Socket.IO needs one name. */
-const MAX_NAMES = 1_000;
 
 /** Types of messages that the watchdog sends, even while the event loop is blocked. */
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
@@ -90,10 +85,9 @@ export class Switchboard {
     switch (told.type) {
       case 'message': {
         const { message, handle } = told;
+        if (isOurs(message)) closeHandle(handle); // no message of ours brings one
         const worker = this.to.table.find(id);
-        if (worker !== undefined) return this.#onMessage(id, worker, message, handle);
-        if (isOurs(message)) closeHandle(handle);
-        return undefined;
+        return worker && this.#onMessage(id, worker, message);
       }
       case 'channel-error':
       case 'channel-broken':
@@ -105,15 +99,12 @@ export class Switchboard {
     }
   }
 
-  /** @param handle the socket or server that was sent with the message, if any. */
   #onMessage(
     id: WorkerId,
     worker: WorkerHandle,
     raw: unknown,
-    handle: unknown,
   ): WorkerEvent | AskedByWorker | undefined {
     const message = parseWorkerMessage(raw);
-    if (isOurs(raw) && message?.type !== 'pass') closeHandle(handle);
     if (message === undefined) return this.#onUnknown(worker, raw);
     // A message of the watchdog does not prove that the event loop runs, except `resumed`.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
@@ -123,7 +114,7 @@ export class Switchboard {
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
     if (message.type === 'resumed') this.to.quarantine.resumed(worker);
-    return this.#decide(id, worker, message, handle);
+    return this.#decide(id, worker, message);
   }
 
   /** Returns an event if the core has to decide. Otherwise handles the message. */
@@ -131,7 +122,6 @@ export class Switchboard {
     id: WorkerId,
     worker: WorkerHandle,
     message: WorkerMessage,
-    handle: unknown,
   ): WorkerEvent | AskedByWorker | undefined {
     const { slot } = worker.identity;
     const requesterOf = (asked: { id: number }) =>
@@ -170,12 +160,12 @@ export class Switchboard {
       case 'leaving':
         return message;
       default:
-        this.#serve(id, worker, message, handle);
+        this.#serve(id, worker, message);
         return undefined;
     }
   }
 
-  #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage, handle: unknown): void {
+  #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage): void {
     const { balance, inspections, quarantine, relay, table } = this.to;
     const now = performance.now();
     switch (message.type) {
@@ -200,11 +190,6 @@ export class Switchboard {
       case 'subscribe':
         worker.wants = new Set(message.events);
         return;
-      case 'takes':
-        if (worker.takes.size < MAX_NAMES) worker.takes.add(message.name);
-        return;
-      case 'pass':
-        return passConnection(table.workers, worker, message, handle as ServerHandle | undefined);
       case 'warning':
         return this.#warnOnce(message.message, worker);
       case 'stack':

@@ -7,7 +7,6 @@ import {
 } from '../snapshot/index.js';
 import { cutText } from './error-report.js';
 import { MAX_SUSPECTS } from './fingerprint.js';
-import { MAX_PASSED_HEAD_BYTES } from './passed-connection.js';
 import type { PrimaryMessage } from './primary-message.js';
 import type { ExaminationMessage, WorkerMessage } from './worker-message.js';
 
@@ -44,8 +43,6 @@ const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MA
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
-/** Bytes in base64. */
-const head = v.pipe(v.string(), v.maxLength(Math.ceil(MAX_PASSED_HEAD_BYTES / 3) * 4));
 /** A method, a route or a path. */
 const part = v.pipe(v.string(), v.maxLength(500));
 const fingerprint = v.object({ method: part, route: part, url: name, path: part });
@@ -170,8 +167,6 @@ const workerMessageSchema = v.variant('type', [
     utilization: amount,
   }),
   v.object({ type: v.literal('leaving'), closed: v.fallback(v.optional(v.boolean()), undefined) }),
-  v.object({ type: v.literal('takes'), name }),
-  v.object({ type: v.literal('pass'), from: name, to: name, head }),
   v.object({
     type: v.literal('drained'),
     report: v.object({

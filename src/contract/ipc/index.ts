@@ -4,6 +4,5 @@ export * from './envelope.js';
 export * from './error-report.js';
 export * from './fingerprint.js';
 export * from './leave-signal.js';
-export * from './passed-connection.js';
 export type * from './primary-message.js';
 export type * from './worker-message.js';

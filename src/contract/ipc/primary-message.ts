@@ -1,6 +1,5 @@
 import type { ErrorReport } from './error-report.js';
 import type { QuarantineEntry } from './fingerprint.js';
-import type { PassedConnection } from './passed-connection.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
@@ -54,8 +53,6 @@ export type PrimaryMessage =
       /** Unix socket to which the worker writes a snapshot of its heap after its last request. */
       readonly snapshotTo?: string | undefined;
     }
-  /** Another worker has passed on the connection that comes with this message. */
-  | ({ readonly type: 'passed' } & PassedConnection)
   /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
   | { readonly type: 'released' }
   /** Answer these requests with 503. With `watch`, report each request when it begins. */

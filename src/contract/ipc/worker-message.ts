@@ -1,7 +1,6 @@
 import type { BlockReport, StackReport } from './block-report.js';
 import type { ErrorReport } from './error-report.js';
 import type { Fingerprint } from './fingerprint.js';
-import type { PassedConnection } from './passed-connection.js';
 import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/index.js';
 
 /** The result of a drain, with the numbers of connections and requests that were ended by force. */
@@ -116,13 +115,6 @@ export type WorkerMessage =
       /** Whether the app closes itself, without a signal. */
       readonly closed?: boolean | undefined;
     }
-  /** The worker takes connections that are passed to this name. */
-  | { readonly type: 'takes'; readonly name: string }
-  /**
-   * The connection that comes with this message is for the worker that has the name `to`. If no
-   * worker has that name, the connection is returned to the sender under the name `from`.
-   */
-  | ({ readonly type: 'pass'; readonly from: string } & PassedConnection)
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
   /** Asks for the metrics of all workers. The metrics of the asking worker come with the request. */

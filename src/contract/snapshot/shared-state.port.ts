@@ -53,37 +53,12 @@ export interface LeaderRole {
   tellRunning(of: object, running: readonly string[], done?: string): void;
 }
 
-/** An open connection as Node passes it between processes: libuv's handle. */
-export interface PassedHandle {
-  close(): void;
-}
-
-/** Takes a connection that another worker has passed on, with the bytes that were read from it. */
-export type TakeConnection = (handle: PassedHandle, head: Buffer) => void;
-
 /** Applies the limit of open connections to connections between workers, which need descriptors too. */
 export interface RelayLimit {
   /** Whether another connection may be opened. If not, this call counts a refused connection. */
   admits(): boolean;
   /** Counts a connection between workers until it closes. */
   count(socket: Socket): void;
-}
-
-/** Passes open connections from worker to worker, through the primary. */
-export interface Passage {
-  /** Missing if connections are not limited. */
-  readonly limit?: RelayLimit;
-  /** From now on this process gets the connections that are passed to `name`. Resolves once the primary knows. */
-  open(name: string, take: TakeConnection): Promise<void>;
-  /**
-   * Passes a connection on, which returns to `from` if no worker has the name `to` any more.
-   *
-   * @param from a name of this process.
-   * @param head the bytes that were read from the connection.
-   * @returns a promise that resolves once `handle` may be closed; `undefined` if it cannot
-   * be passed.
-   */
-  pass(to: string, from: string, handle: PassedHandle, head: Buffer): Promise<void> | undefined;
 }
 
 /** Measurements, and the state that the processes of a cluster share. */
@@ -99,5 +74,5 @@ export interface SharedStatePort {
   /** Finds the hub of this cluster; `undefined` without a primary. The promise rejects if the cluster cannot have a hub. */
   findHub(): (() => Promise<HubAddress>) | undefined;
   /** Missing if the cluster cannot have other workers. */
-  readonly passage?: Passage | undefined;
+  readonly connectionLimit?: RelayLimit | undefined;
 }

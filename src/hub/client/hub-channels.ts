@@ -6,7 +6,7 @@ import type { HubClient } from './hub-client.js';
 
 /** A member of a channel, in this process. */
 export interface ChannelMember {
-  said(body: Buffer, from: string, offset: string | undefined): void;
+  said(body: Buffer): void;
   /** Called when another member is gone. */
   left(name: string): void;
   /** Called each time the member has joined. The member misses messages while the connection is lost. */
@@ -18,18 +18,8 @@ type Say = RequestOf<'say'>;
 export interface SayOptions {
   /** The name of the member that gets the message. Default: all other members. */
   readonly to?: string;
-  readonly keep?: Say['keep'];
-  /**
-   * Called at the message's place in the common order, or when it is clear that no member gets it.
-   *
-   * @param offset the message's offset, if the hub keeps the message.
-   */
-  readonly echo?: (offset: string | undefined) => void;
-}
-
-export interface Missed {
-  readonly offset: string;
-  readonly body: Buffer;
+  /** Called at the message's place in the common order, or when it is clear that no member gets it. */
+  readonly echo?: () => void;
 }
 
 interface Waiting {
@@ -47,7 +37,6 @@ const MAX_WAIT_MS = 5_000;
 
 const ANSWER_MS = 1_000;
 const REJOIN_MS = 1_000;
-const MISSED_MS = 5_000;
 
 /** The members of channels in this process. The messages of a member are sent in order. */
 export class HubChannels {
@@ -55,7 +44,7 @@ export class HubChannels {
     string,
     { readonly channel: string; readonly member: ChannelMember }
   >();
-  readonly #echoes = new Map<number, (offset: string | undefined) => void>();
+  readonly #echoes = new Map<number, () => void>();
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
   /** The timer that gives up the message that has waited longest. */
@@ -75,7 +64,7 @@ export class HubChannels {
       closed: () => {
         const lost = [...this.#echoes.values()];
         this.#echoes.clear();
-        for (const echo of lost) echo(undefined);
+        for (const echo of lost) echo();
       },
       drained: () => this.#flush(),
       heard: (push, body) => this.#onPush(push, body),
@@ -95,27 +84,14 @@ export class HubChannels {
     this.hub.tell({ op: 'part', channel: own.channel, name });
   }
 
-  say(name: string, body: Buffer, { to, keep, echo }: SayOptions = {}): void {
+  say(name: string, body: Buffer, { to, echo }: SayOptions = {}): void {
     const own = this.#members.get(name);
     if (own === undefined) return;
     const number = echo && (this.hub.lastEcho += 1);
-    const say = { op: 'say', channel: own.channel, name, to, keep, echo: number } as const;
+    const say = { op: 'say', channel: own.channel, name, to, echo: number } as const;
     this.#waiting.push({ say, body, echo, since: performance.now() });
     this.#waitingBytes += body.length;
     this.#flush();
-  }
-
-  /** @returns `undefined` if the hub does not know all missed messages, or does not answer. */
-  async missed(name: string, after: string, tags: string[]): Promise<Missed[] | undefined> {
-    const { channel } = this.#members.get(name)!;
-    const answer = await this.hub.askUntil({ op: 'missed', channel, after, tags }, MISSED_MS);
-    if (answer?.header.t !== 'kept') return undefined;
-    const { header, body } = answer;
-    let at = 0;
-    return header.offsets.map((offset, index) => ({
-      offset,
-      body: body.subarray(at, (at += header.lengths[index]!)),
-    }));
   }
 
   #join(name: string): void {
@@ -135,10 +111,10 @@ export class HubChannels {
       if (echo === undefined) return; // the echo is for another HubChannels of this process
       this.#echoes.delete(push.echo);
       if (push.missed > 0) this.hub.noteOutcome('events', 'dropped', push.missed);
-      return echo(push.offset);
+      return echo();
     }
     if (push.t === 'said') {
-      return this.#members.get(push.to)?.member.said(body, push.from, push.offset);
+      return this.#members.get(push.to)?.member.said(body);
     }
     for (const { channel, member } of this.#members.values()) {
       if (channel === push.channel) member.left(push.name);
@@ -160,7 +136,7 @@ export class HubChannels {
       if (!sent) this.hub.noteOutcome('events', 'dropped');
       if (echo === undefined) continue;
       if (sent) this.#echoes.set(say.echo!, echo);
-      else echo(undefined);
+      else echo();
     }
     clearTimeout(this.#givingUp);
     this.#givingUp = undefined;

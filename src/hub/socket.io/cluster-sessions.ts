@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SessionAffinity } from '../affinity/session-affinity.js';
 import type { HubClient } from '../client/hub-client.js';
@@ -15,15 +14,10 @@ const MAX_WAIT_MS = 3_000;
 /** A client that polls is lost after this long without a poll. Usually it polls again at once. */
 const LOST_MS = 2_000;
 
-/**
- * Lets each request of a client reach any worker: the id of a session names its owner.
- *
- * @param server the HTTP server of the engine.
- */
+/** Lets each request of a client reach any worker: the id of a session names its owner. */
 export function shareSessions(
   engine: Engine,
-  server: EventEmitter,
-  link: Pick<ClusterLink, 'identity' | 'warn' | 'passage' | 'findHub' | 'onDrain'>,
+  link: Pick<ClusterLink, 'identity' | 'warn' | 'connectionLimit' | 'findHub' | 'onDrain'>,
   hub: Pick<HubClient, 'ready'>,
 ): void {
   const find = link.findHub();
@@ -32,7 +26,7 @@ export function shareSessions(
     engine.prepare(request);
     return request._query!['sid'];
   };
-  const sessions = new SessionAffinity(link, find, server, {
+  const sessions = new SessionAffinity(link, find, {
     request: engine.handleRequest.bind(engine),
     upgrade: engine.handleUpgrade.bind(engine),
     release: (request) => {

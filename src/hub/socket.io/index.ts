@@ -1,1 +1,1 @@
-export { ClusterIoAdapter, type ClusterIoAdapterOptions } from './cluster-io-adapter.js';
+export { ClusterIoAdapter } from './cluster-io-adapter.js';

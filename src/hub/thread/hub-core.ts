@@ -77,9 +77,7 @@ export class HubCore {
       case 'part':
         return this.#channels.part(from, message);
       case 'say':
-        return this.#channels.say(from, message, body, now);
-      case 'missed':
-        return this.#channels.missed(from, message);
+        return this.#channels.say(from, message, body);
       case 'get':
       case 'set':
       case 'fill':
@@ -116,7 +114,6 @@ export class HubCore {
     const now = this.clock();
     this.#counters.sweep(Math.floor(now));
     this.#caches.sweep(now);
-    this.#channels.sweep(now);
     this.#events.sweep(now);
   }
 }

@@ -102,18 +102,6 @@ const toHubSchema = v.variant('op', [
     to: v.optional(text),
     /** Asks for an `echo` with this number, at the message's place in the common order. */
     echo: v.optional(count),
-    /** Keeps the message for clients that are away. `missed` asks for such messages. */
-    keep: v.optional(
-      v.object({ forMs: amount, maxBytes: count, tags: v.array(text), except: v.array(text) }),
-    ),
-  }),
-  /** Asks for the messages kept after this offset, for a client with these tags. */
-  v.object({
-    op: v.literal('missed'),
-    id: count,
-    channel: text,
-    after: text,
-    tags: v.array(text),
   }),
 ]);
 
@@ -153,7 +141,7 @@ export interface CacheStats {
   readonly entries: number;
 }
 
-/** The messages from the hub. A body follows `hit`, `event`, `reply`, `said` and `kept`. */
+/** The messages from the hub. A body follows `hit`, `event`, `reply` and `said`. */
 export type FromHub =
   /** The answer to `hello`. Another `instance` means another hub, without the former's state. */
   | { readonly t: 'welcome'; readonly id: number; readonly instance: string }
@@ -183,24 +171,7 @@ export type FromHub =
       readonly request?: number | undefined;
     }
   | { readonly t: 'reply'; readonly id: number; readonly failed: boolean }
-  | {
-      readonly t: 'said';
-      readonly from: string;
-      readonly to: string;
-      readonly offset?: string | undefined;
-    }
+  | { readonly t: 'said'; readonly to: string }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
   /** Tells the sender at which place its message number `echo` stands, in the order that all members see. */
-  | {
-      readonly t: 'echo';
-      readonly echo: number;
-      readonly offset?: string | undefined;
-      readonly missed: number;
-    }
-  /** Kept messages. The body contains the bodies of all these messages, one after another. */
-  | {
-      readonly t: 'kept';
-      readonly id: number;
-      readonly offsets: readonly string[];
-      readonly lengths: readonly number[];
-    };
+  | { readonly t: 'echo'; readonly echo: number; readonly missed: number };

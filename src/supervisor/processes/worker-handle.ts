@@ -54,8 +54,6 @@ export class WorkerHandle {
   stats: Partial<WorkerStats> | undefined;
   /** Whether the worker was given the listening socket. A worker gets it only once. */
   hasSocket = false;
-  /** Names under which the worker takes connections that other workers pass on. */
-  readonly takes = new Set<string>();
   /** Names of the cluster events that the worker has subscribed to. */
   wants: ReadonlySet<string> = NOTHING;
   /** The number of dropped events since the last event that was sent. */
@@ -82,21 +80,14 @@ export class WorkerHandle {
     return this.#unsent >= MAX_UNSENT;
   }
 
-  /**
-   * Sends a message if the channel is open. If it is closed, the worker's `exit` follows.
-   *
-   * @param settled is called once the message has been sent or dropped.
-   */
-  send(message: PrimaryMessage, handle?: ServerHandle, settled?: () => void): void {
-    if (!this.process.isConnected()) return settled?.();
-    if (this.congested && !DECISIVE.has(message.type)) return settled?.();
+  /** Sends a message if the channel is open. If it is closed, the worker's `exit` follows. */
+  send(message: PrimaryMessage, handle?: ServerHandle): void {
+    if (!this.process.isConnected()) return;
+    if (this.congested && !DECISIVE.has(message.type)) return;
     this.#unsent += 1;
     try {
       // Node accepts raw handles too, but its types do not.
-      this.process.send(seal(message), handle as never, () => {
-        this.#unsent -= 1;
-        settled?.();
-      });
+      this.process.send(seal(message), handle as never, () => void (this.#unsent -= 1));
     } catch (error) {
       this.#unsent -= 1; // Node did not queue the message and will not call the callback
       throw error;

@@ -7,7 +7,6 @@ import {
   reportError,
 } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import type { PassedHandle } from '../../contract/snapshot/index.js';
 import { BootWatch } from '../boot/boot-watch.js';
 import { ListenRequest } from '../listen/listen-request.js';
 import { hangProfile } from '../watchdog/hang-profile.js';
@@ -64,7 +63,7 @@ export class WorkerAgent {
     link.trial = trial;
     link.configure(options);
     this.#rebalance = new Rebalance(link.tracker);
-    this.#served = new ServedApp(link, link.limit, (message) => link.warn(message));
+    this.#served = new ServedApp(link, link.connectionLimit, (message) => link.warn(message));
     this.#reports = new WorkerReports(this.#channel, link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());
@@ -149,8 +148,6 @@ export class WorkerAgent {
         this.#served.snapshotTo = message.snapshotTo;
         if (message.cause === 'shutdown') this.#served.sockets.nobodyFollows();
         return void this.#leave(this.options.shutdown);
-      case 'passed':
-        return this.link.passage.taken(message, handle as PassedHandle | undefined);
       case 'released':
         return this.#served.sockets.primaryClosed();
       case 'force':

@@ -1,4 +1,3 @@
-import type { SendHandle } from 'node:child_process';
 import {
   closeHandle,
   type ExaminationMessage,
@@ -11,11 +10,7 @@ import {
 } from '../../contract/ipc/index.js';
 
 /** Messages that can come with a socket. */
-const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set([
-  'listen',
-  'adopt',
-  'passed',
-]);
+const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set(['listen', 'adopt']);
 
 /** The worker's end of the IPC channel to its primary. */
 export class PrimaryChannel {
@@ -46,22 +41,17 @@ export class PrimaryChannel {
     process.prependOnceListener('disconnect', listener);
   }
 
-  /** Whether the channel to the primary is open. */
-  get open(): boolean {
-    return process.connected;
-  }
-
   /** Whether the kernel has taken all messages that were sent. */
   get drained(): boolean {
     return this.#unsent === 0;
   }
 
   /** Resolves when the kernel has taken the message or the channel is closed. Never rejects. */
-  send(message: WorkerMessage | ExaminationMessage, handle?: unknown): Promise<void> {
+  send(message: WorkerMessage | ExaminationMessage): Promise<void> {
     return new Promise((resolve) => {
       if (!process.connected || process.send === undefined) return resolve();
       this.#unsent += 1;
-      process.send(seal(message), handle as SendHandle, undefined, () => {
+      process.send(seal(message), undefined, undefined, () => {
         this.#unsent -= 1;
         resolve(); // an error means that the primary is gone, which onClosed() reports
       });

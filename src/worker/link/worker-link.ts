@@ -22,7 +22,6 @@ import {
 } from '../../contract/snapshot/index.js';
 import { ConnectionLimit } from '../http/connection-limit.js';
 import { WorkerLeaderRole } from '../life/worker-leader-role.js';
-import { WorkerPassage } from '../listen/worker-passage.js';
 import { LocalLink } from './local-link.js';
 import { type AnswerMessage, PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
@@ -42,8 +41,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
-  readonly passage: WorkerPassage;
-  readonly limit = new ConnectionLimit(this.tracker, (message) => this.say(message));
+  readonly connectionLimit = new ConnectionLimit(this.tracker, (message) => this.say(message));
   trial: string | undefined;
   readonly #pending = new PendingRequests();
   #subscribing = false;
@@ -59,7 +57,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   ) {
     super(identity, balancing, droppedLogLines);
     this.leaderRole = new WorkerLeaderRole((message) => void channel.send(message));
-    this.passage = new WorkerPassage(channel, this.limit);
   }
 
   /** Handles an answer of the primary. */

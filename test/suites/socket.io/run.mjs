@@ -22,8 +22,6 @@ const quoted = (path) => JSON.stringify(join(here, path));
 
 const SAME_TICK =
   'it expects the effect in the tick of the call; an adapter for several servers first tells the others';
-const AFTER_CONNECT =
-  'our adapter sends missed packets after CONNECT, because clients would get them twice otherwise';
 const KNOWN = {
   'cluster adapter socketsJoin makes the given socket instance join the specified room': SAME_TICK,
   'cluster adapter socketsLeave makes the given socket instance leave the specified room':
@@ -33,7 +31,6 @@ const KNOWN = {
   'utility methods socketsLeave makes all socket instances leave the given room': SAME_TICK,
   'utility methods socketsLeave makes all socket instances in a room leave the given room':
     SAME_TICK,
-  'connection state recovery should restore session and missed packets': AFTER_CONNECT,
 };
 
 /** Copies the tests of a package, as of a tag, with the changes that put our adapter in their place. */
@@ -120,7 +117,6 @@ const OWN = [
   'socket-middleware',
   'socket-timeout',
   'utility-methods',
-  'connection-state-recovery',
 ];
 run(
   testsOf(

@@ -180,14 +180,6 @@ describe('the switchboard', () => {
     expect(start().receive(message)).toBeUndefined();
   });
 
-  it('passes an open connection to the worker that takes it', () => {
-    const { other, worker, receive } = start();
-    const handle = { close: vi.fn() };
-    other.handle.takes.add('1-0123abcd');
-    receive({ type: 'pass', to: '1-0123abcd', from: '0-0123abcd', head: '' }, worker, handle);
-    expect(other.handles).toEqual([handle]);
-  });
-
   it('files the figures that come with the answer to a ping', () => {
     const { worker, receive } = start();
     receive({ type: 'pong', seq: 1, stats: STATS });
@@ -358,12 +350,6 @@ describe('a warning of workers', () => {
     for (let i = 0; i < 1_000; i += 1) receive({ type: 'warning', message: `odd ${i}` });
     expect(warnings()).toHaveLength(100);
   });
-});
-
-it('a worker takes connections by a bounded number of names', () => {
-  const { worker, receive } = start();
-  for (let i = 0; i < 2_000; i += 1) receive({ type: 'takes', name: `0-${i}` });
-  expect(worker.handle.takes.size).toBe(1_000);
 });
 
 describe('a worker that asks for the hub', () => {

@@ -1,5 +1,4 @@
 import type { RequestOf } from '../../wire/protocol.js';
-import { Journal } from './journal.js';
 import { MAX_BACKLOG_BYTES, type Peer } from './peer.js';
 
 interface Membership {
@@ -14,9 +13,6 @@ interface Membership {
  */
 export class Channels {
   readonly #channels = new Map<string, Map<string, Peer>>();
-  readonly #journal = new Journal();
-  /** Part of each offset. It identifies this hub, because another hub numbers messages anew. */
-  readonly #era = globalThis.crypto.randomUUID().slice(0, 8);
 
   join(peer: Peer, { channel, name }: Membership): void {
     let members = this.#channels.get(channel);
@@ -39,37 +35,13 @@ export class Channels {
     }
   }
 
-  say(
-    from: Peer,
-    { channel, name, to, echo, keep }: RequestOf<'say'>,
-    body: Buffer,
-    now: number,
-  ): void {
-    const number = keep && this.#journal.add(channel, keep, body, now);
-    const offset = number === undefined ? undefined : `${this.#era}.${number}`;
+  say(from: Peer, { channel, name, to, echo }: RequestOf<'say'>, body: Buffer): void {
     let missed = 0;
     for (const [member, peer] of this.#channels.get(channel) ?? []) {
       if (member === name || (to !== undefined && member !== to)) continue;
       if (peer.unsentBytes > MAX_BACKLOG_BYTES) missed += 1;
-      else peer.send({ t: 'said', from: name, to: member, offset }, body);
+      else peer.send({ t: 'said', to: member }, body);
     }
-    if (echo !== undefined) from.send({ t: 'echo', echo, offset, missed });
-  }
-
-  missed(from: Peer, { id, channel, after, tags }: RequestOf<'missed'>): void {
-    const [era, number] = after.split('.');
-    const kept =
-      era === this.#era && /^\d{1,15}$/.test(number ?? '')
-        ? this.#journal.after(channel, Number(number), tags)
-        : undefined;
-    if (kept === undefined) return from.send({ t: 'miss', id });
-    const bodies = kept.map(({ body }) => body);
-    const offsets = kept.map((each) => `${this.#era}.${each.number}`);
-    const lengths = bodies.map(({ length }) => length);
-    from.send({ t: 'kept', id, offsets, lengths }, Buffer.concat(bodies));
-  }
-
-  sweep(now: number): void {
-    this.#journal.sweep(now);
+    if (echo !== undefined) from.send({ t: 'echo', echo, missed });
   }
 }

@@ -66,8 +66,6 @@ const WORKER_MESSAGES: OfType<WorkerMessage> = {
   'hub-request': { type: 'hub-request', id: 7 },
   subscribe: { type: 'subscribe', events: ['worker-exit', 'an-event-of-tomorrow'] },
   leaving: { type: 'leaving' },
-  takes: { type: 'takes', name: '1-0123abcd' },
-  pass: { type: 'pass', to: '1-0123abcd', from: '0-0123abcd', head: 'R0VU' },
   drained: {
     type: 'drained',
     report: {
@@ -108,7 +106,6 @@ const PRIMARY_MESSAGES: OfType<PrimaryMessage> = {
   'report-load': { type: 'report-load' },
   'give-away': { type: 'give-away', ratio: 0.25 },
   drain: { type: 'drain', cause: 'shutdown' },
-  passed: { type: 'passed', to: '1-0123abcd', head: 'R0VU' },
   released: { type: 'released' },
   force: { type: 'force' },
   quarantine: { type: 'quarantine', watch: true, entries: [] },

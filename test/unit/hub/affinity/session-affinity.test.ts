@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -44,7 +43,7 @@ it('a door that was removed is opened again, where the hub is then', async () =>
     response.end('here');
   });
   const own = { request, upgrade: vi.fn(), release: vi.fn() };
-  const affinity = new SessionAffinity(link, find, new EventEmitter(), own);
+  const affinity = new SessionAffinity(link, find, own);
   await affinity.open();
   const owner = ownerOf(affinity.newSessionId())!;
   const [first, second] = places.map((place) => `${place}.${owner}.hub`) as [string, string];
@@ -58,34 +57,17 @@ it('a door that was removed is opened again, where the hub is then', async () =>
   expect(link.warn).not.toHaveBeenCalled();
 });
 
-it('a passed connection is closed, and counted, where there is no room for it', async () => {
-  const path = join(temporaryDirectory(), 'hub.hub');
-  let take = (_handle: { close(): void }, _head: Buffer): void => {};
-  const passage = {
-    open: async (_name: string, taker: typeof take) => void (take = taker),
-    pass: () => undefined,
-  };
-  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn(), passage };
-  const server = Object.assign(new EventEmitter(), { maxConnections: -1 }); // as ConnectionLimit says it
-  const [dropped, connected] = [vi.fn(), vi.fn()];
-  server.on('drop', dropped).on('connection', connected);
-  const own = { request: vi.fn(), upgrade: vi.fn(), release: vi.fn() };
-  await new SessionAffinity(link, async () => ({ path, token: '' }), server, own).open();
-  const handle = { close: vi.fn() };
-  take(handle, Buffer.alloc(0));
-  expect(handle.close).toHaveBeenCalledOnce();
-  expect(dropped).toHaveBeenCalledOnce();
-  expect(connected).not.toHaveBeenCalled();
-});
-
 it('the door refuses requests above the limit, and still releases those that wait', async () => {
   const path = join(temporaryDirectory(), 'hub.hub');
   const limit = { admits: () => false, count: vi.fn() };
-  const passage = { open: async () => {}, pass: () => undefined, limit };
-  const link = { identity: { slot: 3, generation: 0, pid: 1 }, warn: vi.fn(), passage };
+  const link = {
+    identity: { slot: 3, generation: 0, pid: 1 },
+    warn: vi.fn(),
+    connectionLimit: limit,
+  };
   const own = { request: vi.fn(), upgrade: vi.fn(), release: vi.fn() };
   const find = async () => ({ path, token: '' });
-  const affinity = new SessionAffinity(link, find, new EventEmitter(), own);
+  const affinity = new SessionAffinity(link, find, own);
   await affinity.open();
   const socketPath = path.replace(/\.hub$/, `.${ownerOf(affinity.newSessionId())}.hub`);
   const statusOf = (headers: Record<string, string>) =>

@@ -229,7 +229,7 @@ describe('a worker that cannot have a hub', () => {
     refuse('read-only file system');
     const echo = vi.fn();
     channels.say('me', Buffer.from('hello'), { echo });
-    expect(echo.mock.calls).toEqual([[undefined]]);
+    expect(echo.mock.calls).toHaveLength(1);
   });
 
   it('waits for no time before now', async () => {

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -7,22 +7,10 @@ import { join } from 'node:path';
 import timers from 'node:timers/promises';
 import { Server } from 'socket.io';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterIoAdapter } from '../../../../src/hub/socket.io/index.js';
 import { shareSessions } from '../../../../src/hub/socket.io/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../../../src/hub/socket.io/engine.interface.js';
 import { decodeJson, encodeJson } from '../../../../src/hub/client/json-payload.js';
 import { askToReconnect } from '../../../../src/hub/socket.io/cluster-sessions.js';
-import { RecoveringClients } from '../../../../src/hub/socket.io/recovering-clients.js';
-import { tagsOf } from '../../../../src/hub/socket.io/session-store.js';
-
-it.each([
-  [{ maxrecoverybytes: 1 }, /maxrecoverybytes: 1 is not allowed; no such option here; known are/],
-  [{ maxRecoveryBytes: NaN }, /maxRecoveryBytes: NaN is not allowed; expected a whole number/],
-  [{ maxRecoveryBytes: -1 }, /maxRecoveryBytes: -1 is not allowed/],
-  [null, /null is not allowed; expected an object with maxRecoveryBytes/],
-])('ClusterIoAdapter refuses the options %o', (options, message) => {
-  expect(() => new ClusterIoAdapter({}, options as never)).toThrow(message);
-});
 
 describe('what adapters tell each other', () => {
   const copied = (value: unknown) => decodeJson(encodeJson(value));
@@ -55,39 +43,6 @@ describe('what adapters tell each other', () => {
     const [bytes] = decodeJson(encoded) as [Buffer];
     encoded.fill(0);
     expect(bytes).toEqual(Buffer.from([1]));
-  });
-});
-
-it('rooms that a client has named are short, and none has the name of another', () => {
-  const long = 'r'.repeat(100_000);
-  const [short, hashed] = tagsOf(['room', long]);
-  expect([short, hashed!.length]).toEqual(['=room', 44]);
-  const rooms = [1, '1', long, hashed, hashed!.slice(1), `=${hashed!.slice(1)}`];
-  expect(new Set(tagsOf(rooms)).size).toBe(rooms.length);
-});
-
-describe('a client who is coming back', () => {
-  const to = (rooms: string[], except: string[], text: string) => ({
-    opts: { rooms, except, flags: {} },
-    packet: { type: 2, data: [text] },
-  });
-
-  it('gets what came since the hub was asked, unless the hub has told of it, or it is for others', () => {
-    const comers = new RecoveringClients();
-    const late = comers.begin();
-    comers.note('a.4', to([], [], 'told'));
-    comers.note('a.5', to([], [], 'to all'));
-    comers.note('a.6', to(['own'], [], 'to its room'));
-    comers.note('a.7', to(['other'], [], 'to others'));
-    comers.note('a.8', to([], ['own'], 'to all but its room'));
-    const session = { sid: 's', pid: 'p', rooms: [], data: {}, missedPackets: [] };
-    late.session = { ...session, upTo: 'a.4' };
-    expect(comers.take('another')).toBeUndefined();
-    expect(comers.take('s')?.packetsFor(new Set(['s', 'own']))).toEqual([
-      ['to all'],
-      ['to its room'],
-    ]);
-    expect(comers.take('s')).toBeUndefined();
   });
 });
 
@@ -154,7 +109,7 @@ it('a reason for which no session can be shared is told once, and it is tried ag
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} };
   const ready = () => Promise.resolve(true);
   const shared = engine as unknown as Engine;
-  shareSessions(shared, new EventEmitter(), link, { ready });
+  shareSessions(shared, link, { ready });
   await vi.waitFor(() => expect(find).toHaveBeenCalledTimes(3));
   await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
   expect(warn.mock.calls.flat()).toEqual([
@@ -176,7 +131,7 @@ it('a client gets its session id once this worker hears the others', async () =>
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
   let open = (_is: boolean): void => {};
   const ready = () => new Promise<boolean>((resolve) => (open = resolve));
-  shareSessions(engine, new EventEmitter(), link, { ready });
+  shareSessions(engine, link, { ready });
   const given = vi.fn();
   void Promise.resolve(engine.generateId({} as never)).then(given);
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -193,7 +148,7 @@ it('a client gets its session id at once where there can be no hub', async () =>
     onDrain: () => {},
   };
   const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
-  shareSessions(engine, new EventEmitter(), link, { ready: () => Promise.resolve(false) });
+  shareSessions(engine, link, { ready: () => Promise.resolve(false) });
   const late = new Promise((resolve) => setTimeout(resolve, 1_000, 'late'));
   const given = await Promise.race([engine.generateId({} as never), late]);
   expect(given).toMatch(/^0-/);
