@@ -20,7 +20,7 @@ const CLIENTS = Number(process.env.SOCKET_IO_CLIENTS ?? 24);
 /** From one broadcast to the next. */
 const PACE_MS = Number(process.env.SOCKET_IO_PACE_MS ?? 20);
 
-/** What a client was sent, and why it could not connect. */
+/** A client, its numbers, and why it could not connect. */
 interface Client {
   readonly socket: Socket;
   readonly ticks: number[];
