@@ -109,11 +109,6 @@ function withVariables(expr: string, instance: string): string {
     .replaceAll('$instance', instance);
 }
 
-/** Labels that a text puts in: `{{route}}`, `{{ $labels.route }}`. */
-export function labelsIn(text: string): string[] {
-  return [...text.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g)].map(([, label]) => label!);
-}
-
 function rulesOf<Rule>(name: string): Rule[] {
   const { groups } = parse(observabilityFile(name)) as { groups: { rules: Rule[] }[] };
   return groups.flatMap(({ rules }) => rules);

@@ -5,7 +5,7 @@ import { clusterOptions } from '../../deploy/cluster-options.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
-import { renderKustomization } from '../support/kustomization.js';
+import { manifestsIn } from '../support/kustomization.js';
 import { MemoryGroup } from '../support/memory-group.js';
 import { NetworkNamespace } from '../support/network-namespace.js';
 import { type CommandResult, runCommand } from '../support/run-command.js';
@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, '../..');
 const GIB = 1024 ** 3;
 const TOKEN = 'of-sixteen-characters-or-more';
 
-const { spec: pod } = renderKustomization(join(root, 'deploy/kubernetes/web')).find(
+const { spec: pod } = manifestsIn(join(root, 'deploy/kubernetes/web')).find(
   ({ kind }) => kind === 'Deployment',
 )!.spec.template;
 const { runAsUser, runAsGroup, fsGroup } = pod.securityContext;
