@@ -178,7 +178,7 @@ describe('the report of an error', () => {
     ['a text', 'a text'],
     [undefined, 'undefined'],
     [Symbol('s'), 'Symbol(s)'],
-    [{ toString: () => 'an object' }, 'an object'],
+    [{ toString: (): string => 'an object' }, 'an object'],
   ])('tells what else was thrown: %o', (thrown, message) => {
     expect(reportError(thrown)).toEqual({ name: 'Error', message });
   });

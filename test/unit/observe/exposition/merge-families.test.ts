@@ -36,44 +36,10 @@ const fold = (bodies: Bodies, limit = new SeriesLimit(Infinity)) =>
   decoded(encoded(foldFamilies(bodies, limit)));
 
 describe('a counter', () => {
-  it('is the sum over the workers, series by series', () => {
-    const live = [
-      [
-        family('counter', 'c', [
-          [{ a: 'x' }, 1],
-          [{ a: 'y' }, 10],
-        ]),
-      ],
-      [
-        family('counter', 'c', [
-          [{ a: 'y' }, 20],
-          [{ a: 'z' }, 300],
-        ]),
-      ],
-    ];
-    expect(merged(live)).toEqual({ 'c{a="x"}': 1, 'c{a="y"}': 30, 'c{a="z"}': 300 });
-  });
-
-  it('keeps what workers that are gone had counted', () => {
-    expect(valuesOf([[counter(1)], [counter(2)]], [[counter(4)], [counter(8)]])).toEqual([15]);
-  });
-
   it('that only workers that are gone had is still there', () => {
     const families = merge([[gauge(1)]], [[counter(4, { a: 'x' })]]);
     expect(samplesOf(families)).toEqual({ 'g{}': 1, 'c{a="x"}': 4 });
     expect(families[1]).toMatchObject({ name: 'c', help: 'Help of c', type: 'counter' });
-  });
-
-  it('has a series that only a worker that is gone had', () => {
-    expect(merged([[counter(1, { a: 'x' })]], [[counter(4, { a: 'y' })]])).toEqual({
-      'c{a="x"}': 1,
-      'c{a="y"}': 4,
-    });
-  });
-
-  it('of zero is present', () => {
-    expect(valuesOf([[counter(0)], [counter(0)]])).toEqual([0]);
-    expect(valuesOf([], [[counter(0)]])).toEqual([0]);
   });
 
   it.each([
@@ -100,38 +66,9 @@ describe('a gauge', () => {
     expect(valuesOf([4, 2, 3].map((value) => [gauge(value, aggregator)]))).toEqual([expected]);
   });
 
-  it.each([
-    ['min', 2],
-    ['max', 4],
-  ])('of aggregator %s is so in whatever order the workers are', (aggregator, expected) => {
-    for (const order of [
-      [2, 3, 4],
-      [4, 3, 2],
-      [3, 4, 2],
-    ]) {
-      expect(valuesOf(order.map((value) => [gauge(value, aggregator)]))).toEqual([expected]);
-    }
-  });
-
-  it.each(['sum', 'first', 'min', 'max', 'average'])(
-    'of aggregator %s may be below zero',
-    (aggregator) => {
-      expect(valuesOf([[gauge(-7, aggregator)]])).toEqual([-7]);
-    },
-  );
-
-  it('of aggregator omit is left out', () => {
-    expect(merge([[gauge(1, 'omit'), counter(1)]], [[gauge(1, 'omit')]])).toEqual([counter(1)]);
-  });
-
   it('is averaged over the workers that have the series', () => {
     const live = [[gauge(1, 'average', { a: 'x' })], [gauge(5, 'average', { a: 'y' })]];
     expect(merged(live)).toEqual({ 'g{a="x"}': 1, 'g{a="y"}': 5 });
-  });
-
-  it('is averaged anew in each merge: that of one mean is the mean', () => {
-    const mean = merge([[gauge(1, 'average')], [gauge(4, 'average')]]);
-    expect(valuesOf([mean])).toEqual([2.5]);
   });
 
   it.each(['sum', 'first', 'min', 'max', 'average'])(
@@ -148,27 +85,6 @@ describe('a gauge', () => {
       'g{a="x"}': 1,
     });
   });
-
-  it('keeps fractions as they are', () => {
-    expect(valuesOf([[gauge(0.1)]])).toEqual([0.1]);
-    expect(valuesOf([[gauge(0.1)], [gauge(0.2)]])).toEqual([0.1 + 0.2]);
-  });
-});
-
-describe('a histogram', () => {
-  it('is summed bucket by bucket, with what workers that are gone had counted', () => {
-    const live = [[histogram({ 1: 1, '+Inf': 2 }, 10)], [histogram({ 1: 0, '+Inf': 3 }, 20)]];
-    expect(merged(live, [[histogram({ 1: 4, '+Inf': 5 }, 30)]])).toEqual({
-      'h_bucket{le="1"}': 5,
-      'h_bucket{le="+Inf"}': 10,
-      'h_sum{}': 60,
-      'h_count{}': 10,
-    });
-  });
-
-  it('of nothing keeps its zero buckets', () => {
-    expect(valuesOf([[histogram({ 1: 0, '+Inf': 0 }, 0)]])).toEqual([0, 0, 0, 0]);
-  });
 });
 
 describe('a summary', () => {
@@ -179,10 +95,6 @@ describe('a summary', () => {
       's_sum{}': 60,
       's_count{}': 18,
     });
-  });
-
-  it('that only workers that are gone had keeps its sum and count without quantiles', () => {
-    expect(merged([], [[summary({ 0.5: 9 }, 30, 7)]])).toEqual({ 's_sum{}': 30, 's_count{}': 7 });
   });
 
   it('averages its quantiles over the living where a worker that is gone came first', () => {
@@ -227,27 +139,12 @@ describe('values that are no finite numbers', () => {
       'g{}': 3,
     });
   });
-
-  it('are left alone by the grid', () => {
-    for (const value of [NaN, Infinity, -Infinity]) {
-      expect(valuesOf([], [[counter(value)]])).toEqual([value]);
-    }
-  });
 });
 
 describe('merged metrics', () => {
   it('are nothing where nothing was measured', () => {
     expect(merge([])).toEqual([]);
     expect(merge([[], []], [[]])).toEqual([]);
-  });
-
-  it('know a series by its labels, in whatever order a worker wrote them', () => {
-    expect(
-      valuesOf(
-        [[counter(1, { a: '1', b: '2' })], [counter(10, { b: '2', a: '1' })]],
-        [[counter(100, { b: '2', a: '1' })]],
-      ),
-    ).toEqual([111]);
   });
 
   it('keep apart series whose labels only look alike', () => {
@@ -430,23 +327,6 @@ describe('a metric that another release has otherwise', () => {
     }
   });
 
-  it('counts on in series that were there before the buckets changed', () => {
-    const old = (n: number, a: string) => histogram({ 1: n, '+Inf': n }, n, { a });
-    const young = histogram({ 2: 5, '+Inf': 6 }, 7, { a: 'y' });
-    expect(merged([[old(1, 'x')], [old(2, 'y')], [young], [old(3, 'x')]])).toEqual({
-      'h_bucket{le="1",a="x"}': 4,
-      'h_bucket{le="2",a="x"}': 4,
-      'h_bucket{le="+Inf",a="x"}': 4,
-      'h_sum{a="x"}': 4,
-      'h_count{a="x"}': 4,
-      'h_bucket{le="1",a="y"}': 2,
-      'h_bucket{le="2",a="y"}': 7,
-      'h_bucket{le="+Inf",a="y"}': 8,
-      'h_sum{a="y"}': 9,
-      'h_count{a="y"}': 8,
-    });
-  });
-
   it.each([
     [gauge(3), counter(5)],
     [histogram({ 1: 1, '+Inf': 1 }, 1), family('gauge', 'h', [[{}, 1]])],
@@ -465,14 +345,6 @@ describe('a metric that another release has otherwise', () => {
   it('is left out where all the living omit it, and shown where one does not', () => {
     expect(merge([[gauge(1, 'omit')], [gauge(2, 'omit')]])).toEqual([]);
     expect(merged([[gauge(1, 'omit')], [gauge(2, 'max')]])).toEqual({ 'g{}': 2 });
-  });
-
-  it('has the quantiles of both', () => {
-    expect(merged([[summary({ 0.5: 4 }, 1, 1)]], [[summary({ 0.9: 8 }, 2, 2)]])).toEqual({
-      's{quantile="0.5"}': 4,
-      's_sum{}': 3,
-      's_count{}': 3,
-    });
   });
 
   it('has the mean of each quantile over the living that have it', () => {
@@ -556,21 +428,6 @@ describe('more series than a metric may have', () => {
     const one = (a: string) => [histogram({ 1: 1, '+Inf': 1 }, 1, { a })];
     merge([one('a'), one('b')], [], limit);
     expect([...limit.counts]).toEqual([['h', 4]]);
-  });
-
-  it('are none where there are as many as there may be', () => {
-    const limit = new SeriesLimit(2);
-    expect(samplesOf(merge([[series('a')], [series('b')]], [], limit))).toEqual({
-      'c{a="a"}': 1,
-      'c{a="b"}': 1,
-    });
-    expect([...limit.counts]).toEqual([]);
-  });
-
-  it('do not enter a mean', () => {
-    const limit = new SeriesLimit(1);
-    const live = [[gauge(2, 'average', { a: 'x' })], [gauge(8, 'average', { a: 'y' })]];
-    expect(samplesOf(merge([...live, ...live], [], limit))).toEqual({ 'g{a="x"}': 2 });
   });
 
   it('of workers that are gone are the same after they were folded', () => {
@@ -781,16 +638,6 @@ describe('sums of fractions', () => {
     },
   );
 
-  it('of what does not accumulate carry nothing along when they are folded', () => {
-    for (const bodies of [
-      [[counter(1.5)], [counter(2.5)]],
-      [[counter(NaN)], [counter(0.1)]],
-      [[counter(Infinity)], [counter(0.1)]],
-    ]) {
-      expect(foldFamilies(bodies, new SeriesLimit(10))).toHaveLength(1);
-    }
-  });
-
   it('carry along, once they are folded, what is too long for a number', () => {
     const long = [[counter(2 ** 50)], [counter(0.3)], [counter(0.3, { a: 'short' })]];
     const folded = foldFamilies(long, new SeriesLimit(10));
@@ -818,16 +665,6 @@ describe('sums of fractions', () => {
       ) as [number];
       expect(now).toBeGreaterThanOrEqual(before);
       before = now;
-    }
-  });
-
-  it('below zero are added likewise', () => {
-    expect(valuesOf([[counter(-1.5)], [counter(-0.25)]], [[counter(1)]])).toEqual([-0.75]);
-  });
-
-  it('keep whole numbers of any size as they are', () => {
-    for (const large of [2 ** 29, 2 ** 29 + 1, 2 ** 52 + 1]) {
-      expect(valuesOf([[counter(large)]])).toEqual([large]);
     }
   });
 });
