@@ -20,7 +20,6 @@ const READY = { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: ['/healt
 const DRAINED = {
   type: 'drained',
   report: {
-    unacceptedConnections: 0,
     destroyedConnections: 1,
     abortedRequests: 2,
     destroyedWebSockets: 1,
@@ -108,7 +107,6 @@ describe('a message of a worker', () => {
     expect(parse({ type: 'drained', report: { abortedRequests: 3 } })).toEqual({
       type: 'drained',
       report: {
-        unacceptedConnections: 0,
         destroyedConnections: 0,
         abortedRequests: 3,
         destroyedWebSockets: 0,
