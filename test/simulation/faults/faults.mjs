@@ -852,9 +852,8 @@ export const FAULTS = [
   ...inShell('processes/worker-handle.ts', [
     {
       what: 'a message that was read still counts as unread',
-      find: `        this.#unsent -= 1;
-        settled?.();`,
-      replace: '        settled?.();',
+      find: 'handle as never, () => void (this.#unsent -= 1));',
+      replace: 'handle as never, () => {});',
     },
   ]),
 ];

@@ -75,8 +75,6 @@ export class FakeWorker {
   /** Whether the worker answers each ping at once. */
   lively = false;
   readonly signals: NodeJS.Signals[] = [];
-  /** Handles that were sent with messages. */
-  readonly handles: unknown[] = [];
   readonly #sent: PrimaryMessage[] = [];
   readonly #waiting: (() => void)[] = [];
 
@@ -88,8 +86,7 @@ export class FakeWorker {
     const { slot = 0, pid = 1_000 + slot, generation = 0, state = 'ready' } = about;
     const channel: WorkerProcess = {
       isConnected: () => this.connected,
-      send: (message, handle: unknown, taken) => {
-        if (handle !== undefined) this.handles.push(handle);
+      send: (message, _handle, taken) => {
         // As on the wire: a copy, made now.
         this.#sent.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
         if (this.clogged) this.#waiting.push(taken);
