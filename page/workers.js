@@ -11,7 +11,6 @@ const LATE_HEARTBEATS = 3;
 const GLYPHS = {
   ready: '●',
   starting: '◐',
-  standby: '◌',
   draining: '○',
   exited: '✕',
   silent: '!',

@@ -64,11 +64,10 @@ export interface PrimaryRuntime {
    * Changes the number of workers. No request is lost. Resolves when the new workers are ready or
    * have failed, and when the surplus workers have ended.
    *
-   * @param workers 1..256. If the number follows the load, there are no fewer from now on, until it
-   *   is `'auto'` again.
-   * @throws ClusterConfigurationError for another number, and for `'auto'` if the number is fixed.
+   * @param workers 1..256.
+   * @throws ClusterConfigurationError for another number.
    */
-  scale(workers: number | 'auto'): Promise<ClusterSnapshot>;
+  scale(workers: number): Promise<ClusterSnapshot>;
   /**
    * Replaces the worker of one slot by a new worker of the same release, without a gap: the old worker
    * drains only after the new worker is ready. Resolves when the old worker has ended. If the new

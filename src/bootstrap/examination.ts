@@ -22,7 +22,7 @@ export async function examination(
   options: ResolvedClusterOptions,
   { identity, examination: asked, workers: assigned }: OwnAssignment,
 ): Promise<Examination | undefined> {
-  const { doctor, elastic, standby, workers } = options;
+  const { doctor, workers } = options;
   if (asked !== undefined) {
     link.configure({ ...options, doctor: { ...doctor, warnings: true } }); // `doctor` always shows warnings
     const { examiner, ...settings } = asked;
@@ -36,8 +36,7 @@ export async function examination(
         return link.reportBootFailure(error);
       }
       const main = process.argv[1]!;
-      const most = Math.max(elastic?.max ?? workers, 1) + standby;
-      const situation = { ...settings, main, workers: most };
+      const situation = { ...settings, main, workers: Math.max(workers, 1) };
       const findings = examine(app, situation);
       link.reportExamination({ workers: situation.workers, findings, ignored: doctor.ignore });
     };

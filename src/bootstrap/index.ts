@@ -6,7 +6,6 @@ export type {
   BalancingStrategy,
   ClusterOptions,
   ControlOptions,
-  ElasticWorkers,
   DoctorOptions,
   FindingName,
   HeartbeatOptions,

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ClusterAddressError, clean } from '../contract/errors/index.js';
-import { MAX_WORKERS, NOT_ELASTIC } from '../contract/options/index.js';
+import { MAX_WORKERS } from '../contract/options/index.js';
 import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
@@ -54,9 +54,6 @@ export class ControlApi {
       },
       'POST /v1/scale': ({ body }) => {
         const { workers } = parse(scaleTo, EXPECTED_WORKERS, body);
-        if (workers === 'auto' && !cluster.snapshot().autoscaling) {
-          throw new Refusal(409, 'NOT_ELASTIC', NOT_ELASTIC);
-        }
         return this.#mutations.run(`a change to ${workers} workers`, async () => {
           const from = cluster.snapshot().desired;
           const { desired, ready } = await cluster.scale(workers, REASON).catch(refuseAddress);
@@ -88,13 +85,10 @@ export class ControlApi {
   }
 }
 
-const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}, or "auto"> }`;
+const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}> }`;
 
 const scaleTo = v.strictObject({
-  workers: v.union([
-    v.literal('auto'),
-    v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
-  ]),
+  workers: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
 });
 
 function refuseAddress(error: unknown): never {

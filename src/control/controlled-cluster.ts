@@ -16,7 +16,7 @@ export interface ControlledCluster {
   readonly reloading: boolean;
   snapshot(): ClusterSnapshot;
   reload(reason: string): Promise<ReloadResult>;
-  scale(workers: number | 'auto', reason: string): Promise<ClusterSnapshot>;
+  scale(workers: number, reason: string): Promise<ClusterSnapshot>;
   /** @param extra the trial of the new worker. */
   restart(slot: number, reason: string, extra?: { trial: Trial }): Promise<RestartResult>;
   collectMetrics(): Promise<CollectedMetrics>;

@@ -53,10 +53,10 @@ export class ClusterService {
   /**
    * Changes the number of workers as {@link PrimaryRuntime.scale} does.
    *
-   * @param workers 1..256, or `'auto'`.
+   * @param workers 1..256.
    * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
    */
-  scale(workers: number | 'auto'): Promise<ClusterSnapshot> {
+  scale(workers: number): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
   }
 

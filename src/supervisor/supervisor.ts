@@ -23,7 +23,6 @@ import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
 import type { Dependencies } from './dependencies.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
-import { LOAD_INTERVAL_MS, loadReader } from './serve/load-readings.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
 
@@ -87,7 +86,7 @@ export class Supervisor {
     this.#settings = { options, url: listening.url, ...about };
     this.#meter = new PrimaryMeter(droppedLogLines);
     const release = { ...program.resolve(), generation: 0 };
-    const state = newCluster(options, release, performance.now(), Math.random() * 2 ** 32);
+    const state = newCluster(options.workers, release, performance.now(), Math.random() * 2 ** 32);
     const table = (this.#table = new WorkerTable(state, listening, this.#meter));
     const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
     const balance = (this.#balance = new Balance(table));
@@ -113,9 +112,6 @@ export class Supervisor {
       const readAll = () => this.#readings.ofAll(this.#table);
       every(UPKEEP_INTERVAL_MS, () => this.#decide({ type: 'upkeep-due', readings: readAll() }));
     }
-    const load = loadReader(this.#table, this.listening);
-    const adapt = () => this.#decide({ type: 'load-due', load: load() });
-    if (this.options.elastic !== undefined) every(LOAD_INTERVAL_MS, adapt);
     this.#post({ type: 'begin' });
   }
 
@@ -194,8 +190,6 @@ export class Supervisor {
         this.emit<ClusterEventName>(effect.name, event);
         return this.#quarantine.observe<ClusterEventName>(effect.name, event);
       }
-      case 'grant':
-        return this.#switchboard.grant(effect.worker);
       case 'joined':
         this.#relay.foldIfNeeded();
         return this.#balance.workerJoined();
@@ -224,7 +218,7 @@ export class Supervisor {
 
   /** Makes sure that the new number of workers can listen, before the core decides. */
   #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
-    if (event.workers === 'auto' || this.#table.state.shutdown !== undefined) return event;
+    if (this.#table.state.shutdown !== undefined) return event;
     try {
       this.listening.reserve(event.workers);
       return event;

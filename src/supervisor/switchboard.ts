@@ -39,7 +39,7 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
 type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
   readonly type: Exclude<
     WorkerMessage['type'],
-    'listen-request' | 'ready' | 'reload-request' | 'scale-request' | 'restart-request'
+    'ready' | 'reload-request' | 'scale-request' | 'restart-request'
   >;
 };
 
@@ -65,15 +65,6 @@ export class Switchboard {
   readonly #oomWatch = new OomWatch();
 
   constructor(private readonly to: Exchange) {}
-
-  /** Gives a worker its listening socket, once. */
-  grant(id: WorkerId): void {
-    const worker = this.to.table.find(id);
-    if (worker === undefined || worker.hasSocket) return;
-    worker.hasSocket = true;
-    this.to.quarantine.greet(worker);
-    this.to.listening.grant(worker);
-  }
 
   receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
     const event = this.#eventOf(worker, told);
@@ -128,7 +119,6 @@ export class Switchboard {
       ({ by: 'worker', worker: id, slot, id: asked.id }) as const;
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of `#serve()` holds the rest
     switch (message.type) {
-      case 'listen-request':
       case 'ready':
         return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
       case 'reload-request': {
@@ -166,9 +156,14 @@ export class Switchboard {
   }
 
   #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage): void {
-    const { balance, inspections, quarantine, relay, table } = this.to;
+    const { balance, inspections, listening, quarantine, relay, table } = this.to;
     const now = performance.now();
     switch (message.type) {
+      case 'listen-request':
+        if (worker.hasSocket) return;
+        worker.hasSocket = true;
+        quarantine.greet(worker);
+        return listening.grant(worker);
       case 'load':
         return balance.report(worker, message);
       case 'suspects':

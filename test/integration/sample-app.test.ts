@@ -290,7 +290,6 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
       'draining',
       'exited',
       'ready',
-      'standby',
       'starting',
     ]);
     expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([2]);

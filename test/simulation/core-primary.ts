@@ -7,24 +7,11 @@ import type {
 import type { Trial } from '../../src/contract/snapshot/index.js';
 import type { Timer } from '../../src/supervisor/decide/timer.js';
 import type { Effect } from '../../src/supervisor/decide/effect.js';
-import type { Load } from '../../src/supervisor/decide/policies/elastic.policy.js';
 import { keyOf } from '../../src/supervisor/decide/step.js';
 import { newCluster, transition } from '../../src/supervisor/decide/transition.js';
 import type { Due } from './clock.js';
 import type { Primary } from './primary.js';
-import type { LoadOf } from './scenario.js';
 import { RELEASE, type SIGINT, type World } from './world.js';
-
-/** How long one load lasts. */
-const LOAD_MS = 10_000;
-
-const LOADS: Readonly<Record<LoadOf, Load>> = {
-  usual: { utilization: 0.6, waiting: 0, hasRoom: true },
-  busy: { utilization: 1, waiting: 0, hasRoom: true },
-  crowded: { utilization: 1, waiting: 40, hasRoom: true },
-  idle: { utilization: 0, waiting: 0, hasRoom: true },
-  'beyond memory': { utilization: 1, waiting: 40, hasRoom: false },
-};
 
 /** A primary that consists only of the core. Every effect is carried out without a fault. */
 export class CorePrimary implements Primary {
@@ -35,9 +22,8 @@ export class CorePrimary implements Primary {
   #handling = false;
 
   constructor(private readonly world: World) {
-    const { workers, standby, seed, loads } = world.scenario;
-    const elastic = loads.length > 0 ? { min: 1, max: Math.max(6, workers) } : undefined;
-    this.state = newCluster({ workers, elastic, standby }, RELEASE, 0, seed);
+    const { workers, seed } = world.scenario;
+    this.state = newCluster(workers, RELEASE, 0, seed);
   }
 
   begin(): void {
@@ -53,7 +39,7 @@ export class CorePrimary implements Primary {
     this.#post({ type: 'reload', reason: 'test', requester });
   }
 
-  scale(workers: number | 'auto', requester: Requester): void {
+  scale(workers: number, requester: Requester): void {
     const error = this.world.refuses ? new Error('no address') : undefined;
     this.#post({ type: 'scale', workers, reason: 'test', requester, error });
   }
@@ -91,10 +77,6 @@ export class CorePrimary implements Primary {
         return world.fork(effect.worker, effect.release.script).start();
       case 'send':
         return world.processes.get(effect.worker)?.receive(effect.message);
-      case 'grant': {
-        const target = { kind: 'unix', path: '/app' } as const;
-        return world.processes.get(effect.worker)?.receive({ type: 'listen', target });
-      }
       case 'force':
         return world.processes.get(effect.worker)?.receive({ type: 'force' });
       case 'kill':
@@ -147,17 +129,9 @@ export class CorePrimary implements Primary {
     const beat = (): void => {
       this.#post({ type: 'heartbeat-due', eventLoopUtilization: 0.1 });
       if (scenario.options.memory || scenario.options.recycle) this.#look();
-      if (scenario.loads.length > 0) this.#post({ type: 'load-due', load: this.#load });
       clock.in(ms, beat, 'timer');
     };
     clock.in(ms, beat, 'timer');
-  }
-
-  get #load(): Load {
-    const { scenario, clock, healed } = this.world;
-    const { loads } = scenario;
-    const now = healed ? 'usual' : loads[Math.floor(clock.now / LOAD_MS) % loads.length]!;
-    return LOADS[now];
   }
 
   #look(): void {

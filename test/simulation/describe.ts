@@ -40,7 +40,6 @@ function describeEvent(event: ClusterEvent, { before }: Observation): string {
     case 'begin':
     case 'heartbeat-due':
     case 'upkeep-due':
-    case 'load-due':
     case 'acceptors-closed':
       return event.type;
   }
@@ -73,7 +72,6 @@ function describeEffect(effect: Effect): string {
       const outcome = 'result' in more ? ` (${more.result.outcome})` : '';
       return `answer ${requester(effect)}: ${type}${outcome}`;
     }
-    case 'grant':
     case 'joined':
     case 'abandon':
       return `${effect.type} ${effect.worker}`;

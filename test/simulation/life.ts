@@ -110,5 +110,5 @@ function recover(world: World): void {
 export function isRoutine({ event }: Pick<Observation, 'event'>): boolean {
   if (event.type === 'worker') return ['pong', 'leads'].includes(event.event.type);
   if (event.type === 'due') return event.timer.type === 'lease-due';
-  return ['heartbeat-due', 'upkeep-due', 'load-due'].includes(event.type);
+  return ['heartbeat-due', 'upkeep-due'].includes(event.type);
 }

@@ -16,7 +16,7 @@ export interface Primary {
   begin(): void;
   stop(signal: typeof SIGINT | undefined): void;
   reload(requester: Requester): void;
-  scale(workers: number | 'auto', requester: Requester): void;
+  scale(workers: number, requester: Requester): void;
   restart(slot: number, requester: Requester, trial?: Trial): void;
   /** Takes an event of a worker: a message, or the exit of its process. */
   hear(worker: WorkerId, event: WorkerEvent): void;

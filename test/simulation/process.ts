@@ -39,7 +39,7 @@ const MANY_REQUESTS = 5_000;
 
 /** A process of the simulated machine. It follows its behaviour. */
 export class SimulatedProcess {
-  state: 'booting' | 'waiting' | 'ready' | 'draining' | 'exited' = 'booting';
+  state: 'booting' | 'ready' | 'draining' | 'exited' = 'booting';
   residentBytes: number;
   requests = 0;
   /** Whether the process has survived SIGKILL. */
@@ -77,7 +77,7 @@ export class SimulatedProcess {
         this.#say({ type: 'channel-error', error: EMFILE });
         return this.#exit(null, null);
       case 'ready':
-        return this.#in(boot.ms, () => this.#askToListen());
+        return this.#in(boot.ms, () => this.#becomeReady());
       case 'dies':
         return this.#in(boot.ms, () => this.#die(boot.how));
       case 'reports':
@@ -127,8 +127,7 @@ export class SimulatedProcess {
       if (signal === 'SIGKILL') return this.#exit(null, signal);
       // Only a booting worker ends by another signal. If it is deaf, it handles the signal when its
       // event loop is free, and then it already serves.
-      const isBooting = this.state === 'booting' || this.state === 'waiting';
-      if (isBooting && !this.behaviour.deaf) this.#exit(null, signal);
+      if (this.state === 'booting' && !this.behaviour.deaf) this.#exit(null, signal);
     });
   }
 
@@ -137,24 +136,15 @@ export class SimulatedProcess {
    * it exits, as if its developer had ended it. A missing answer about its threads is sent.
    */
   heal(inspected: boolean): void {
-    if (inspected && ['booting', 'waiting'].includes(this.state)) return this.#die('exit-1');
+    if (inspected && this.state === 'booting') return this.#die('exit-1');
     if ((inspected || this.behaviour.debugged) && this.#hung) return this.#die('exit-1');
     if (this.#owesVerdict) this.#say({ type: 'verified', error: null });
   }
 
-  /** The app has started. A spare may wait long for the answer. */
-  #askToListen(): void {
-    const { fate, pong } = this.behaviour;
-    this.state = 'waiting';
-    if (pong === 'never') this.silentSince = this.around.clock.now;
-    this.#say({ type: 'listen-request', residentBytes: this.residentBytes });
-    if (fate.kind !== 'lives') this.#in(fate.afterMs, () => this.#meetFate());
-  }
-
   #becomeReady(): void {
-    if (this.state !== 'waiting') return;
-    const { threads, debugged } = this.behaviour;
+    const { threads, fate, debugged, pong } = this.behaviour;
     this.state = 'ready';
+    if (pong === 'never') this.silentSince = this.around.clock.now;
     const verifiable = threads !== 'none';
     const { hasJobs } = this.around.scenario;
     const asksLate = this.id % 2 === 0;
@@ -162,6 +152,7 @@ export class SimulatedProcess {
     this.#say({ type: 'ready', residentBytes: this.residentBytes, verifiable });
     if (hasJobs && asksLate) this.#in(50, () => this.#say({ type: 'lead-request' }));
     if (debugged) this.#say({ type: 'pong', stats: {}, debugged });
+    if (fate.kind !== 'lives') this.#in(fate.afterMs, () => this.#meetFate());
   }
 
   /** The worker may already be draining when its fate comes. */
@@ -182,10 +173,6 @@ export class SimulatedProcess {
       case 'blocks-long':
         return this.#block(9_000);
       case 'fatal':
-        if (this.state === 'waiting') {
-          this.#say({ type: 'boot-failed', phase: 'listen', error: TYPE_ERROR });
-          return this.#in(5, () => this.#die('exit-1'));
-        }
         this.#say({ type: 'fatal', error: TYPE_ERROR, abort: false });
         return this.#drain();
       case 'aborts':
@@ -257,7 +244,6 @@ export class SimulatedProcess {
     else if (type === 'lead') this.#lead(message);
     else if (type === 'check') this.#check(message.id);
     else if (type === 'verify') this.#verify();
-    else if (type === 'listen') this.#becomeReady();
     else if (type === 'drain') this.#drain();
     else if (type === 'force' && this.state === 'draining') this.#in(1, () => this.#die('exit-0'));
   }
@@ -307,7 +293,6 @@ export class SimulatedProcess {
 
   #drain(): void {
     if (this.state === 'draining') return;
-    if (this.state === 'waiting') return this.#in(1, () => this.#die('exit-0'));
     this.state = 'draining';
     this.#resign();
     const { kind, ms } = this.behaviour.drain;

@@ -112,14 +112,7 @@ export interface Scenario {
   readonly hasJobs: boolean;
   /** Whether some messages cannot be sent and the primary's own acceptors close late. */
   readonly sendFails: boolean;
-  /** The load of each ten seconds, again and again. Empty: the number of workers is fixed. */
-  readonly loads: readonly LoadOf[];
-  /** The number of spares. */
-  readonly standby: number;
 }
-
-/** The load that the workers report together. */
-export type LoadOf = 'usual' | 'busy' | 'crowded' | 'idle' | 'beyond memory';
 
 /** A worker without faults. */
 export const WELL: Behaviour = {
@@ -297,13 +290,4 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   // `hasJobs` is rarely true, because the leases of a leader are many events.
   hasJobs: often(15, false, fc.constant(true)),
   sendFails: often(3, false, fc.constant(true)),
-  loads: often(
-    2,
-    [],
-    fc.array(fc.constantFrom<LoadOf>('usual', 'busy', 'crowded', 'idle', 'beyond memory'), {
-      minLength: 1,
-      maxLength: 5,
-    }),
-  ),
-  standby: often(2, 0, fc.constant(1), fc.constantFrom(1, 2)),
 });

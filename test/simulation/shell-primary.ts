@@ -45,15 +45,15 @@ export class ShellPrimary implements Primary {
 
   constructor(private readonly world: World) {
     const { options, url } = world.settings;
-    const { workers, standby } = world.scenario;
+    const { workers } = world.scenario;
     this.#supervisor = new Supervisor(
-      { ...resolveOptions({ workers }, {}), standby, ...options },
+      { ...resolveOptions({ workers }, {}), ...options },
       {
         balancing: 'shared',
         url,
         ports: [],
         sockets: [],
-        grant: (worker) => worker.send({ type: 'listen', target: { kind: 'unix', path: '/app' } }),
+        grant: () => {},
         reserve: () => {
           if (world.refuses) throw new Error('no address');
         },
@@ -105,7 +105,7 @@ export class ShellPrimary implements Primary {
     void this.#supervisor.reload('test');
   }
 
-  scale(workers: number | 'auto', requester: Requester): void {
+  scale(workers: number, requester: Requester): void {
     if (requester.by === 'worker')
       return this.#ask(requester.worker, 'scale-request', { id: requester.id, workers });
     void this.#supervisor.scale(workers, 'test').catch(() => {});
@@ -126,6 +126,7 @@ export class ShellPrimary implements Primary {
     if (type === 'foreign-version') return this.#ask(worker, 'ready', { v: event.version });
     if (type === 'ready') {
       this.#ask(worker, 'subscribe', { events: ['worker-ready', 'worker-died'] });
+      this.#ask(worker, 'listen-request', {});
     }
     const { residentBytes = 0, requests = 0 } = this.world.processes.get(worker) ?? {};
     const stats = { residentMemoryBytes: residentBytes, requestsTotal: requests };
@@ -207,7 +208,7 @@ export class ShellPrimary implements Primary {
 
   readonly #send = (process: SimulatedProcess, message: unknown, sent: () => void): void => {
     const { type } = message as { readonly type: string };
-    const isVital = DECISIVE.has(type as never) || ['listen', 'ping', 'lead'].includes(type);
+    const isVital = DECISIVE.has(type as never) || ['ping', 'lead'].includes(type);
     this.#sent += 1;
     if (this.#fails && !isVital && this.#sent % EVERY === 0) throw new Error(EAGAIN);
     process.receive(message as never, sent);

@@ -97,7 +97,7 @@ export class World implements Surface {
 
   /** Whether nothing is under way and every wanted slot has a ready worker. */
   get atRest(): boolean {
-    const { slots, workers, reload, replacement, shutdown } = this.state;
+    const { slots, desired, workers, reload, replacement, shutdown } = this.state;
     const { replacementsWaiting, pendingRequests, everReady } = this.state;
     if (shutdown !== undefined) return this.ended !== undefined;
     return (
@@ -106,8 +106,8 @@ export class World implements Surface {
       replacement === undefined &&
       replacementsWaiting.length === 0 &&
       pendingRequests.length === 0 &&
-      slots.every(({ role, worker }) => stateOf(worker) === RESTS_AS[role]) &&
-      [...workers.values()].every(({ slot }) => slots[slot]!.role !== 'dismissed')
+      slots.every(({ index, worker }) => index >= desired || stateOf(worker) === 'ready') &&
+      [...workers.values()].every(({ slot }) => slot < desired)
     );
     function stateOf(id: WorkerId | undefined): string | undefined {
       return id === undefined ? undefined : workers.get(id)?.state;
@@ -135,7 +135,7 @@ export class World implements Surface {
     this.primary.reload(this.#requester(by));
   }
 
-  askToScale(by: WorkerId | undefined, workers: number | 'auto' = 2): void {
+  askToScale(by: WorkerId | undefined, workers = 2): void {
     this.primary.scale(workers, this.#requester(by));
   }
 
@@ -191,11 +191,6 @@ export class World implements Surface {
     return process;
   }
 
-  /** If the number of workers follows the load, nobody asks for one worker, but for the load to decide. */
-  #wanted(workers: number): number | 'auto' {
-    return workers === 1 && this.scenario.loads.length > 0 ? 'auto' : workers;
-  }
-
   #do(deed: Deed): void {
     if (this.healed) return;
     switch (deed.kind) {
@@ -203,7 +198,7 @@ export class World implements Surface {
         return this.askForReload(undefined, deed);
       case 'scale':
         this.refuses = deed.refused;
-        this.askToScale(undefined, this.#wanted(deed.workers));
+        this.askToScale(undefined, deed.workers);
         this.refuses = false;
         return;
       case 'restart':
@@ -230,9 +225,6 @@ export class World implements Surface {
 export function nameOf(requester: Requester): string {
   return `${requester.by} ${requester.id}`;
 }
-
-/** The state of a slot's worker if nothing is under way. */
-const RESTS_AS = { serving: 'ready', standby: 'standby', dismissed: undefined } as const;
 
 export const SIGINT = { name: 'SIGINT', number: 2 } as const;
 

@@ -31,7 +31,6 @@ export const workers: Row = {
       queries: {
         '{{state}}': `sum by (state) (${select('nestjs_cluster_workers')})`,
         desired: `sum(${select('nestjs_cluster_workers_desired')})`,
-        'at most': `sum(${select('nestjs_cluster_workers_max')})`,
       },
     }),
     timeSeries({
@@ -42,15 +41,6 @@ export const workers: Row = {
       queries: {
         '{{instance}} {{socket}}': select('nestjs_cluster_accept_backlog'),
         '{{instance}} turned away': `increase(${select('nestjs_cluster_listen_overflows_total')}[$__rate_interval])`,
-      },
-    }),
-    timeSeries({
-      title: 'Changes of the number of workers',
-      description: 'By the load, or by hand.',
-      unit: Short,
-      stacked: true,
-      queries: {
-        '{{direction}} {{reason}}': `sum by (direction, reason) (increase(${select('nestjs_cluster_scale_total')}[$__rate_interval]))`,
       },
     }),
     timeSeries({

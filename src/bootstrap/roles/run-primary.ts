@@ -12,7 +12,7 @@ import {
 } from '../../contract/events/index.js';
 import {
   checkSlot,
-  checkScale,
+  checkWorkerCount,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
 import { newDependencies } from '../../supervisor/dependencies.js';
@@ -150,8 +150,7 @@ function runtimeOf(
     role: 'primary',
     snapshot: () => supervisor.snapshot(),
     reload: () => supervisor.reload('reload()'),
-    scale: async (workers) =>
-      supervisor.scale(checkScale(workers, supervisor.snapshot().autoscaling), 'scale()'),
+    scale: async (workers) => supervisor.scale(checkWorkerCount(workers), 'scale()'),
     restart: async (slot) => supervisor.restart(checkSlot(slot), 'restart()'),
     shutdown: () => {
       supervisor.stop('shutdown()');

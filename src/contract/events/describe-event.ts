@@ -34,10 +34,6 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   },
   'worker-ready': ({ worker, bootMs }) =>
     info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
-  'worker-standby': ({ worker, bootMs }) =>
-    info(`${formatIdentity(worker)} on standby after ${formatMs(bootMs)}`),
-  'worker-promoted': ({ worker, slot }) =>
-    info(`${formatIdentity(worker)} takes the place of worker=${slot}`),
   'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, blocked }) =>
     error(
       `${formatIdentity(worker)} died: ${detail} (cause=${cause}, uptime=${formatMs(uptimeMs)})` +

@@ -34,12 +34,8 @@ export interface ClusterEventMap {
     fastestMs: number;
     slowestMs: number;
   };
-  /** The worker serves. `bootMs` is the time since its fork, or since a spare was told to listen. */
+  /** The worker serves. `bootMs` is the time since its fork. */
   'worker-ready': { worker: WorkerIdentity; bootMs: number };
-  /** The worker is a spare: its app has started and does not listen. */
-  'worker-standby': { worker: WorkerIdentity; bootMs: number };
-  /** A spare was told to listen, in place of the worker of `slot`. */
-  'worker-promoted': { worker: WorkerIdentity; slot: number };
   'worker-died': {
     worker: WorkerIdentity;
     cause: FailureCause;

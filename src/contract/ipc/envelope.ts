@@ -145,7 +145,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({
     type: v.literal('scale-request'),
     id: count,
-    workers: v.union([workerCount, v.literal('auto')]),
+    workers: workerCount,
   }),
   v.object({ type: v.literal('restart-request'), id: count, slot: count }),
   v.object({ type: v.literal('replace-request'), reason: text }),

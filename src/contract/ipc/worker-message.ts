@@ -83,7 +83,7 @@ export type WorkerMessage =
   /** Answers `verify` with the error, if there is one. */
   | { readonly type: 'verified'; readonly error: ErrorReport | null }
   | { readonly type: 'reload-request'; readonly id: number }
-  | { readonly type: 'scale-request'; readonly id: number; readonly workers: number | 'auto' }
+  | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
   | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
   /** Something in the worker cannot be stopped or repaired: another worker should take its place. */
   | { readonly type: 'replace-request'; readonly reason: string }

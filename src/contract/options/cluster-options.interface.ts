@@ -28,23 +28,6 @@ export interface RestartOptions {
   maxFailures?: number | undefined;
 }
 
-/**
- * Bounds within which the number of workers follows the load. The cluster starts with `min`. It adds
- * a worker if the event loops are busy for 10 s or connections wait, and removes one if the rest
- * would be half idle for a minute.
- */
-export interface ElasticWorkers {
-  /** 1..256. Default 1. `'auto'`: as many as with `workers: 'auto'`. */
-  min?: number | 'auto' | undefined;
-  /** 1..256. Never more than the cores that this process may use. Default `'auto'`: as many. */
-  max?: number | 'auto' | undefined;
-  /**
-   * Number of spares in addition to the other workers, 0..256; one is usual. A spare has started the
-   * app and does not listen. It takes the place of a worker that dies, at once. Default 0.
-   */
-  standby?: number | undefined;
-}
-
 /** How the primary checks that workers still respond. */
 export interface HeartbeatOptions {
   /** Time between two pings, in ms. Figures in `/health` are as old as the last ping. Default 1 000. */
@@ -155,10 +138,10 @@ export interface ClusterOptions {
   /**
    * Number of workers, 0..256. `'auto'` (default) is the number of cores this process may use (CPU
    * affinity and cgroup quota), or fewer if its memory limit has no room for that many workers. 0
-   * runs the app in this process, without a cluster. {@link ElasticWorkers} let the number follow
-   * the load, and can keep a spare. Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
+   * runs the app in this process, without a cluster. Environment: `CLUSTER_WORKERS`, else
+   * `WEB_CONCURRENCY`.
    */
-  workers?: number | 'auto' | ElasticWorkers | undefined;
+  workers?: number | 'auto' | undefined;
   /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
   balancing?: BalancingStrategy | undefined;
   /**

@@ -10,8 +10,6 @@ const LISTENERS: Record<ClusterEventName, typeof listener> = {
   listening: listener,
   started: listener,
   'worker-ready': listener,
-  'worker-standby': listener,
-  'worker-promoted': listener,
   'worker-died': listener,
   'worker-failing': listener,
   'worker-restarting': listener,

@@ -17,10 +17,8 @@ export { checkEventName } from './event-listeners.js';
 export { MAX_TIMER_MS, MAX_WORKERS, show } from './check/validate.js';
 export { HANG_PROFILE_MARGIN_MS, MAX_PORT, MAX_PROFILE_SECONDS } from './check/options.schema.js';
 export {
-  checkScale,
   checkSlot,
   checkWorkerCount,
   logFormatIn,
-  NOT_ELASTIC,
   resolveOptions,
 } from './check/resolve-options.js';

@@ -34,10 +34,6 @@ export interface ResolvedClusterOptions extends Pick<
   readonly addressGiven: boolean;
   /** Number of workers at the start; 0 = the app runs in this process, without a cluster. */
   readonly workers: number;
-  /** The bounds within which the number follows the load; `undefined` = the number is fixed. */
-  readonly elastic: { readonly min: number; readonly max: number } | undefined;
-  /** Number of spares, in addition to `workers`. */
-  readonly standby: number;
   readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` if the option `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;

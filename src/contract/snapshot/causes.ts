@@ -31,16 +31,6 @@ export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
  */
 export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
 
-/** A change of the number of workers: its direction, and the reason. `manual` = somebody asked for it. */
-export const SCALINGS = [
-  'up utilization',
-  'up backlog',
-  'up manual',
-  'down idle',
-  'down manual',
-] as const;
-export type Scaling = (typeof SCALINGS)[number];
-
 /** Counts that a slot adds up over all its workers, past and present. */
 export const SLOT_TOTALS = [
   'requestsTotal',

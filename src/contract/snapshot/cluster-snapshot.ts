@@ -1,19 +1,8 @@
-import type { FailureCause, ReloadOutcome, RetireCause, Scaling, SLOT_TOTALS } from './causes.js';
+import type { FailureCause, ReloadOutcome, RetireCause, SLOT_TOTALS } from './causes.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
-/**
- * The state of a worker. A worker that exits from `starting`, `standby` or `ready` without being
- * asked has failed. A worker in `standby` is a spare: its app has started and does not listen.
- */
-export type WorkerState = 'starting' | 'standby' | 'ready' | 'draining' | 'exited';
-
-/** The bounds within which the number of workers follows the load. */
-export interface Autoscaling {
-  readonly min: number;
-  readonly max: number;
-  /** The number that somebody asked for: there are no fewer workers. `null` = nobody has. */
-  readonly floor: number | null;
-}
+/** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
+export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
 
 /** How a rolling reload ended. */
 export interface ReloadResult {
@@ -134,17 +123,13 @@ export interface ClusterSnapshot {
   readonly ports: readonly number[];
   /** The desired number of workers. */
   readonly desired: number;
-  /** `null` if the number of workers is fixed. Missing in older versions, as the next field. */
-  readonly autoscaling?: Autoscaling | null;
-  /** How often the number of workers changed since the primary started. */
-  readonly scalings?: Readonly<Record<Scaling, number>>;
   /** Number of workers that are ready. */
   readonly ready: number;
   /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */
   readonly minReady: number | 'all';
   /** Number of the last rolling reload that was completed. */
   readonly generation: number;
-  /** Number of slots that serve and are in a crash loop. */
+  /** Number of slots in a crash loop. */
   readonly degraded: number;
   /** Number of quarantined requests. Missing if the primary is of a version without this field. */
   readonly quarantined?: number;

@@ -25,7 +25,7 @@ export interface ClusterPort {
   /** @throws ClusterError without a primary. */
   reload(): Promise<ReloadResult>;
   /** @throws ClusterError without a primary, or if the number is out of range. */
-  scale(workers: number | 'auto'): Promise<ClusterSnapshot>;
+  scale(workers: number): Promise<ClusterSnapshot>;
   /** @throws ClusterError without a primary, or if a cluster cannot have that slot. */
   restart(slot: number): Promise<RestartResult>;
   /** Calls `listener` for each event of the cluster with that name. */

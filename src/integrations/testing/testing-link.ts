@@ -98,8 +98,8 @@ export class TestingLink implements ClusterLink {
     return { outcome: 'completed', generation: this.#generation, reason: null };
   }
 
-  async scale(workers: number | 'auto'): Promise<ClusterSnapshot> {
-    if (workers !== 'auto') this.#workers = checkWorkerCount(workers);
+  async scale(workers: number): Promise<ClusterSnapshot> {
+    this.#workers = checkWorkerCount(workers);
     return this.#snapshot();
   }
 

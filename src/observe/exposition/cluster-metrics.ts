@@ -4,7 +4,6 @@ import {
   FAILURE_CAUSES,
   type PrimaryStats,
   RELOAD_OUTCOMES,
-  SCALINGS,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
@@ -17,7 +16,7 @@ type Values = readonly (readonly [Labels, number])[];
 type Metrics<T> = readonly (readonly [name: string, field: keyof T & string, help: string])[];
 type OfProcess = Pick<PrimaryStats, keyof PrimaryStats & keyof WorkerSnapshot>;
 
-const STATES: readonly WorkerState[] = ['starting', 'standby', 'ready', 'draining', 'exited'];
+const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
 
 /** Names are without the prefixes `nestjs_cluster_worker_` and `nestjs_cluster_primary_`. */
 const PROCESS_GAUGES: Metrics<OfProcess> = [
@@ -122,8 +121,7 @@ type MakeFamily = (
 
 function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
   const { workers, balancing, desired, generation, reloads, quarantined } = snapshot;
-  const { acceptBacklog = [], autoscaling, listenOverflowsTotal = null, scalings } = snapshot;
-  const most = autoscaling ? ([[{}, autoscaling.max]] as const) : [];
+  const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
   const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
   const byOutcome = RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]] as const);
@@ -131,16 +129,6 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
     family('gauge', 'workers', 'Workers by state', byState),
     family('gauge', 'info', 'How connections reach the workers; always 1', [[{ balancing }, 1]]),
     family('gauge', 'workers_desired', 'Workers there should be', [[{}, desired]]),
-    family('gauge', 'workers_max', 'Most workers that the load leads to', most),
-    family(
-      'counter',
-      'scale_total',
-      'Changes of the number of workers, by direction and reason',
-      SCALINGS.map((scaling) => {
-        const [direction, reason] = scaling.split(' ') as [string, string];
-        return [{ direction, reason }, scalings?.[scaling] ?? 0];
-      }),
-    ),
     family('gauge', 'generation', 'Number of the last rolling reload that was completed', [
       [{}, generation],
     ]),
@@ -189,9 +177,7 @@ function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily
       'gauge',
       'worker_up',
       'Whether the worker is ready and answers its heartbeats (1) or not (0)',
-      byWorker(workers, ({ state, responsive }) =>
-        state === 'standby' ? null : state === 'ready' && responsive ? 1 : 0,
-      ),
+      byWorker(workers, ({ state, responsive }) => (state === 'ready' && responsive ? 1 : 0)),
     ),
     family(
       'gauge',

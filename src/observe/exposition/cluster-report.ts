@@ -57,7 +57,7 @@ function neededWorkers(minReady: MinReady, desired: number): number {
 /** The cluster as `/health` shows it. */
 export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
   const { desired, ready, generation, degraded, balancing, ports, workers } = snapshot;
-  const { acceptBacklog, autoscaling } = snapshot;
+  const { acceptBacklog } = snapshot;
   return {
     desired,
     ready,
@@ -68,7 +68,6 @@ export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
     ...(acceptBacklog && {
       acceptBacklog: acceptBacklog.reduce((sum, { connections }) => sum + connections, 0),
     }),
-    ...(autoscaling && { autoscaling }),
     // Only a snapshot that the primary did not confirm has an age.
     ...(ageMs > 0 && { snapshotAgeMs: ageMs }),
     workers: workers.map(describeWorker),

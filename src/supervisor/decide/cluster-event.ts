@@ -1,7 +1,6 @@
 import type { DrainReport, ErrorReport, WorkerMessage } from '../../contract/ipc/index.js';
 import type { Trial } from '../../contract/snapshot/index.js';
 import type { ProgramPaths } from '../processes/release.js';
-import type { Load } from './policies/elastic.policy.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Requester, WorkerId } from './cluster-state.js';
 import type { Timer, WorkerTimer } from './timer.js';
@@ -17,14 +16,12 @@ export type ClusterEvent =
       readonly eventLoopUtilization: number;
     }
   | { readonly type: 'upkeep-due'; readonly readings: ReadonlyMap<WorkerId, Reading> }
-  | { readonly type: 'load-due'; readonly load: Load }
   | { readonly type: 'reload'; readonly reason: string; readonly requester: Requester }
   /** Answers the effect `find-program`: the paths of the program, or why it cannot be found. */
   | { readonly type: 'program-found'; readonly program: ProgramPaths | Error }
   | {
       readonly type: 'scale';
-      /** `'auto'` = as many as the load needs, if it may decide. */
-      readonly workers: number | 'auto';
+      readonly workers: number;
       readonly reason: string;
       readonly requester: Requester;
       /** The error if the new workers would have no socket to listen on. */
@@ -70,7 +67,6 @@ export type WorkerEvent =
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
   /** The worker's first message has another version of the protocol. */
   | { readonly type: 'foreign-version'; readonly version: number }
-  | (Said<'listen-request'> & { readonly residentBytes: number })
   | (Said<'ready'> & { readonly residentBytes: number })
   | Said<'boot-failed'>
   | Said<'fatal'>

@@ -5,11 +5,9 @@ import type {
   ReloadOutcome,
   ReplaceCause,
   RetireCause,
-  Scaling,
   Trial,
   WorkerExit,
 } from '../../contract/snapshot/index.js';
-import type { Elastic } from './elastic.js';
 import type { FailureHistory } from './policies/restart.policy.js';
 import type { Release } from '../processes/release.js';
 import type { BootErrors } from './worker/boot-errors.js';
@@ -24,7 +22,7 @@ export type WorkerId = number;
 /** A worker process, from fork to exit. A worker that has exited is removed from the state. */
 export type Worker = LiveWorker | DrainingWorker;
 
-export type LiveWorker = StartingWorker | StandbyWorker | ReadyWorker;
+export type LiveWorker = StartingWorker | ReadyWorker;
 
 interface AnyWorker {
   readonly id: WorkerId;
@@ -60,16 +58,6 @@ interface AnyWorker {
 
 export interface StartingWorker extends AnyWorker {
   readonly state: 'starting';
-  /** Whether the worker was told to listen; `promotedAt`: when, if it was a spare. */
-  readonly mayListen: boolean;
-  readonly promotedAt: number | undefined;
-}
-
-/** A spare: its app has started, and waits to be told to listen. */
-export interface StandbyWorker extends AnyWorker {
-  readonly state: 'standby';
-  readonly readyAt: number;
-  readonly bornTooLarge: boolean;
 }
 
 export interface ReadyWorker extends AnyWorker {
@@ -108,8 +96,6 @@ export interface Retirement {
 /** A numbered place for a worker, and the history of its workers. */
 export interface Slot {
   readonly index: number;
-  /** Whether its worker serves or is a spare. A dismissed slot was scaled away, and gets no worker. */
-  readonly role: 'serving' | 'standby' | 'dismissed';
   /** The slot's own live worker. It is never a draining worker or a candidate. */
   readonly worker: WorkerId | undefined;
   /** The release of the slot's next worker. */
@@ -204,12 +190,8 @@ export interface ShutdownUnderWay {
 
 /** The whole cluster, as plain data. */
 export interface ClusterState {
-  /** The number of workers that should serve: the number of slots with the role `serving`. */
+  /** The number of workers that should serve. The slots below it are wanted, and have or get a worker. */
   readonly desired: number;
-  /** `undefined` = the number of workers does not follow the load. */
-  readonly elastic: Elastic | undefined;
-  /** How often the number of workers changed. */
-  readonly scalings: Readonly<Record<Scaling, number>>;
   /** All slots that ever existed. Scaling down keeps the slots, because their counts must not be lost. */
   readonly slots: readonly Slot[];
   readonly workers: WorkerMap;

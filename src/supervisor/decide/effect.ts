@@ -14,7 +14,7 @@ export type Effect =
       readonly release: Release;
       /** Whether to keep the release's working directory even if it is missing, because it may come back. */
       readonly patient: boolean;
-      /** The number of workers that share the machine: as many as the cluster may have by its load. */
+      /** The number of workers that share the machine. */
       readonly workers: number;
       readonly printsBootError: boolean;
       /** `Class.method`, which the worker runs in a thread although it has no `@CpuBound()`. */
@@ -29,8 +29,6 @@ export type Effect =
   /** Start a timer. It replaces a timer of the same type for the same worker or slot. */
   | { readonly type: 'arm'; readonly timer: Timer; readonly ms: number }
   | { readonly type: 'disarm'; readonly timer: Timer }
-  /** Give the worker the socket or the address to listen on. */
-  | { readonly type: 'grant'; readonly worker: WorkerId }
   /** The worker serves from now on. */
   | { readonly type: 'joined'; readonly worker: WorkerId }
   /** The worker has exited. */

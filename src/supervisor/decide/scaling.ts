@@ -1,4 +1,3 @@
-import { type Scaling, SCALINGS } from '../../contract/snapshot/index.js';
 import type { ClusterEvent } from './cluster-event.js';
 import type { Requester, Slot } from './cluster-state.js';
 import { answerRequests } from './replace/answers.js';
@@ -6,19 +5,17 @@ import { retire } from './worker/retire.js';
 import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
-import { contendersOf, isServed, isWanted, slotsOf, startSlot } from './worker/workers.js';
+import { contendersOf, isServed, isWanted, startSlot, wantedSlots } from './worker/workers.js';
 
-export const NO_SCALINGS = Object.fromEntries(SCALINGS.map((each) => [each, 0])) as Record<
-  Scaling,
-  number
->;
-
-/** Changes the number of workers as somebody asked. {@link settleScaling} answers the requester. */
+/**
+ * Starts workers for new slots, and retires the workers of slots that are not wanted any more.
+ * {@link settleScaling} answers the requester.
+ */
 export function scale(
   step: Step,
-  { workers: wanted, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
+  { workers, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
 ): void {
-  const { desired, elastic, shutdown, pendingRequests } = step.state;
+  const { desired, shutdown, pendingRequests } = step.state;
   if (shutdown !== undefined) {
     return step.do({ type: 'answer', requester, answer: { type: 'scaled' } });
   }
@@ -26,31 +23,19 @@ export function scale(
     return step.do({ type: 'answer', requester, answer: { type: 'scale-refused', error } });
   }
   step.set({ pendingRequests: [...pendingRequests, { for: 'scale', requester }] });
-  const { min = 1, max = desired } = elastic ?? {};
-  const floor = wanted === 'auto' ? undefined : wanted;
-  if (elastic !== undefined) step.set({ elastic: { ...elastic, floor } });
-  const workers = Math.max(min, floor ?? Math.min(desired, max));
-  resize(step, workers, workers > desired ? 'up manual' : 'down manual', reason);
-}
-
-/** Starts workers for new slots, and retires the workers of slots that are not wanted any more. */
-export function resize(step: Step, workers: number, scaling: Scaling, reason: string): void {
-  const { desired, scalings } = step.state;
   if (workers === desired) return;
   step.emit('scaling', { from: desired, to: workers, reason });
-  step.set({ scalings: { ...scalings, [scaling]: scalings[scaling] + 1 } });
-  const surplus = slotsOf(step.state, 'serving').slice(workers);
-  const added = addSlots(step, Math.max(0, workers - desired));
+  addSlots(step, workers);
   step.set({ desired: workers });
-  for (const index of added) startSlot(step, step.state.slots[index]!);
-  for (const { index } of surplus) dismiss(step, index);
+  for (const slot of wantedSlots(step.state).slice(desired)) startSlot(step, slot);
+  for (const slot of step.state.slots.slice(workers, desired)) dismiss(step, slot);
 }
 
 /** Called after each event: answers once the new number is reached, or new workers have failed. */
 export function settleScaling(step: Step): void {
   const { pendingRequests, workers } = step.state;
   if (!pendingRequests.some((each) => each.for === 'scale')) return;
-  if (slotsOf(step.state, 'serving').some((slot) => isComingUp(step, slot))) return;
+  if (wantedSlots(step.state).some((slot) => isComingUp(step, slot))) return;
   const surplus = workers.values().some(({ slot }) => !isWanted(step.state, slot));
   const isMet = ({ by }: Requester): boolean => by === 'worker' || !surplus;
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
@@ -61,14 +46,9 @@ export function cancelScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
 
-export function newSlot(
-  index: number,
-  release: Slot['release'],
-  role: Slot['role'] = 'serving',
-): Slot {
+export function newSlot(index: number, release: Slot['release']): Slot {
   return {
     index,
-    role,
     worker: undefined,
     release,
     failures: NO_FAILURES,
@@ -79,26 +59,23 @@ export function newSlot(
   };
 }
 
-/** Adds slots that serve: first those that were dismissed, because their counts go on. */
-function addSlots(step: Step, count: number): readonly number[] {
-  const { slots, release } = step.state;
-  const unused = slotsOf(step.state, 'dismissed').map(({ index }) => index);
-  const indexes = [...unused, ...Array.from({ length: count }, (_, i) => slots.length + i)];
-  const added = indexes.slice(0, count);
-  const fresh = added.filter((index) => index >= slots.length);
-  step.set({ slots: [...slots, ...fresh.map((index) => newSlot(index, release))] });
-  for (const index of added) step.setSlot(index, { role: 'serving', release });
-  return added;
+/** Adds the slots that are missing. Slots that were scaled away come back, because their counts go on. */
+function addSlots(step: Step, workers: number): void {
+  const { slots, release, desired } = step.state;
+  const missing = Array.from({ length: Math.max(0, workers - slots.length) }, (_, i) =>
+    newSlot(slots.length + i, release),
+  );
+  const current = slots.map((slot) => (slot.index < desired ? slot : { ...slot, release }));
+  step.set({ slots: [...current, ...missing] });
 }
 
 /** Retires the workers of a slot that is not wanted any more. */
-export function dismiss(step: Step, index: number): void {
+function dismiss(step: Step, slot: Slot): void {
+  const { index } = slot;
   const { replacementsWaiting } = step.state;
-  const contenders = contendersOf(step.state, step.state.slots[index]!);
-  step.setSlot(index, { role: 'dismissed' });
-  step.set({ replacementsWaiting: replacementsWaiting.filter(({ slot }) => slot !== index) });
+  step.set({ replacementsWaiting: replacementsWaiting.filter((each) => each.slot !== index) });
   step.disarm({ type: 'start-due', slot: index });
-  for (const worker of contenders) {
+  for (const worker of contendersOf(step.state, slot)) {
     if (worker.state === 'draining') continue;
     retire(step, worker, 'scale');
     loseCandidate(step, worker, 'its slot was scaled away');

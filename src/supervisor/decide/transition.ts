@@ -4,8 +4,6 @@ import type { ClusterState } from './cluster-state.js';
 import type { Timer } from './timer.js';
 import type { Release } from '../processes/release.js';
 import type { Effect } from './effect.js';
-import { adapt } from './elastic.js';
-import { NO_HISTORY, type WorkerLimits } from './policies/elastic.policy.js';
 import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './worker/liveness.js';
 import { endObservation, programFound, reload, settleReload } from './replace/reload.js';
@@ -13,13 +11,12 @@ import { beginNextReplacement } from './replace/replacement.js';
 import { restart, settleRestarts } from './replace/restart-request.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './worker/restart-slot.js';
-import { newSlot, NO_SCALINGS, scale, settleScaling } from './scaling.js';
+import { newSlot, scale, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
-import { settleStandby } from './standby.js';
 import { type Settings, Step } from './step.js';
 import { handleWorkerEvent } from './worker/worker-life.js';
 import { WorkerMap } from './worker/worker-map.js';
-import { slotsOf, startSlot } from './worker/workers.js';
+import { startSlot, wantedSlots } from './worker/workers.js';
 
 /** The new state of the cluster, and the effects to carry out. */
 export interface Transition {
@@ -47,26 +44,14 @@ export function transition(
 
 /** The state of a cluster that has not started yet. */
 export function newCluster(
-  {
-    workers,
-    elastic,
-    standby = 0,
-  }: {
-    readonly workers: number;
-    readonly elastic?: WorkerLimits | undefined;
-    readonly standby?: number;
-  },
+  workers: number,
   release: Release,
   now: number,
   seed: number,
 ): ClusterState {
   return {
     desired: workers,
-    elastic: elastic && { ...elastic, floor: undefined, history: NO_HISTORY },
-    scalings: NO_SCALINGS,
-    slots: Array.from({ length: workers + standby }, (_, index) =>
-      newSlot(index, release, index < workers ? 'serving' : 'standby'),
-    ),
+    slots: Array.from({ length: workers }, (_, index) => newSlot(index, release)),
     workers: new WorkerMap(),
     forks: 0,
     timers: new Map(),
@@ -97,7 +82,7 @@ export function newCluster(
 function handle(step: Step, event: ClusterEvent): void {
   switch (event.type) {
     case 'begin':
-      for (const slot of slotsOf(step.state, 'serving')) startSlot(step, slot);
+      for (const slot of wantedSlots(step.state)) startSlot(step, slot);
       return;
     case 'worker': {
       const worker = step.worker(event.worker);
@@ -110,8 +95,6 @@ function handle(step: Step, event: ClusterEvent): void {
       return beat(step, event.eventLoopUtilization);
     case 'upkeep-due':
       return maintain(step, event.readings);
-    case 'load-due':
-      return adapt(step, event);
     case 'reload':
       return reload(step, event.reason, event.requester);
     case 'program-found':
@@ -132,7 +115,6 @@ function settle(step: Step): void {
   settleReload(step);
   settleRestarts(step);
   settleUpkeep(step);
-  settleStandby(step);
   beginNextReplacement(step);
   settleScaling(step);
   settleShutdown(step);

@@ -7,7 +7,7 @@ import type { Listening } from './listening.interface.js';
 import { SharedListening } from './shared-listening.js';
 import { SlotListening } from './slot-listening.js';
 
-type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'elastic' | 'workers'>;
+type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>;
 
 /**
  * Binds the sockets that the workers listen on.
@@ -19,7 +19,7 @@ export function openListening(options: Options): Promise<Listening> {
   return whenFree(() => bind(options));
 }
 
-async function bind({ address, balancing, elastic, workers }: Options): Promise<Listening> {
+async function bind({ address, balancing, workers }: Options): Promise<Listening> {
   const socket = await BoundSocket.open(address);
   if (balancing === 'shared') {
     // Without a handle, workers listen through node:cluster. With SCHED_NONE they share one socket.
@@ -42,7 +42,6 @@ async function bind({ address, balancing, elastic, workers }: Options): Promise<
   const listening = new SlotListening(balancing, (slot) =>
     socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort }),
   );
-  // If the number of workers follows the load, each slot that there may be has its socket at once.
-  listening.reserve(Math.max(workers, elastic?.max ?? 0));
+  listening.reserve(workers);
   return listening;
 }

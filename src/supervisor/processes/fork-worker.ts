@@ -32,10 +32,7 @@ const LAST_WORDS_MS = 200;
 const REPORT_DESCRIPTOR = 4;
 
 type Fork = Effect & { readonly type: 'fork' };
-type LaunchOptions = Pick<
-  ResolvedClusterOptions,
-  'watchdog' | 'bootLogs' | 'compileCache' | 'standby'
->;
+type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs' | 'compileCache'>;
 
 /**
  * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
@@ -70,9 +67,9 @@ export function forkWorker(
 function fork(
   { worker, slot, workers, printsBootError, trial }: Fork,
   release: Release,
-  { watchdog, bootLogs, compileCache, standby }: LaunchOptions,
+  { watchdog, bootLogs, compileCache }: LaunchOptions,
 ): Worker {
-  const { execArgv, own } = workerArguments(workers + standby, release.script);
+  const { execArgv, own } = workerArguments(workers, release.script);
   const isShown = bootLogs === 'all' || (bootLogs === 'first' && worker === 1);
   // Without this check, Node would report that its own executable was not found.
   if (!existsSync(release.cwd))

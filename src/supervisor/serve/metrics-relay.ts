@@ -114,7 +114,7 @@ export class MetricsRelay {
   get #answering(): WorkerHandle[] {
     return this.table.workers.filter(
       (worker) =>
-        ['standby', 'ready', 'draining'].includes(worker.state) &&
+        ['ready', 'draining'].includes(worker.state) &&
         worker.reachable &&
         !this.#asked.has(worker),
     );

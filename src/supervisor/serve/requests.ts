@@ -37,7 +37,7 @@ export class Requests {
    *
    * @throws ClusterAddressError if a new worker would have no socket to listen on.
    */
-  readonly scale = (workers: number | 'auto', reason: string): Promise<ClusterSnapshot> =>
+  readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
   /** Replaces the worker of one slot by a new one of the same release, without a gap. */

@@ -4,7 +4,7 @@ import type {
   WorkerSnapshot,
 } from '../../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
-import { isServed, slotsOf, workersOf } from '../decide/worker/workers.js';
+import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
 import type { SlotCounts } from './slot-counts.js';
 import { isResponsive, type WorkerHandle } from '../processes/worker-handle.js';
 
@@ -27,24 +27,17 @@ export function takeSnapshot(
   measured: Measured,
   now: number,
 ): ClusterSnapshot {
-  const { desired, elastic, scalings, release, slots, minReady, reloads, leadership } = state;
-  const serving = slotsOf(state, 'serving');
-  // The slot of a spare is not shown before its first worker.
-  const isShown = ({ index, role, lastExit }: Slot): boolean =>
-    role === 'serving' ||
-    (role === 'standby' && lastExit !== null) ||
-    workersOf(state, index).length > 0;
+  const { desired, release, slots, minReady, reloads, leadership } = state;
+  const wanted = wantedSlots(state);
+  const isShown = ({ index }: Slot): boolean =>
+    isWanted(state, index) || workersOf(state, index).length > 0;
   return {
     ...measured.shown,
     desired,
-    autoscaling: elastic
-      ? { min: elastic.min, max: elastic.max, floor: elastic.floor ?? null }
-      : null,
-    scalings,
-    ready: isStarting(state) ? 0 : serving.filter((slot) => isServed(state, slot)).length,
+    ready: isStarting(state) ? 0 : wanted.filter((slot) => isServed(state, slot)).length,
     minReady,
     generation: release.generation,
-    degraded: serving.filter(({ failures }) => failures.degraded).length,
+    degraded: wanted.filter(({ failures }) => failures.degraded).length,
     reloads,
     dismissed: slots.filter((slot) => !isShown(slot)).map((slot) => countsOf(slot, [], measured)),
     leader: measured.find(leadership.leader ?? 0)?.identity ?? null,

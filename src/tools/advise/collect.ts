@@ -85,5 +85,5 @@ export async function collect(
 
 async function servingSlots(client: Pick<ControlClient, 'get'>): Promise<readonly number[]> {
   const { cluster } = await client.get<ClusterStatus>('/v1/status');
-  return cluster.workers.filter(({ state }) => state !== 'standby').map(({ slot }) => slot);
+  return cluster.workers.map(({ slot }) => slot);
 }

@@ -55,15 +55,12 @@ function addScaleCommand(program: Command): void {
   controlCommand(program, {
     name: 'scale',
     summary: 'Changes the number of workers',
-    description:
-      'Changes the number of workers: to 4, by one more (+1) or one less (-1). If the number follows the load, ' +
-      'there are no fewer from now on, until it is "auto" again',
+    description: 'Changes the number of workers: to 4, by one more (+1) or one less (-1)',
     example: 'scale +1',
   })
-    .argument('<workers>', '4, +1, -1 or auto', workersWanted)
+    .argument('<workers>', '4, +1 or -1', workersWanted)
     .action(async ({ isRelative, by }: WorkersWanted, options: ControlOptions) => {
       const client = await clientFor(options);
-      if (by === 'auto') return change(options, client, () => scale(client, by));
       const { cluster } = await client.get<ClusterStatus>('/v1/status');
       const workers = isRelative ? cluster.desired + by : by;
       if (workers < 1 || workers > MAX_WORKERS) {
@@ -106,12 +103,11 @@ function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
 interface WorkersWanted {
   /** Whether `by` is added to the present number of workers. Otherwise `by` is the new number. */
   readonly isRelative: boolean;
-  readonly by: number | 'auto';
+  readonly by: number;
 }
 
 function workersWanted(text: string): WorkersWanted {
-  if (text === 'auto') return { isRelative: false, by: text };
   const [, sign] = /^([+-]?)\d{1,3}$/.exec(text) ?? [];
   if (sign !== undefined) return { isRelative: sign !== '', by: Number(text) };
-  throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, or +n, -n or auto.`);
+  throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, +n or -n.`);
 }

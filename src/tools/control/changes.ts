@@ -25,14 +25,12 @@ export async function reload(client: Client): Promise<Changed> {
   return { answer, done, text: `reload gen=${generation} ${outcome}${why}` };
 }
 
-export async function scale(client: Client, wanted: number | 'auto'): Promise<Changed> {
+export async function scale(client: Client, wanted: number): Promise<Changed> {
   const answer = await client.post<ScaleAnswer>('/v1/scale', { workers: wanted });
   const { from, workers, ready } = answer;
   const done = ready >= workers;
   const missing = done ? '' : `, of which ${ready} are ready: the log of the cluster says why`;
-  const bounds =
-    wanted === 'auto' || wanted === workers ? '' : `, not ${wanted}: workers.min is ${workers}`;
-  return { answer, done, text: `scaled from ${from} to ${workers} workers${bounds}${missing}` };
+  return { answer, done, text: `scaled from ${from} to ${workers} workers${missing}` };
 }
 
 export async function restart(client: Client, slot: number): Promise<Changed> {

@@ -169,12 +169,7 @@ export class WorkerAgent {
     if (!this.#served.isUp) this.#boot.end(); // so that the exit is not reported as a failed start
     if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // once for a signal and a close
     this.#asked = true;
-    if (!this.#served.isUp) await this.#endUnserved();
-  }
-
-  async #endUnserved(): Promise<void> {
-    await this.#served.closeUnserved(this.options.shutdown);
-    this.#end(0);
+    if (!this.#served.isUp) this.#end(0);
   }
 
   /** The app closes itself. It gets some time afterwards, for example to exit with its own code. */
@@ -189,7 +184,7 @@ export class WorkerAgent {
     if (this.link.state === 'draining') return;
     this.link.state = 'draining';
     this.link.leaderRole.resign();
-    if (!this.#served.isUp) return this.#endUnserved();
+    if (!this.#served.isUp) return this.#end(0);
     const report = await this.#served.drain(shutdown, async () => {
       await this.#reports.lastMetrics();
       await this.#served.leaveSnapshot();

@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BootPhase, DrainReport } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
@@ -46,8 +45,6 @@ export class ServedApp {
   readonly #microservices = new Microservices();
   #app: WorkerApp | undefined;
   #close: WorkerApp['close'] | undefined;
-  /** The app while it is initialised and does not listen: a spare may wait long. */
-  #unserved: HttpApp | undefined;
   /** When the shutdown must have ended, in monotonic ms. */
   #dueAt = 0;
 
@@ -101,9 +98,7 @@ export class ServedApp {
       enter?.('init');
       await app.init();
       enter?.('listen');
-      this.#unserved = app;
       url = await listen(app);
-      this.#unserved = undefined;
       enter?.('init'); // an error from here on is not an error of listening
     }
     this.sockets.mayAdopt(server);
@@ -130,13 +125,6 @@ export class ServedApp {
       signal: () => this.signal,
     };
     return drain(parts, shutdown);
-  }
-
-  /** Runs the shutdown hooks of an app that has started and does not listen. */
-  async closeUnserved({ killTimeoutMs }: Shutdown): Promise<void> {
-    if (this.#unserved === undefined) return;
-    await this.leaveSnapshot();
-    await Promise.race([this.#unserved.close(this.signal), delay(killTimeoutMs)]).catch(() => {});
   }
 
   /** Sends the requested heap snapshot. Called after the drain, when the snapshot delays no request. */

@@ -5,7 +5,7 @@ import {
   type PrimaryMessage,
   reportError,
 } from '../../contract/ipc/index.js';
-import { checkSlot, checkScale } from '../../contract/options/index.js';
+import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
 import {
   type AgedSnapshot,
   type ClusterLink,
@@ -147,8 +147,8 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     return answer?.result ?? primaryIsGone('reload()');
   }
 
-  async scale(workers: number | 'auto'): Promise<ClusterSnapshot> {
-    checkScale(workers, workers === 'auto' && (await this.snapshot()).snapshot.autoscaling);
+  async scale(workers: number): Promise<ClusterSnapshot> {
+    checkWorkerCount(workers);
     const answer = await this.#pending.ask<'scaled' | 'scale-refused'>((id) =>
       this.channel.send({ type: 'scale-request', id, workers }),
     );

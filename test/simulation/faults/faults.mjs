@@ -21,18 +21,6 @@ export const FAULTS = [
       replace: `if (trial === 0) step.armFor(`,
     },
   ]),
-  ...inFile(`${CORE}elastic.ts`, [
-    {
-      what: 'the load adds workers while slots do not serve',
-      find: `slotsOf(state, 'serving').every((slot) => isServed(state, slot))`,
-      replace: 'true',
-    },
-    {
-      what: 'the load adds workers beyond the maximum',
-      find: 'max: Math.max(elastic.max, floor)',
-      replace: 'max: 99',
-    },
-  ]),
   ...inFile(`${CORE}shutdown.ts`, [
     {
       what: 'the shutdown leaves the timers of restarts armed',
@@ -97,57 +85,10 @@ export const FAULTS = [
       replace: '',
     },
   ]),
-  ...inFile(`${CORE}standby.ts`, [
-    {
-      what: 'a spare takes no place',
-      find: 'if (spare !== undefined) promote(step, slot, spare);',
-      replace: 'void [spare, promote];',
-    },
-    {
-      what: 'a spare takes the place of a worker of another release',
-      find: 'spare.generation === release.generation &&',
-      replace: 'release !== undefined &&',
-    },
-    {
-      what: 'a spare takes a place before the threads of its release are proven',
-      find: 'state.verification.proven.includes(spare.generation) &&',
-      replace: '',
-    },
-    {
-      what: 'a spare takes the place of a worker that only has to listen',
-      find: `worker.state === 'ready' || (worker.state === 'starting' && worker.mayListen)`,
-      replace: `worker.state === 'ready'`,
-    },
-    {
-      what: 'the slot whose worker died keeps its role',
-      find: `step.setSlot(index, { role: 'standby' });`,
-      replace: 'void index;',
-    },
-    {
-      what: 'a spare listens',
-      find: `if (step.slotOf(worker).role !== 'standby') {`,
-      replace: `if (worker.state === 'starting') {`,
-    },
-    {
-      what: 'a spare that takes a place may take for ever to listen',
-      find: 'if (!spare.debugged) {',
-      replace: 'if (spare.debugged) {',
-    },
-    {
-      what: 'the next spare does not wait for its restart',
-      find: '=== undefined && !isDue;',
-      replace: '=== undefined && isDue !== undefined;',
-    },
-    {
-      what: 'the first spare is never started',
-      find: 'if (isEmpty(step.state, slot)) startSlot(step, slot);',
-      replace: 'void [isEmpty, startSlot, slot];',
-    },
-  ]),
   ...inFile(`${CORE}scaling.ts`, [
     {
       what: 'a slot that is scaled away is replaced afterwards',
-      find: 'replacementsWaiting.filter(({ slot }) => slot !== index)',
+      find: 'replacementsWaiting.filter((each) => each.slot !== index)',
       replace: 'replacementsWaiting',
     },
     {
@@ -182,8 +123,8 @@ export const FAULTS = [
     },
     {
       what: 'a slot that comes back has forgotten what was counted in it',
-      find: `step.setSlot(index, { role: 'serving', release })`,
-      replace: 'step.setSlot(index, newSlot(index, release))',
+      find: '{ ...slot, release }',
+      replace: 'newSlot(slot.index, release)',
     },
   ]),
   ...inFile(`${CORE}replace/reload.ts`, [
@@ -311,8 +252,8 @@ export const FAULTS = [
     },
     {
       what: 'a candidate of a reload takes over untried',
-      find: 'if (!isNew || worker',
-      replace: 'if (isNew || worker',
+      find: 'if (!isNew) return',
+      replace: 'if (isNew) return',
     },
     {
       what: 'a candidate takes over before its threads are proven',
@@ -550,11 +491,6 @@ export const FAULTS = [
     },
   ]),
   ...inFile(`${CORE}worker/liveness.ts`, [
-    {
-      what: 'a spare that hangs lives on',
-      find: `if (worker.state !== 'draining') killIfHung`,
-      replace: `if (worker.state === 'ready') killIfHung`,
-    },
     {
       what: 'who answers is killed, and who hangs is not',
       find: 'if (!isHung(silence',

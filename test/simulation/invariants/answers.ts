@@ -6,7 +6,7 @@ import type {
   WorkerId,
 } from '../../../src/supervisor/decide/cluster-state.js';
 import { nameOf, type Observation } from '../world.js';
-import { hold, type Invariant, isWanted, servingSlots } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';
 
 /** Each request is answered once, and the answer is true at that time. */
@@ -164,8 +164,7 @@ function waitForSomething(state: ClusterState): void {
 }
 
 /** The wanted slots that have a starting worker and not a ready one. */
-function slotsComingUp(state: ClusterState): readonly number[] {
-  const { workers, replacement } = state;
+function slotsComingUp({ workers, slots, desired, replacement }: ClusterState): readonly number[] {
   const comesUp = ({ index, worker: own }: Slot): boolean => {
     const candidate =
       replacement?.slot === index && replacement.phase !== 'handing-over'
@@ -174,18 +173,18 @@ function slotsComingUp(state: ClusterState): readonly number[] {
     const states = [own, candidate].map((id) => id !== undefined && workers.get(id)?.state);
     return states.includes('starting') && !states.includes('ready');
   };
-  return servingSlots(state)
+  return slots
+    .slice(0, desired)
     .filter(comesUp)
     .map(({ index }) => index);
 }
 
-function surplusOf(state: ClusterState) {
-  return [...state.workers.values()].filter(({ slot }) => !isWanted(state, slot));
+function surplusOf({ workers, desired }: ClusterState) {
+  return [...workers.values()].filter(({ slot }) => slot >= desired);
 }
 
-function isReplaced(state: ClusterState, generation: number): void {
-  for (const { index, release, role } of state.slots) {
-    if (role === 'dismissed') continue;
+function isReplaced({ slots, desired }: ClusterState, generation: number): void {
+  for (const { index, release } of slots.slice(0, desired)) {
     const isNew = release.generation === generation;
     hold('a completed reload has replaced everybody', isNew, () => ({
       index,

@@ -73,8 +73,6 @@ export class Candidates implements Invariant {
 
   #judge(candidacy: Candidacy, { world, state, before }: Observation): void {
     const { candidate, cause, release } = candidacy;
-    // A spare takes over without a test: it serves nobody.
-    if (before.slots[candidacy.slot]!.role === 'standby') return;
     const proof = this.#proofs.get(candidate) ?? {};
     const seen = (): unknown => ({ candidacy, proof });
     hold('a candidate is ready before it takes over', proof.readyAt !== undefined, seen);

@@ -11,7 +11,6 @@ import { Pings } from './pings.js';
 import { Places } from './places.js';
 import { Releases } from './releases.js';
 import { Restarts } from './restarts.js';
-import { Spares } from './spares.js';
 import { Telling } from './telling.js';
 import { Timers } from './timers.js';
 import { Upkeep } from './upkeep.js';
@@ -26,7 +25,6 @@ export function invariants(): readonly Invariant[] {
     new Telling(),
     new Capacity(),
     new Candidates(),
-    new Spares(),
     new Kills(),
     new Leading(),
     new Leaving(),

@@ -1,4 +1,3 @@
-import type { ClusterState, Slot } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 
 /** A property of a cluster that holds whatever happens in the cluster. */
@@ -26,12 +25,4 @@ export function hold(invariant: string, holds: boolean, seen?: () => unknown): v
 
 function show(seen: unknown): string {
   return JSON.stringify(seen, (_, value: unknown) => (value instanceof Map ? [...value] : value));
-}
-
-export function isWanted({ slots }: ClusterState, slot: number): boolean {
-  return slots[slot]!.role !== 'dismissed';
-}
-
-export function servingSlots({ slots }: ClusterState): readonly Slot[] {
-  return slots.filter(({ role }) => role === 'serving');
 }

@@ -9,7 +9,6 @@ import { hold, type Invariant } from './invariant.js';
 export class Kills implements Invariant {
   /** When each worker was given a task with a time limit, in ms of the primary's awake time. */
   readonly #asked = new Map<string, number>();
-  readonly #promoted = new Set<WorkerId>();
   readonly #killed = new Set<WorkerId>();
   /** Since when workers are blocked, as their watchdogs have reported, in ms of the clock. */
   readonly #blocked = new Map<WorkerId, number>();
@@ -19,10 +18,6 @@ export class Kills implements Invariant {
     const { awake } = world.clock;
     for (const effect of effects) {
       if (effect.type === 'fork') this.#asked.set(`ready-overdue ${effect.worker}`, awake);
-      if (effect.type === 'emit' && effect.name === 'worker-promoted') {
-        this.#asked.set(`ready-overdue ${effect.event.worker}`, awake);
-        this.#promoted.add(effect.event.worker);
-      }
       if (effect.type === 'send' && effect.message.type === 'verify') {
         this.#asked.set(`verify-overdue ${effect.worker}`, awake);
       }
@@ -63,7 +58,7 @@ export class Kills implements Invariant {
     }
     if (event.type !== 'heartbeat-due') return;
     for (const worker of state.workers.values()) {
-      if (!isPinged(worker) || worker.debugged || this.#killed.has(worker.id)) continue;
+      if (worker.state !== 'ready' || worker.debugged || this.#killed.has(worker.id)) continue;
       hold(
         'who answers no pings is killed in time',
         !this.#hangsTooLong(worker, step),
@@ -85,7 +80,7 @@ export class Kills implements Invariant {
    */
   #isOverdue(id: WorkerId, since: number, { state, world }: Observation): boolean {
     const worker = state.workers.get(id);
-    if (!isPinged(worker) || worker.debugged || this.#killed.has(id)) return false;
+    if (worker?.state !== 'ready' || worker.debugged || this.#killed.has(id)) return false;
     const { clock, settings } = world;
     const { timeoutMs, intervalMs } = settings.options.heartbeat;
     const until = since + timeoutMs;
@@ -94,7 +89,7 @@ export class Kills implements Invariant {
   }
 
   #mayBeKilled(id: WorkerId, { event, state, before, world }: Observation): boolean {
-    const { readyTimeoutMs, memory, heartbeat } = world.settings.options;
+    const { readyTimeoutMs, memory } = world.settings.options;
     const { awake } = world.clock;
     const worker = before.workers.get(id);
     const since = (key: string): number =>
@@ -114,19 +109,15 @@ export class Kills implements Invariant {
     const { type } = event.timer;
     if (type === 'block-overdue') return isSilent(worker, world);
     if (type === 'ready-overdue') {
-      const limitMs = this.#promoted.has(id)
-        ? Math.min(readyTimeoutMs, heartbeat.timeoutMs)
-        : readyTimeoutMs;
-      return worker?.state === 'starting' && since('ready-overdue') >= limitMs - 1;
+      return worker?.state === 'starting' && since('ready-overdue') >= readyTimeoutMs - 1;
     }
     if (type === 'verify-overdue') return since('verify-overdue') >= readyTimeoutMs - 1;
     if (type !== 'stop-overdue' || worker?.state !== 'draining') return false;
-    // A spare that is to leave is asked as a ready worker is.
-    if (worker.readyAt === undefined && !this.#asked.has(`drain ${id}`)) return since('end') >= 999;
+    if (worker.readyAt === undefined) return since('end') >= 999;
     return since('drain') >= patienceMs(world) - 1;
   }
 
-  #hangsTooLong(worker: PingedWorker, { world }: Observation): boolean {
+  #hangsTooLong(worker: Worker & { state: 'ready' }, { world }: Observation): boolean {
     const { silentSince } = world.processes.get(worker.id) ?? {};
     if (silentSince === undefined) return false;
     const { timeoutMs, intervalMs } = world.settings.options.heartbeat;
@@ -135,18 +126,12 @@ export class Kills implements Invariant {
   }
 }
 
-type PingedWorker = Worker & { state: 'ready' | 'standby' };
-
-function isPinged(worker: Worker | undefined): worker is PingedWorker {
-  return worker?.state === 'ready' || worker?.state === 'standby';
-}
-
 /** Whether a worker has not answered for the heartbeat timeout. */
 function isSilent(
   worker: Worker | undefined,
   { processes, settings, clock }: Observation['world'],
 ) {
-  if (!isPinged(worker) || worker.debugged) return false;
+  if (worker === undefined || worker.state !== 'ready' || worker.debugged) return false;
   const process = processes.get(worker.id);
   // The process has exited, but the primary has not read that yet.
   if (process === undefined || process.state === 'exited') return true;

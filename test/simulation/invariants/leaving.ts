@@ -112,7 +112,7 @@ export class Leaving implements Invariant {
     hold('a cluster gives up after two tries a slot', this.#lost.size >= 2 * desired, seen);
     const gone = workerOf(event);
     for (const { id, slot, state } of workers.values()) {
-      if (state !== 'starting' || id === gone || before.slots[slot]!.role !== 'serving') continue;
+      if (state !== 'starting' || id === gone || slot >= desired) continue;
       // The process has exited, but the primary has not read that yet.
       if (world.processes.get(id)?.state === 'exited') continue;
       hold(

@@ -1,6 +1,6 @@
 import type { ClusterState, Slot } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Observation } from '../world.js';
-import { hold, type Invariant, isWanted, servingSlots } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 
 /** The slots, their workers, the replacement and all that is waiting fit together. */
 export class Places implements Invariant {
@@ -59,18 +59,15 @@ export class Places implements Invariant {
     }));
   }
 
-  #slot(state: ClusterState, slot: Slot): void {
-    const { workers, shutdown, replacement, timers } = state;
-    const { index, worker: id, role } = slot;
+  #slot({ workers, desired, shutdown, replacement, timers }: ClusterState, slot: Slot): void {
+    const { index, worker: id } = slot;
     const hasCandidate = replacement?.slot === index && replacement.phase !== 'handing-over';
     if (id !== undefined) {
       const worker = workers.get(id);
       const serves = worker !== undefined && worker.state !== 'draining' && worker.slot === index;
       hold('the worker of a slot starts or serves', serves, () => ({ slot, worker }));
-      hold('a slot that is not wanted has no worker', role !== 'dismissed', () => slot);
-    } else if (role !== 'dismissed' && shutdown === undefined && !hasCandidate) {
-      // The first spare waits until the cluster serves.
-      if (role === 'standby' && (!state.everReady || !allServe(state))) return;
+      hold('a slot that is not wanted has no worker', index < desired, () => slot);
+    } else if (index < desired && shutdown === undefined && !hasCandidate) {
       const waits = timers.has(`start-due slot ${index}`);
       hold('a slot without a worker waits for one', waits, () => slot);
     }
@@ -93,8 +90,7 @@ export class Places implements Invariant {
     hold('the way back starts nothing of what failed', isBack, () => candidacies);
   }
 
-  #replacement(state: ClusterState): void {
-    const { replacement, workers } = state;
+  #replacement({ replacement, workers, desired }: ClusterState): void {
     if (replacement === undefined) return;
     const seen = (): unknown => replacement;
     if (replacement.phase === 'handing-over') {
@@ -102,21 +98,9 @@ export class Places implements Invariant {
       hold('who hands over drains', worker?.state === 'draining', seen);
       return;
     }
-    hold('only wanted slots have a replacement', isWanted(state, replacement.slot), seen);
+    hold('only wanted slots have a replacement', replacement.slot < desired, seen);
     const candidate = workers.get(replacement.candidate);
-    const expected = replacement.phase === 'booting' ? 'starting' : 'ready';
-    hold('a candidate is as far as its replacement', candidate?.state === expected, seen);
+    const state = replacement.phase === 'booting' ? 'starting' : 'ready';
+    hold('a candidate is as far as its replacement', candidate?.state === state, seen);
   }
-}
-
-function allServe(state: ClusterState): boolean {
-  const { replacement, workers } = state;
-  const isReady = (id: number | undefined): boolean => workers.get(id ?? 0)?.state === 'ready';
-  return servingSlots(state).every(
-    ({ index, worker }) =>
-      isReady(worker) ||
-      (replacement?.slot === index &&
-        replacement.phase !== 'handing-over' &&
-        isReady(replacement.candidate)),
-  );
 }

@@ -1,7 +1,7 @@
 import type { ClusterState, Worker } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Release } from '../../../src/supervisor/processes/release.js';
 import type { Observation } from '../world.js';
-import { hold, type Invariant, isWanted, servingSlots } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 
 /** A release that is being rolled out, or is observed after that. */
 interface Watched {
@@ -45,7 +45,8 @@ export class Releases implements Invariant {
     if (release === undefined) return;
     const isAgain = isSame(release, this.#current!);
     const isWell =
-      before.everReady && servingSlots(before).every(({ failures }) => !failures.degraded);
+      before.everReady &&
+      before.slots.slice(0, before.desired).every(({ failures }) => !failures.degraded);
     const { generation } = release;
     const usual = isWell ? this.#current : undefined;
     const isObserved = this.#watched?.generation === this.#current!.generation;
@@ -75,7 +76,7 @@ export class Releases implements Invariant {
     const { slot, id, generation } = worker;
     const watched = this.#watched;
     if (watched?.before === undefined || generation !== watched.generation) return false;
-    if (!isWanted(state, slot) || state.slots[slot]!.worker !== id) return false;
+    if (slot >= state.desired || state.slots[slot]!.worker !== id) return false;
     if (watched.completedAt === undefined) return state.reload?.outcome === 'completed';
     // A release is not observed while another reload is under way.
     if (state.reload !== undefined || isSame(watched.before, this.#current!)) return false;
@@ -94,7 +95,7 @@ export class Releases implements Invariant {
     this.#watched = undefined;
     if (outcome === 'aborted' && reason?.includes('not every worker')) return;
     if (state.shutdown !== undefined || release === undefined) return;
-    for (const { index, worker } of state.slots) {
+    for (const { index, worker } of state.slots.slice(0, state.desired)) {
       const generation = worker === undefined ? undefined : state.workers.get(worker)?.generation;
       const isBack = generation !== ended || !this.#takenBack.has(ended);
       hold('a release that was taken back runs nowhere', isBack, () => ({ index, generation }));

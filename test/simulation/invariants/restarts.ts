@@ -2,7 +2,7 @@ import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
 import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
-import { hold, type Invariant, isWanted } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 import { workerOf } from './telling.js';
 
 /** Restarts never exceed the rate of the policy. */
@@ -27,11 +27,6 @@ export class Restarts implements Invariant {
     if (failures !== 0) this.#counted(step, failures);
     for (const effect of effects) {
       if (effect.type === 'joined') this.#readyAt.set(effect.worker, now);
-      if (effect.type === 'emit' && effect.name === 'worker-standby') {
-        this.#readyAt.set(effect.event.worker, now);
-      } else if (effect.type === 'emit' && effect.name === 'worker-promoted') {
-        this.#readyAt.delete(effect.event.worker);
-      }
       if (effect.type !== 'emit' || effect.name !== 'worker-restarting') continue;
       this.#told(step, effect.event);
       this.#notBefore.set(effect.event.slot, now + effect.event.delayMs);
@@ -43,13 +38,6 @@ export class Restarts implements Invariant {
         now,
         due,
       }));
-    }
-    for (const effect of effects) {
-      if (effect.type !== 'fork') continue;
-      const { role, worker } = state.slots[effect.slot]!;
-      const due = this.#notBefore.get(effect.slot) ?? 0;
-      const waited = role !== 'standby' || worker !== effect.worker || now >= due - 1;
-      hold('a spare waits for its restart', waited, () => ({ now, due }));
     }
     // A slot that gets a worker in any way no longer waits.
     for (const effect of effects) if (effect.type === 'fork') this.#notBefore.delete(effect.slot);
@@ -64,7 +52,7 @@ export class Restarts implements Invariant {
         replacement?.cause === 'reload' &&
         replacement.phase !== 'handing-over' &&
         replacement.candidate === after.worker;
-      const isReloaded = (after.release !== release || tookOver) && isWanted(before, index);
+      const isReloaded = (after.release !== release || tookOver) && index < before.desired;
       if (isReloaded) this.#rows.delete(index);
       if (isReloaded || (failures.shortLives > 0 && after.failures.shortLives === 0)) {
         this.#failures.delete(index);

@@ -5,7 +5,7 @@ import type {
 } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
-import { hold, type Invariant, isWanted } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 
 /** A change of a worker's state is reported once. Nothing is sent to a worker that has exited. */
 export class Telling implements Invariant {
@@ -48,7 +48,7 @@ export class Telling implements Invariant {
     if (effect.type === 'fork') {
       const none = before.shutdown === undefined && state.shutdown === undefined;
       hold('nothing is forked once a shutdown has begun', none, () => effect);
-      hold('only wanted slots get workers', isWanted(state, effect.slot), () => effect);
+      hold('only wanted slots get workers', effect.slot < state.desired, () => effect);
     } else if (effect.type === 'send' || effect.type === 'kill') {
       hold(
         'nothing is sent to what has exited',
@@ -91,7 +91,7 @@ export class Telling implements Invariant {
       return;
     }
     const ended = effects.some((each) => each.type === 'kill' && each.worker === id);
-    const asked = was.state !== 'starting' ? sent === 1 : sent === 0 && ended;
+    const asked = was.state === 'ready' ? sent === 1 : sent === 0 && ended;
     const told = emitted(effects, 'worker-draining', id).length;
     hold('who is to leave is asked, and that is told, once', asked && told === 1, () => is);
   }

@@ -3,7 +3,7 @@ import type { Timer } from '../../../src/supervisor/decide/timer.js';
 import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
 import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
-import { hold, type Invariant, isWanted } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 
 /** No timer outlives its purpose, and everything with a time limit has a timer. */
 export class Timers implements Invariant {
@@ -56,17 +56,15 @@ export class Timers implements Invariant {
         return ends('exit-overdue', !killed || leaves);
       case 'draining':
         return ends('stop-overdue', leaves || has('stop-overdue'));
-      case 'standby':
       case 'ready': {
         ends('exit-overdue', !killed || leaves);
         if (worker.trial !== undefined && state.slots[worker.slot]!.worker === worker.id) {
           ends('trial-over', has('trial-over'));
         }
+        if (worker.leaving !== undefined) ends('leave-due', has('leave-due'));
         const recovers = clock.now - worker.readyAt < recoveryMs(settings.options.restart);
         if (recovers)
           ends('recovered', has('recovered') || this.#over.has(`recovered ${worker.id}`));
-        if (worker.state === 'standby') return;
-        if (worker.leaving !== undefined) ends('leave-due', has('leave-due'));
         if (state.verification.asked === worker.id && !worker.debugged && !killed) {
           ends('verify-overdue', has('verify-overdue'));
         }
@@ -95,14 +93,14 @@ export class Timers implements Invariant {
 }
 
 function isNeeded(timer: Timer, state: ClusterState): boolean {
-  const { replacement, shutdown, workers } = state;
+  const { replacement, shutdown, desired, workers } = state;
   if (timer.type === 'lame-duck-over') return shutdown !== undefined && !state.ended;
   if (timer.type === 'observation-over') return shutdown === undefined;
   if (timer.type === 'lease-due') return state.leadership.lease !== undefined;
   if (timer.type === 'start-due') {
     const hasCandidate = replacement?.slot === timer.slot && replacement.phase !== 'handing-over';
     const isEmpty = state.slots[timer.slot]!.worker === undefined;
-    return shutdown === undefined && isWanted(state, timer.slot) && isEmpty && !hasCandidate;
+    return shutdown === undefined && timer.slot < desired && isEmpty && !hasCandidate;
   }
   const worker = workers.get(timer.worker);
   if (worker === undefined) return false;
@@ -114,17 +112,17 @@ function isNeeded(timer: Timer, state: ClusterState): boolean {
     case 'exit-overdue':
       return true;
     case 'recovered':
-      return worker.state === 'ready' || worker.state === 'standby';
+      return worker.state === 'ready';
     case 'leave-due':
       return worker.state === 'ready' && worker.leaving !== undefined;
     case 'block-overdue':
-      return worker.block !== undefined && ['ready', 'standby'].includes(worker.state);
+      return worker.block !== undefined && worker.state === 'ready';
     case 'canary-over':
       return replacement?.phase === 'canary' && replacement.candidate === worker.id;
     case 'check-overdue':
       return replacement?.phase === 'checking' && replacement.candidate === worker.id;
     case 'trial-over':
-      return ['ready', 'standby'].includes(worker.state) && worker.trial !== undefined;
+      return worker.state === 'ready' && worker.trial !== undefined;
     case 'verify-overdue':
       return worker.state === 'ready' && state.verification.asked === worker.id;
   }

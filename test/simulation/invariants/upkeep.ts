@@ -1,10 +1,11 @@
 import type {
   ClusterState,
+  ReadyWorker,
   ReplacementRequest,
   WorkerId,
 } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Observation } from '../world.js';
-import { hold, type Invariant, isWanted } from './invariant.js';
+import { hold, type Invariant } from './invariant.js';
 
 type Request = Pick<ReplacementRequest, 'slot' | 'cause' | 'detail'>;
 
@@ -27,11 +28,7 @@ export class Upkeep implements Invariant {
     }
     if (state.shutdown !== undefined) return;
     const { maxBackoffMs } = world.settings.options.restart;
-    if (
-      event.type === 'worker' &&
-      (event.event.type === 'ready' || event.event.type === 'listen-request') &&
-      isUp(state.workers.get(event.worker)?.state)
-    ) {
+    if (event.type === 'worker' && event.event.type === 'ready') {
       const tooLarge = event.event.residentBytes > world.settings.options.memory.softLimitBytes;
       if (tooLarge) this.#bornTooLarge.set(event.worker, now);
       const slot = before.workers.get(event.worker)?.slot;
@@ -44,7 +41,7 @@ export class Upkeep implements Invariant {
     ) {
       const { slot, candidate } = replacement;
       const isOver = state.replacement !== replacement && candidateOf(state) !== candidate;
-      const failed = isOver && state.slots[slot]!.worker !== candidate && isWanted(state, slot);
+      const failed = isOver && state.slots[slot]!.worker !== candidate && slot < state.desired;
       if (failed) {
         this.#failedAt.set(slot, now);
         this.#mayStay.set(slot, now + maxBackoffMs);
@@ -80,7 +77,7 @@ export class Upkeep implements Invariant {
       }
       hold(
         'who is replaced serves',
-        isUp(worker?.state) && !this.#condemned.has(worker!.id),
+        worker?.state === 'ready' && !this.#condemned.has(worker.id),
         () => ({
           slot,
           worker,
@@ -134,15 +131,11 @@ function isSame(a: Request, b: Request): boolean {
   return a.slot === b.slot && a.cause === b.cause && a.detail === b.detail;
 }
 
-function isUp(state: string | undefined): boolean {
-  return state === 'ready' || state === 'standby';
-}
-
 function isServing(
   { state, slot, id }: { state: string; slot: number; id: WorkerId },
   { slots }: ClusterState,
 ): boolean {
-  return isUp(state) && slots[slot]!.worker === id;
+  return state === ('ready' satisfies ReadyWorker['state']) && slots[slot]!.worker === id;
 }
 
 function candidateOf({ replacement }: ClusterState): WorkerId | undefined {

@@ -236,18 +236,6 @@ describe('a change', () => {
     expect(fake.reload).not.toHaveBeenCalled();
   });
 
-  it('lets the number of workers follow the load again, where it may', async () => {
-    const fixed = await serve();
-    const refused = await fixed.post('/v1/scale', '{"workers":"auto"}');
-    expect([refused.status, refused.json.error.code]).toEqual([409, 'NOT_ELASTIC']);
-    expect(fixed.fake.scale).not.toHaveBeenCalled();
-
-    const autoscaling = { min: 1, max: 4, floor: 2 };
-    const elastic = await serve({ snapshot: () => ({ ...SNAPSHOT, autoscaling }) });
-    expect((await elastic.post('/v1/scale', '{"workers":"auto"}')).status).toBe(200);
-    expect(elastic.fake.scale).toHaveBeenCalledWith('auto', expect.anything());
-  });
-
   it('says why it cannot be done', async () => {
     const taken = new ClusterAddressError('127.0.0.1:3001', {
       message: 'taken\u001b[2J\r\nX: y',

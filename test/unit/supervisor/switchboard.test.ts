@@ -35,11 +35,7 @@ function start() {
   const workers = new WorkerMap(
     [1, 2].map((id) => knownWorker({ id, slot: id - 1, state: 'ready' })),
   );
-  const table = new WorkerTable(
-    { ...newCluster({ workers: 2 }, RELEASE, 0, 0), workers },
-    listening,
-    METER,
-  );
+  const table = new WorkerTable({ ...newCluster(2, RELEASE, 0, 0), workers }, listening, METER);
   table.add(1, worker.handle);
   table.add(2, other.handle);
   const balance = new Balance(table);
@@ -81,7 +77,6 @@ const REPORT = {
 };
 
 const DECIDED: readonly WorkerMessage[] = [
-  { type: 'listen-request' },
   { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [], minReady: 1 },
   { type: 'boot-failed', phase: 'init', error: ERROR },
   { type: 'fatal', error: ERROR, abort: false },
@@ -101,6 +96,7 @@ const ASKED: readonly WorkerMessage[] = [
 ];
 
 const HANDLED: readonly WorkerMessage[] = [
+  { type: 'listen-request' },
   { type: 'snapshot-request', id: 1, stats: STATS },
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
@@ -187,8 +183,8 @@ describe('the switchboard', () => {
   });
 
   it('says where to listen', () => {
-    const { worker, switchboard } = start();
-    switchboard.grant(1);
+    const { worker, receive } = start();
+    receive({ type: 'listen-request' });
     expect(worker.sent('listen')).toMatchObject([{ target: TARGET }]);
   });
 
@@ -227,9 +223,9 @@ describe('the switchboard', () => {
   });
 
   it('grants a worker its socket once, however often it asks', () => {
-    const { worker, switchboard } = start();
-    switchboard.grant(1);
-    switchboard.grant(1);
+    const { worker, receive } = start();
+    receive({ type: 'listen-request' });
+    receive({ type: 'listen-request' });
     expect(worker.sent('listen')).toHaveLength(1);
   });
 });

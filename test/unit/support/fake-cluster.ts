@@ -75,7 +75,7 @@ export class FakeCluster {
     state: 'starting' | 'ready' = 'ready',
     jitters = false,
   ) {
-    this.options = resolveOptions({ ...options, workers }, {}, undefined, () => 8);
+    this.options = resolveOptions({ ...options, workers }, {});
     const listening: Listening = {
       balancing: 'shared',
       url: 'http://127.0.0.1:3000',

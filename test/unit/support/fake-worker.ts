@@ -52,8 +52,7 @@ export function knownWorker(
   };
   const ready = { readyAt: performance.now() };
   const more = {
-    starting: { mayListen: false, promotedAt: undefined },
-    standby: { ...ready, bornTooLarge: false },
+    starting: {},
     ready: {
       ...ready,
       verifiable: false,

@@ -10,21 +10,18 @@ export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
  * The number of workers for `workers: 'auto'`: the number of cores that this process may use. If
- * the cgroup's memory limit has room for fewer workers, the spares and the one more of a reload, it
- * is that lower number. At least 1.
+ * the cgroup's memory limit has room for fewer workers, and the one more of a reload, it is that lower
+ * number. At least 1.
  */
 export function availableWorkers(
   limits: CgroupLimits = readCgroupLimits(),
   affine: number = availableParallelism(),
-  standby = 0,
 ): number {
   const cores = availableCores(limits, affine);
   const byMemory =
     limits.memoryBytes === undefined
       ? cores
-      : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES) -
-        standby -
-        1;
+      : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES) - 1;
   return Math.max(1, Math.min(cores, byMemory));
 }
 

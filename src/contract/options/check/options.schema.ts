@@ -9,7 +9,6 @@ import {
   flag,
   integer,
   integerOf,
-  isObject,
   MAX_WORKERS,
   oneOf,
   option,
@@ -37,26 +36,6 @@ export const workersSchema = v.union(
   [v.literal('auto'), integerOf(EXPECTED_WORKERS, 0, MAX_WORKERS)],
   EXPECTED_WORKERS,
 );
-
-const EXPECTED_BOUND = `'auto' or a whole number from 1 to ${MAX_WORKERS}`;
-
-const bound = v.union(
-  [v.literal('auto'), integerOf(EXPECTED_BOUND, 1, MAX_WORKERS)],
-  EXPECTED_BOUND,
-);
-
-const elasticSchema = optionGroup({
-  min: option(bound, 1),
-  max: option(bound, 'auto'),
-  standby: option(integer(0, MAX_WORKERS), 0),
-});
-
-/** A number of workers, or the bounds within which it follows the load. */
-const workersOption = v.lazy((input) =>
-  isObject(input)
-    ? elasticSchema
-    : v.union([...workersSchema.options], `${EXPECTED_WORKERS}, or { min, max, standby }`),
-) as v.GenericSchema<unknown, v.InferOutput<typeof workersSchema | typeof elasticSchema>>;
 
 /** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */
 export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
@@ -135,7 +114,7 @@ export const clusterOptionsSchema = optionGroup({
     v.pipe(v.string('a host name or address'), v.nonEmpty('a host name or address')),
   ),
   path: v.optional(socketPath),
-  workers: option(workersOption, 'auto'),
+  workers: option(workersSchema, 'auto'),
   balancing: option(balancingSchema, 'shared'),
   rebalance: option(flag, true),
   compileCache: option(flag, true),

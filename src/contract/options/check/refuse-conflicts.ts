@@ -29,12 +29,6 @@ export function refuseConflicts(
       );
     }
   }
-  const { min = 1, max = 'auto' } = typeof options.workers === 'object' ? options.workers : {};
-  if (max !== 'auto' && min !== 'auto' && min > max) {
-    refuse(
-      `workers.min (${min}) is above workers.max (${max}); lower the first or raise the second`,
-    );
-  }
   if (restart.backoffMs > restart.maxBackoffMs) {
     refuse(
       `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,
@@ -148,17 +142,11 @@ function refuseBalancing(
   {
     address,
     balancing,
-    standby,
     workers,
-  }: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'standby' | 'workers'>,
+  }: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
   { system, nodeVersion }: Platform,
 ): void {
   if (balancing !== 'reuse-port' && balancing !== 'ports') return;
-  if (standby > 0) {
-    refuse(
-      `workers.standby (${standby}) needs a socket that all workers share, and balancing is '${balancing}', which gives each its own; set balancing to 'shared', or standby to 0`,
-    );
-  }
   if (address.kind === 'unix') {
     refuse(
       `balancing '${balancing}' needs a port, and path is "${address.path}"; give a port, or set balancing to 'shared'`,

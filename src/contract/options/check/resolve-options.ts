@@ -1,6 +1,5 @@
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../../errors/index.js';
-import { availableCores, availableWorkers } from './available-workers.js';
+import { availableWorkers } from './available-workers.js';
 import type { ClusterOptions } from '../cluster-options.interface.js';
 import { portIn, readEnvironment } from './environment.js';
 import type { LogFormat } from '../log-options.interface.js';
@@ -17,10 +16,6 @@ import {
 import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
 import { integer, validate, MAX_WORKERS } from './validate.js';
 
-/** The answer to `scale('auto')` if the number of workers is fixed. */
-export const NOT_ELASTIC =
-  'the number of workers is fixed: set the option workers to { min, max }, so that it can follow the load';
-
 /** Used with `heartbeat: false`: workers are pinged to get current figures, and never count as hung. */
 const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });
 
@@ -33,12 +28,12 @@ const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs:
 export function resolveOptions(
   input: ClusterOptions = {},
   env: NodeJS.ProcessEnv = process.env,
-  autoWorkers = (standby: number) => availableWorkers(undefined, undefined, standby),
-  cores: () => number = availableCores,
+  autoWorkers: () => number = availableWorkers,
 ): ResolvedClusterOptions {
   const { port, host, path, ...options } = validate(clusterOptionsSchema, input, 'options');
   refuseUnmeantZero(input, env);
   const overrides = readEnvironment(env);
+  const workers = overrides.workers ?? options.workers;
   const resolved: ResolvedClusterOptions = Object.freeze({
     ...options,
     address: Object.freeze(
@@ -48,7 +43,7 @@ export function resolveOptions(
     ),
     // The variable PORT does not count as a given address: a host may set it for every program.
     addressGiven: (input.port ?? host ?? path) !== undefined,
-    ...resolveWorkers(options.workers, overrides.workers, autoWorkers, cores),
+    workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,
     heartbeat: options.heartbeat || NEVER_HUNG,
     control: options.control || undefined,
@@ -64,29 +59,6 @@ export function resolveOptions(
   });
   refuseConflicts(input, resolved);
   return resolved;
-}
-
-/**
- * The number of workers at the start, the bounds within which it follows the load, and the number
- * of spares.
- *
- * @param override the number that the environment gives. The spares of the options stay.
- */
-function resolveWorkers(
-  given: v.InferOutput<typeof clusterOptionsSchema>['workers'],
-  override: number | 'auto' | undefined,
-  autoWorkers: (standby: number) => number,
-  cores: () => number,
-): Pick<ResolvedClusterOptions, 'workers' | 'elastic' | 'standby'> {
-  const { standby } = typeof given === 'object' ? given : { standby: 0 };
-  const count = (workers: number | 'auto'): number =>
-    workers === 'auto' ? Math.min(autoWorkers(standby), MAX_WORKERS) : workers;
-  const wanted = override ?? given;
-  if (typeof wanted !== 'object') return { workers: count(wanted), elastic: undefined, standby };
-  const { max } = wanted;
-  const min = count(wanted.min);
-  const most = Math.min(cores(), max === 'auto' ? MAX_WORKERS : max);
-  return { workers: min, elastic: Object.freeze({ min, max: Math.max(min, most) }), standby };
 }
 
 /** A group of options, in which the variables that are set replace the values. */
@@ -126,19 +98,4 @@ export function checkSlot(slot: number): number {
 /** @throws ClusterConfigurationError if a cluster cannot have that number of workers. */
 export function checkWorkerCount(workers: number): number {
   return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
-}
-
-/**
- * Checks a number to scale to, or `'auto'`.
- *
- * @param autoscaling nothing if the number of workers is fixed.
- * @throws ClusterConfigurationError if the cluster cannot be scaled so.
- */
-export function checkScale(
-  workers: number | 'auto',
-  autoscaling: object | false | null | undefined,
-): number | 'auto' {
-  if (workers !== 'auto') return checkWorkerCount(workers);
-  if (autoscaling) return workers;
-  throw new ClusterConfigurationError(NOT_ELASTIC);
 }

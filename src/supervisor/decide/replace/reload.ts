@@ -9,7 +9,7 @@ import type { ClusterState, Requester, ReloadUnderWay, Worker } from '../cluster
 import { answerRequests, awaitsReload, resultOf } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
-import { slotsOf, slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
+import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
 /**
  * Replaces every worker by a worker that runs the program as it is on disk now. Further requests
@@ -181,7 +181,7 @@ function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undef
   const { release, previous, everReady } = state;
   // If the same program is reloaded while it is observed, it is not known to work: `previous` stays.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
-  const isWell = everReady && slotsOf(state, 'serving').every(({ failures }) => !failures.degraded);
+  const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;
 }
 

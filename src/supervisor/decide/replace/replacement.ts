@@ -6,7 +6,6 @@ import type {
   ReadyWorker,
   Replacement,
   ReplacementRequest,
-  StandbyWorker,
   Worker,
 } from '../cluster-state.js';
 import { countRestart, scheduleRestart } from '../worker/restart-slot.js';
@@ -52,13 +51,12 @@ export function beginNextReplacement(step: Step): void {
   step.set({ replacement: { ...request, release, phase: 'booting', candidate } });
 }
 
-export function onCandidateReady(step: Step, worker: ReadyWorker | StandbyWorker): void {
+export function onCandidateReady(step: Step, worker: ReadyWorker): void {
   const candidacy = candidacyOf(step, worker, 'booting');
   if (candidacy === undefined) return;
   // Only the candidate of a new release has to pass further checks.
   const isNew = candidacy.cause === 'reload' && step.state.reload?.outcome === 'completed';
-  // A spare takes no place until a worker of its release has passed the checks.
-  if (!isNew || worker.state === 'standby') return takeOver(step, candidacy);
+  if (!isNew) return takeOver(step, candidacy);
   step.set({ replacement: { ...candidacy, phase: 'canary' } });
   step.armFor(worker, 'canary-over', step.options.reload.canaryMs);
 }

@@ -2,7 +2,7 @@ import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { inMegabytes, judgeMemory } from '../policies/memory.policy.js';
 import { isRecyclingDue } from '../policies/recycle.policy.js';
 import type { Reading, WorkerEventOf } from '../cluster-event.js';
-import type { ReadyWorker, StandbyWorker, Worker, WorkerId } from '../cluster-state.js';
+import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { condemn } from '../worker/workers.js';
@@ -73,7 +73,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
 }
 
 /** Postpones further replacements, because a new worker would be as large from the start. */
-function postpone(step: Step, worker: ReadyWorker | StandbyWorker, detail: string): void {
+function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   const pauseMs = step.options.restart.maxBackoffMs;
   const { index, noReplacementBefore } = step.slotOf(worker);
   step.setSlot(index, {
@@ -88,9 +88,8 @@ function postpone(step: Step, worker: ReadyWorker | StandbyWorker, detail: strin
 }
 
 /** Whether the worker is its slot's own, and has started. */
-function isSettled(step: Step, worker: Worker): worker is ReadyWorker | StandbyWorker {
-  const isUp = worker.state === 'ready' || worker.state === 'standby';
-  return isUp && step.slotOf(worker).worker === worker.id;
+function isSettled(step: Step, worker: Worker): worker is ReadyWorker {
+  return worker.state === 'ready' && step.slotOf(worker).worker === worker.id;
 }
 
 function isOld(step: Step, { startedAt, jitter }: Worker, { requests }: Reading): boolean {

@@ -13,7 +13,7 @@ import { countRestart, scheduleRestart } from './restart-slot.js';
 import { giveUp, noteBadEnd } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { askAnother } from './verification.js';
-import { candidateOf, isWanted, slotsOf, vacate } from './workers.js';
+import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
 
 /** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
 export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
@@ -86,7 +86,7 @@ export function reasonToGiveUp(state: ClusterState): string | undefined {
   if (everReady || attempts < 2 * desired) return undefined;
   const mayBecomeReady = ({ index, restarts }: Slot): boolean =>
     totalOf(restarts) === 0 || candidateOf(state, index) !== undefined;
-  if (slotsOf(state, 'serving').some(mayBecomeReady)) return undefined;
+  if (wantedSlots(state).some(mayBecomeReady)) return undefined;
   return served === undefined
     ? `no worker became ready in ${attempts} attempts`
     : `no worker stayed up until its threads had loaded, in ${attempts} attempts`;

@@ -22,7 +22,7 @@ export function beat(step: Step, eventLoopUtilization: number): void {
     // After a late round answers may be unread in the primary's queue, so all timeouts begin again.
     if (late) grantFreshWindow(step, worker);
     if (worker.state === 'starting') continue;
-    if (worker.state !== 'draining') killIfHung(step, worker.id);
+    if (worker.state === 'ready') killIfHung(step, worker.id);
     if (worker.ping === undefined) ping(step, worker);
   }
 }

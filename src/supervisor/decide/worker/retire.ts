@@ -31,7 +31,7 @@ export function retire(
 ): void {
   const retirement = { cause, signal, snapshotTo, since: step.now };
   drainAs(step, worker, retirement);
-  if (worker.state !== 'starting') {
+  if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
   } else {
     // A booting worker may be busy for long and read no message, so it gets a signal. The signal ends

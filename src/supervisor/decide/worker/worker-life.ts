@@ -11,7 +11,6 @@ import type {
   DrainingWorker,
   LiveWorker,
   ReadyWorker,
-  StandbyWorker,
   StartingWorker,
   Worker,
 } from '../cluster-state.js';
@@ -27,7 +26,6 @@ import {
 } from '../replace/replacement.js';
 import { forgetFailures } from './restart-slot.js';
 import { giveUp } from '../shutdown.js';
-import { letListen, refuseUnasked } from '../standby.js';
 import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
 import { onReplaceRequest } from '../replace/upkeep.js';
 import { endTrial } from '../replace/restart-request.js';
@@ -48,26 +46,21 @@ type Handler<W extends Worker, T extends WorkerEvent['type']> = (
   event: WorkerEventOf<T>,
 ) => void;
 
-/** Without `standby`, a spare is handled like a starting worker. */
 type Row<T extends WorkerEvent['type']> = {
+  readonly starting: Handler<StartingWorker, T>;
   readonly ready: Handler<ReadyWorker, T>;
   readonly draining: Handler<DrainingWorker, T>;
-} & (
-  | { readonly starting: Handler<StartingWorker | StandbyWorker, T>; readonly standby?: undefined }
-  | { readonly starting: Handler<StartingWorker, T>; readonly standby: Handler<StandbyWorker, T> }
-);
+};
 
 const nothing = (): void => {};
 
 /** The handler of each event of a worker, by the worker's state. */
 const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
-  'listen-request': { starting: letListen, standby: nothing, ready: nothing, draining: letListen },
-  ready: { starting: becomeReady, standby: nothing, ready: nothing, draining: readyAfterAll },
+  ready: { starting: becomeReady, ready: nothing, draining: readyAfterAll },
   'boot-failed': { starting: noteBootFailure, ready: noteBootFailure, draining: noteBootFailure },
-  'ready-overdue': { starting: timeOut, standby: nothing, ready: nothing, draining: nothing },
+  'ready-overdue': { starting: timeOut, ready: nothing, draining: nothing },
   'foreign-version': {
     starting: refuseVersion,
-    standby: nothing,
     ready: nothing,
     draining: nothing,
   },
@@ -75,7 +68,6 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
   recovered: {
     starting: nothing,
-    standby: whenRecovered,
     ready: whenRecovered,
     draining: nothing,
   },
@@ -83,13 +75,13 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'canary-over': { starting: nothing, ready: endCanary, draining: nothing },
   checked: { starting: nothing, ready: judgeHealth, draining: nothing },
   'check-overdue': { starting: nothing, ready: onCheckOverdue, draining: nothing },
-  'trial-over': { starting: nothing, standby: endTrial, ready: endTrial, draining: nothing },
-  'replace-request': { starting: onReplaceRequest, ready: onReplaceRequest, draining: nothing },
+  'trial-over': { starting: nothing, ready: endTrial, draining: nothing },
+  'replace-request': { starting: nothing, ready: onReplaceRequest, draining: nothing },
 
   pong: { starting: onPong, ready: onPong, draining: onPong },
-  blocked: { starting: noteBlock, standby: onBlocked, ready: onBlocked, draining: noteBlock },
+  blocked: { starting: noteBlock, ready: onBlocked, draining: noteBlock },
   resumed: { starting: onResumed, ready: onResumed, draining: onResumed },
-  'block-overdue': { starting: onBlockOverdue, ready: onBlockOverdue, draining: nothing },
+  'block-overdue': { starting: nothing, ready: onBlockOverdue, draining: nothing },
 
   'lead-request': { starting: wantsToLead, ready: wantsToLead, draining: nothing },
   leads: { starting: nothing, ready: onLeads, draining: nothing },
@@ -109,8 +101,7 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
 
 /** Handles something that happened to a worker, or that the worker reported. */
 export function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent): void {
-  const row = HANDLERS[event.type];
-  const handle = row[worker.state] ?? row.starting;
+  const handle = HANDLERS[event.type][worker.state];
   (handle as Handler<Worker, WorkerEvent['type']>)(step, worker, event);
 }
 
@@ -120,7 +111,6 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   const { url = step.settings.url, endpoints = [], verifiable = false, minReady } = event;
   forgetBootErrors(step);
   step.disarmAllOf(worker.id);
-  const { promotedAt = worker.startedAt } = worker;
   const ready: ReadyWorker = {
     ...worker,
     state: 'ready',
@@ -135,11 +125,10 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   const served = step.state.served ?? { url, endpoints };
   step.set({ served, minReady: minReady ?? step.state.minReady });
   step.armFor(worker, 'recovered', recoveryMs(options.restart));
-  step.emit('worker-ready', { worker: worker.id, bootMs: now - promotedAt });
+  step.emit('worker-ready', { worker: worker.id, bootMs: now - worker.startedAt });
   step.do({ type: 'joined', worker: worker.id });
   onCandidateReady(step, ready);
   verify(step, ready);
-  refuseUnasked(step, ready);
 }
 
 /** The worker became ready after it had been told to leave. */
@@ -176,7 +165,7 @@ function refuseVersion(
   condemn(step, worker, 'boot', detail);
 }
 
-function whenRecovered(step: Step, worker: ReadyWorker | StandbyWorker): void {
+function whenRecovered(step: Step, worker: ReadyWorker): void {
   const slot = step.slotOf(worker);
   if (slot.worker === worker.id) forgetFailures(step, slot);
 }

@@ -30,8 +30,6 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     lapsed: false,
     jobs: [],
     trial,
-    mayListen: false,
-    promotedAt: undefined,
   });
   const { failures } = step.state.slots[slot]!;
   step.do({
@@ -40,7 +38,7 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     slot,
     release,
     patient: failures.inARow < restart.maxFailures,
-    workers: Math.max(step.state.desired, step.state.elastic?.max ?? 0),
+    workers: step.state.desired,
     printsBootError,
     trial: trial?.method,
   });
@@ -66,23 +64,15 @@ export function condemn(step: Step, worker: Worker, cause: FailureCause, detail:
   step.kill(worker, 'SIGKILL');
 }
 
-export function isWanted({ slots }: ClusterState, slot: number): boolean {
-  return (slots[slot]?.role ?? 'dismissed') !== 'dismissed';
+export function isWanted({ desired }: ClusterState, slot: number): boolean {
+  return slot < desired;
 }
 
-export function slotsOf({ slots }: ClusterState, role: Slot['role']): readonly Slot[] {
-  return slots.filter((slot) => slot.role === role);
+export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
+  return slots.slice(0, desired);
 }
 
-/** Slots that have or get a worker, the spares last. */
-export function wantedSlots(state: ClusterState): readonly Slot[] {
-  return [...slotsOf(state, 'serving'), ...slotsOf(state, 'standby')];
-}
-
-/**
- * Slots whose worker runs another release, and empty slots whose next worker would run another
- * release. The spares come last, because they do not test a release.
- */
+/** Slots whose worker runs another release, and empty slots whose next worker would run another release. */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,

@@ -32,11 +32,8 @@ export const TOP_COLUMNS: readonly Column<WorkerRow>[] = [
 
 /** The state of the whole cluster, in one line. */
 export function summarize(report: ClusterReport): string {
-  const { status, ready, desired, generation, reason, autoscaling } = report;
-  const spares = report.workers.filter(({ state }) => state === 'standby').length;
-  const more = spares > 0 ? `, ${spares} on standby` : '';
-  const bounds = autoscaling ? ` (${autoscaling.min} to ${autoscaling.max}, by load)` : '';
-  return `${status}, ${ready}/${desired} workers ready${bounds}${more}, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
+  const { status, ready, desired, generation, reason } = report;
+  return `${status}, ${ready}/${desired} workers ready, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 /** Adds to each worker the responses per second of its slot since the previous sample. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
 import {
   checkEventName,
@@ -205,63 +205,6 @@ describe.each(NUMBERS)('$key', (option) => {
 
     expect(message).toContain(`${key}: ${shown} `);
     expect(message).toContain(allowed);
-  });
-});
-
-describe('workers that follow the load', () => {
-  const elastic = (workers: unknown, cores = 8) => {
-    const resolved = resolveOptions({ workers } as ClusterOptions, {}, undefined, () => cores);
-    return [resolved.workers, resolved.elastic];
-  };
-
-  it('start with the minimum, and have the cores as the maximum', () => {
-    expect(elastic({})).toEqual([1, { min: 1, max: 8 }]);
-    expect(elastic({ min: 2, max: 'auto' })).toEqual([2, { min: 2, max: 8 }]);
-    expect(elastic({ min: 2, max: 4 })).toEqual([2, { min: 2, max: 4 }]);
-    expect(elastic(3)).toEqual([3, undefined]);
-  });
-
-  it('are no more than the cores, but as many as the minimum', () => {
-    expect(elastic({ max: 16 })).toEqual([1, { min: 1, max: 8 }]);
-    expect(elastic({ min: 4, max: 16 }, 2)).toEqual([4, { min: 4, max: 4 }]);
-  });
-
-  it('are a fixed number where the environment says so', () => {
-    const { workers, elastic: bounds } = resolveOptions({ workers: {} }, { CLUSTER_WORKERS: '3' });
-    expect([workers, bounds]).toEqual([3, undefined]);
-  });
-
-  it('start with as many as the machine has room for if the minimum is auto, beside a spare', () => {
-    const room = vi.fn((standby: number) => 4 - standby);
-    const workers = { min: 'auto', standby: 1 } as const;
-    const resolved = resolveOptions({ workers }, {}, room, () => 8);
-    expect(resolved).toMatchObject({ workers: 3, elastic: { min: 3, max: 8 }, standby: 1 });
-  });
-
-  it('keep their spare where the environment gives the number', () => {
-    const of = (CLUSTER_WORKERS: string) =>
-      resolveOptions({ workers: { standby: 1 } }, { CLUSTER_WORKERS }, (standby) => 4 - standby);
-    expect(of('2')).toMatchObject({ workers: 2, elastic: undefined, standby: 1 });
-    expect(of('auto')).toMatchObject({ workers: 3, elastic: undefined, standby: 1 });
-  });
-
-  it.each(['ports', 'reuse-port'] as const)('have no spare with %s', (balancing) => {
-    expect(refusal({ workers: { standby: 1 }, balancing })).toContain(
-      `workers.standby (1) needs a socket that all workers share, and balancing is '${balancing}'`,
-    );
-  });
-
-  it('are refused where the bounds are none', () => {
-    expect(refusal({ workers: { min: 0 } })).toContain(
-      "workers.min: 0 is not allowed; expected 'auto' or a whole number from 1 to 256",
-    );
-    expect(refusal({ workers: { max: 'many' } })).toContain(
-      `workers.max: "many" is not allowed; expected 'auto' or a whole number from 1 to 256`,
-    );
-    expect(refusal({ workers: { most: 4 } })).toContain('known are min, max, standby');
-    expect(refusal({ workers: { min: 4, max: 2 } })).toContain(
-      'workers.min (4) is above workers.max (2); lower the first or raise the second',
-    );
   });
 });
 
@@ -1073,7 +1016,6 @@ describe('resolveOptions', () => {
       address: { kind: 'tcp', port: 3000, host: undefined },
       addressGiven: false,
       workers: 2,
-      standby: 0,
       balancing: 'shared',
       rebalance: true,
       compileCache: true,

@@ -101,12 +101,10 @@ const TYPES = {
   nestjs_cluster_workers: 'gauge',
   nestjs_cluster_info: 'gauge',
   nestjs_cluster_workers_desired: 'gauge',
-  nestjs_cluster_workers_max: 'gauge',
   nestjs_cluster_generation: 'gauge',
   nestjs_cluster_leader: 'gauge',
   nestjs_cluster_quarantined_requests: 'gauge',
   nestjs_cluster_accept_backlog: 'gauge',
-  nestjs_cluster_scale_total: 'counter',
   nestjs_cluster_listen_overflows_total: 'counter',
   nestjs_cluster_snapshot_age_seconds: 'gauge',
   nestjs_cluster_reloads_total: 'counter',
@@ -179,12 +177,6 @@ describe('the metrics of the cluster', () => {
     ]);
   });
 
-  it('count a spare, which is neither up nor down', () => {
-    const page = pageOf([READY, { ...READY, slot: 1, state: 'standby' }]);
-    expect(page.values('nestjs_cluster_workers', { state: 'standby' })).toEqual([1]);
-    expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
-  });
-
   it('say how many connections wait for a worker, by address', () => {
     const socket = 'http://127.0.0.1:3000';
     const page = pageOf([READY], {
@@ -194,20 +186,6 @@ describe('the metrics of the cluster', () => {
     expect(page.values('nestjs_cluster_listen_overflows_total')).toEqual([4]);
     const { text } = pageOf([READY]);
     expect(text).not.toMatch(/^nestjs_cluster_(accept_backlog|listen_overflows_total)/m);
-  });
-
-  it('count the changes of the number of workers, by direction and reason', () => {
-    const none = { 'up backlog': 0, 'up manual': 0, 'down idle': 0, 'down manual': 0 };
-    const page = pageOf([READY], { snapshot: { scalings: { ...none, 'up utilization': 3 } } });
-    const count = (direction: string, reason: string) =>
-      page.values('nestjs_cluster_scale_total', { direction, reason });
-    expect([count('up', 'utilization'), count('down', 'idle')]).toEqual([[3], [0]]);
-  });
-
-  it('say how many workers the load may lead to, unless their number is fixed', () => {
-    const page = pageOf([READY], { snapshot: { autoscaling: { min: 1, max: 4, floor: 1 } } });
-    expect(page.values('nestjs_cluster_workers_max')).toEqual([4]);
-    expect(pageOf([READY]).text).not.toMatch(/^nestjs_cluster_workers_max/m);
   });
 
   it('say how many workers there should be, and the generation', () => {

@@ -9,7 +9,6 @@ import type { WorkerHandle } from '../../../../src/supervisor/processes/worker-h
 const OPTIONS = {
   address: { kind: 'tcp', port: 3000, host: undefined },
   balancing: 'ports',
-  elastic: undefined,
   workers: 2,
 } as const;
 

@@ -36,7 +36,7 @@ function reloadAll(cluster: FakeCluster): void {
 describe('the table of workers', () => {
   it('knows what the core knows of each process, as long as that knows it', () => {
     const [first, second] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const state = newCluster({ workers: 2 }, RELEASE, 0, 0);
+    const state = newCluster(2, RELEASE, 0, 0);
     const knows = (...ids: number[]) => ({
       ...state,
       workers: new WorkerMap(ids.map((id) => knownWorker({ id, slot: id - 1, state: 'draining' }))),
@@ -111,7 +111,7 @@ describe('a cluster that shrinks', () => {
 describe('the snapshot of a table', () => {
   it('has what the primary measures of itself, as it is then', () => {
     let stats = PRIMARY;
-    const table = new WorkerTable(newCluster({ workers: 1 }, RELEASE, 0, 0), LISTENING, {
+    const table = new WorkerTable(newCluster(1, RELEASE, 0, 0), LISTENING, {
       stats: () => stats,
     });
     expect(table.snapshot().primary).toEqual(PRIMARY);

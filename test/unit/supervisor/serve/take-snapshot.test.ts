@@ -4,7 +4,7 @@ import type {
   Slot,
   WorkerId,
 } from '../../../../src/supervisor/decide/cluster-state.js';
-import { newSlot, NO_SCALINGS } from '../../../../src/supervisor/decide/scaling.js';
+import { newSlot } from '../../../../src/supervisor/decide/scaling.js';
 import { newCluster } from '../../../../src/supervisor/decide/transition.js';
 import { WorkerMap } from '../../../../src/supervisor/decide/worker/worker-map.js';
 import { NO_FAILURES } from '../../../../src/supervisor/decide/policies/restart.policy.js';
@@ -61,7 +61,7 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
     return { ...newSlot(index, RELEASE), ...place, worker };
   });
   const state = {
-    ...newCluster({ workers: slots.length }, RELEASE, 0, 0),
+    ...newCluster(slots.length, RELEASE, 0, 0),
     minReady: 'all' as const,
     reloads: { completed: 3, aborted: 1, reverted: 0 },
     slots,
@@ -103,8 +103,6 @@ describe('a snapshot', () => {
     holds.handle.report(STATS);
     holds.handle.seenAt = performance.now() - 400;
     expect(snapshotOf([{ holds, restarts: { crash: 2, hang: 1 }, lastExit: EXIT }])).toEqual({
-      autoscaling: null,
-      scalings: NO_SCALINGS,
       acceptBacklog: [],
       listenOverflowsTotal: null,
       balancing: 'shared',
@@ -253,7 +251,7 @@ describe('a snapshot', () => {
 
   it('lists slots that are not wanted any more last, and counts nothing of them', () => {
     const holds = new FakeWorker();
-    const dismissed = { holds, role: 'dismissed', ...DEGRADED } as const;
+    const dismissed = { holds, ...DEGRADED };
     const snapshot = snapshotOf([{ holds }, dismissed], { desired: 1 });
     expect(snapshot).toMatchObject({
       desired: 1,
@@ -261,20 +259,6 @@ describe('a snapshot', () => {
       degraded: 0,
       dismissed: [],
       workers: [{ slot: 0 }, { slot: 1 }],
-    });
-  });
-
-  it('shows a spare, which does not count as ready, once its slot has had a worker', () => {
-    const [holds, spare] = [new FakeWorker(), new FakeWorker({ state: 'standby' })];
-    const slot = { role: 'standby' } as const;
-    expect(snapshotOf([{ holds }, { holds: spare, ...slot }], { desired: 1 })).toMatchObject({
-      ready: 1,
-      workers: [{ state: 'ready' }, { slot: 1, state: 'standby' }],
-    });
-    expect(snapshotOf([{ holds }, slot]).workers).toHaveLength(1);
-    expect(snapshotOf([{ holds }, { ...slot, lastExit: EXIT }])).toMatchObject({
-      degraded: 0,
-      workers: [{ slot: 0 }, { slot: 1, state: 'exited' }],
     });
   });
 
@@ -297,7 +281,6 @@ describe('a snapshot', () => {
     const counts = countsWith({ ...STATS, requestsTotal: 50, rebalancedConnectionsTotal: 6 });
     Object.assign(counts, { droppedMessages: 3, refusedMetrics: 4 });
     const place = {
-      role: 'dismissed',
       counts,
       restarts: { oom: 1 },
       lastExit: EXIT,

@@ -24,10 +24,7 @@ async function collected(
   const client = {
     get: async () => ({
       cluster: {
-        workers: [
-          ...Array.from({ length: workers }, (_, slot) => ({ slot, state: 'ready' })),
-          { slot: workers, state: 'standby' },
-        ],
+        workers: Array.from({ length: workers }, (_, slot) => ({ slot, state: 'ready' })),
       },
     }),
     post: async (path: string) => {

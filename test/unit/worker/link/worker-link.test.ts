@@ -257,15 +257,6 @@ describe('scale() in a worker', () => {
     ).not.toThrow();
   });
 
-  it("rejects 'auto' if the number is fixed", async () => {
-    const { link, sent } = start();
-    const refused = link.scale('auto');
-    const { id } = sent('snapshot-request')[0]!;
-    link.answer({ type: 'snapshot', id, snapshot: link.ownSnapshot() });
-    await expect(refused).rejects.toThrow('the number of workers is fixed');
-    expect(sent('scale-request')).toEqual([]);
-  });
-
   it('rejects when the primary is gone', async () => {
     const { link } = start();
     const all = Promise.allSettled([link.scale(2), link.scale(3)]);

@@ -180,7 +180,6 @@ describe('the memory limit', () => {
   it('and the quota hold together: the stricter one counts', () => {
     expect(availableWorkers({ cpus: 6, memoryBytes: 704 * MIB }, 8)).toBe(3);
     expect(availableWorkers({ cpus: 2, memoryBytes: 704 * MIB }, 8)).toBe(2);
-    expect(availableWorkers({ cpus: 6, memoryBytes: 704 * MIB }, 8, 1)).toBe(2);
   });
 });
 

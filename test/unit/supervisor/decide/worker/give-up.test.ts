@@ -8,7 +8,7 @@ const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 
 /** A cluster whose slots have failed so often. */
 function cluster(failures: readonly number[], more: Partial<ClusterState> = {}): ClusterState {
-  const state = newCluster({ workers: failures.length }, RELEASE, 0, 1);
+  const state = newCluster(failures.length, RELEASE, 0, 1);
   const slots = state.slots.map((slot, index) => {
     const boot = failures[index]!;
     return { ...slot, restarts: boot === 0 ? {} : { boot } };
