@@ -17,7 +17,6 @@ export type {
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
-  WatchdogOptions,
 } from '../contract/options/index.js';
 export type {
   ClusterEventListeners,

@@ -30,7 +30,6 @@ const MAX_WARNINGS = 100;
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
   'resumed',
-  'unprofiled',
   'suspects',
   'stack',
 ]);
@@ -189,8 +188,6 @@ export class Switchboard {
         return this.#warnOnce(message.message, worker);
       case 'stack':
         return inspections.answered(id, message);
-      case 'unprofiled':
-        return this.#warnOnce(`its hang leaves no profile: ${message.problem}`, worker);
     }
   }
 

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import { chmodSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
-import { type Block, hang, SURE } from '../support/hang.js';
+import { hang, SURE } from '../support/hang.js';
 import { request } from '../support/http-client.js';
 import { ask, hottestIn } from '../support/profiles.js';
 import { RawClient } from '../support/raw-client.js';
@@ -201,47 +201,4 @@ describeWith(['unshare', 'mount'], 'a profile for which there is no room', () =>
     expect(taken.stderr).toContain('it exists already');
     expect(readFileSync(join(directory, 'mine.cpuprofile'), 'utf8')).toBe('mine');
   });
-
-  it('of a hang delays no kill, and is one line', async () => {
-    const directory = temporaryDirectory();
-    const mount = `mount -t tmpfs -o size=4k tmpfs ${directory} && exec "$@"`;
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, control: false, heartbeat: SURE, watchdog: { profileMs: 1_000 } },
-      env: { ...behaviour('hang-routes'), TMPDIR: directory },
-      within: ['unshare', '-m', 'sh', '-c', mount, 'sh'],
-    });
-    await hang(cluster, await RawClient.open(cluster.url), 'loop');
-
-    const died = await cluster.event('worker-died');
-    expect(died).toMatchObject({ cause: 'hang' });
-    expect(died['blocked']).not.toHaveProperty('profile');
-    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      expect.stringMatching(/its hang leaves no profile: ENOSPC/),
-    ]);
-  });
-});
-
-it('leaves a profile of a hang in a directory of the user, and of nobody else', async () => {
-  const directory = temporaryDirectory();
-  const own = join(directory, `nestjs-cluster-${process.geteuid!()}`);
-  const cluster = await ClusterProcess.start({
-    options: { workers: 1, control: false, heartbeat: SURE, watchdog: { profileMs: 1_000 } },
-    env: { ...behaviour('hang-routes'), TMPDIR: directory },
-  });
-  await hang(cluster, await RawClient.open(cluster.url), 'loop');
-
-  const died = await cluster.event('worker-died');
-  const { profile } = died['blocked'] as Block & { profile: string };
-  expect(died.message).toContain(`; profile: ${profile}`);
-  expect(dirname(profile)).toBe(own);
-  expect([own, profile].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o600]);
-  expect(hottestIn(readFileSync(profile, 'utf8'))).toBe('loopForEver');
-
-  // Somebody else could read what is written there.
-  chmodSync(own, 0o755);
-  await cluster.until('its successor', () => cluster.workerPids.length === 1);
-  await hang(cluster, await RawClient.open(cluster.url), 'regexp');
-  const warning = await cluster.event('warning');
-  expect(warning.message).toContain(`${own} is open to other users`);
-  expect(readdirSync(own)).toHaveLength(1);
 });

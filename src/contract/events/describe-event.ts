@@ -151,15 +151,14 @@ function formatAddress(
 /** Maximum number of frames of a blocked event loop in a text line; a JSON line has all frames. */
 const FRAMES_SHOWN = 5;
 
-/** The requests, the stack and the profile of a blocked event loop. */
-function formatBlock({ requests, frames, profile }: BlockReport): string {
+/** The requests and the stack of a blocked event loop. */
+function formatBlock({ requests, frames }: BlockReport): string {
   const flight = requests.map(
     ({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`,
   );
   return [
     flight.length > 0 ? `in flight: ${flight.join(', ')}` : 'no request in flight',
     frames.length > 0 ? `blocked ${frames.slice(0, FRAMES_SHOWN).join(' < ')}` : 'no stack',
-    ...(profile === undefined ? [] : [`profile: ${profile}`]),
   ].join('; ');
 }
 

@@ -16,12 +16,10 @@ export interface BlockReport {
   readonly requests: readonly BlockedRequest[];
   /** JavaScript frames, innermost first; empty if the inspector is not available. */
   readonly frames: readonly string[];
-  /** Path of a CPU profile of the block; `undefined` until the profile is written. */
-  readonly profile?: string | undefined;
 }
 
 /** The requests and the stack of a worker, whether it is blocked or not. */
-export interface StackReport extends Omit<BlockReport, 'forMs' | 'profile'> {
+export interface StackReport extends Omit<BlockReport, 'forMs'> {
   /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
   readonly blockedForMs: number | null;
   /** Whether the main thread answered. It cannot answer while it runs native code. */

@@ -122,9 +122,7 @@ const workerMessageSchema = v.variant('type', [
     forMs: amount,
     requests: inFlight,
     frames,
-    profile: v.optional(text),
   }),
-  v.object({ type: v.literal('unprofiled'), problem: text }),
   v.object({
     type: v.literal('stack'),
     id: count,

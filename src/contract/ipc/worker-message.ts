@@ -74,8 +74,6 @@ export type WorkerMessage =
   | ({ readonly type: 'blocked' } & BlockReport)
   /** The event loop is no longer blocked. */
   | { readonly type: 'resumed' }
-  /** From the watchdog: a profile of the block could not be made. */
-  | { readonly type: 'unprofiled'; readonly problem: string }
   /** From the watchdog: answers the request `stack`. */
   | ({ readonly type: 'stack'; readonly id: number } & StackReport)
   /** Answers `check`. */

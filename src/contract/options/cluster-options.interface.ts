@@ -36,15 +36,6 @@ export interface HeartbeatOptions {
   timeoutMs?: number | undefined;
 }
 
-/** The thread in each worker that watches its event loop. */
-export interface WatchdogOptions {
-  /**
-   * Length of the CPU profile that is written before a hung worker is killed, 0..60 000 ms; 0 =
-   * none. Must be at least 2 s below `heartbeat.timeoutMs`. Default 0.
-   */
-  profileMs?: number | undefined;
-}
-
 /**
  * Limits for the resident memory (RSS) of each worker, checked every second. Environment:
  * `CLUSTER_MEMORY_SOFT_LIMIT_BYTES`, `CLUSTER_MEMORY_HARD_LIMIT_BYTES`.
@@ -157,10 +148,10 @@ export interface ClusterOptions {
   heartbeat?: HeartbeatOptions | false | undefined;
   /**
    * A thread in each worker that reports what blocks the worker's event loop. It also ends the
-   * worker if the primary is gone while the event loop is blocked. See {@link WatchdogOptions};
-   * `false` starts no watchdog, and saves its memory.
+   * worker if the primary is gone while the event loop is blocked. `false` starts no watchdog, and
+   * saves its memory. Default `true`.
    */
-  watchdog?: WatchdogOptions | false | undefined;
+  watchdog?: boolean | undefined;
   /** See {@link MemoryOptions}. */
   memory?: MemoryOptions | undefined;
   /** See {@link RecycleOptions}. */

@@ -15,7 +15,7 @@ export { type CgroupLimits, memoryBytes, readCgroupLimits, readOomKills } from '
 export { ADMIN_TOKEN_VARIABLE } from './check/environment.js';
 export { checkEventName } from './event-listeners.js';
 export { MAX_TIMER_MS, MAX_WORKERS, show } from './check/validate.js';
-export { HANG_PROFILE_MARGIN_MS, MAX_PORT, MAX_PROFILE_SECONDS } from './check/options.schema.js';
+export { MAX_PORT, MAX_PROFILE_SECONDS } from './check/options.schema.js';
 export {
   checkSlot,
   checkWorkerCount,

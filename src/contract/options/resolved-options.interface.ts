@@ -7,7 +7,6 @@ import type {
   ReloadOptions,
   RestartOptions,
   ShutdownOptions,
-  WatchdogOptions,
 } from './cluster-options.interface.js';
 import type { BootLogs } from './choices.js';
 import type { ResolvedDoctorOptions } from './doctor-options.interface.js';
@@ -27,7 +26,7 @@ export interface ResolvedAdminOptions {
 /** {@link ClusterOptions} with the defaults and the environment applied. Frozen. */
 export interface ResolvedClusterOptions extends Pick<
   InForce<ClusterOptions>,
-  'balancing' | 'compileCache' | 'expose' | 'rebalance' | 'readyTimeoutMs'
+  'balancing' | 'compileCache' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog'
 > {
   readonly address: ListenAddress;
   /** Whether the user gave the address. Otherwise it is the default, which only an app with an HTTP server uses. */
@@ -37,7 +36,6 @@ export interface ResolvedClusterOptions extends Pick<
   readonly restart: InForce<RestartOptions>;
   /** `timeoutMs` is `Infinity` if the option `heartbeat` is `false`. */
   readonly heartbeat: InForce<HeartbeatOptions>;
-  readonly watchdog: InForce<WatchdogOptions> | false;
   /** `Infinity` = no limit. */
   readonly memory: InForce<MemoryOptions>;
   /** `Infinity` = never. */

@@ -9,7 +9,6 @@ import {
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from '../boot/boot-watch.js';
 import { ListenRequest } from '../listen/listen-request.js';
-import { hangProfile } from '../watchdog/hang-profile.js';
 import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../http/rebalance.js';
@@ -77,7 +76,6 @@ export class WorkerAgent {
       hangTimeoutMs: options.heartbeat.timeoutMs,
       primaryPid,
       reportTo,
-      hangProfile: hangProfile(options, identity),
       beat: link.tracker.beat,
       work: this.#reports.watch,
       failed: (error) => link.warn(`its watchdog is gone: ${reportError(error).message}`),

@@ -1,6 +1,3 @@
-import fs from 'node:fs';
-import { join } from 'node:path';
-import { problemOfDirectory } from '../../contract/files/control-address.js';
 import { LIST_METHODS } from '../../contract/snapshot/inspection.js';
 import type {
   CodePlace,
@@ -29,9 +26,6 @@ interface Property {
   readonly value?: RemoteObject;
 }
 
-/** The maximum number of profiles in the directory. Older profiles are deleted. */
-const FILES_KEPT = 10;
-
 /** Records a CPU or heap profile of the main thread, even if that is blocked. */
 export class Recorder {
   // This thread must not end while a session is open: that can abort the process (Node 20 to 26).
@@ -50,16 +44,6 @@ export class Recorder {
     } catch (error) {
       await sink.fail(error);
     }
-  }
-
-  /** Records, and writes the profile to a file. @returns the path of the file. */
-  async save(directory: string, name: string): Promise<string> {
-    const profile = await this.#record();
-    makeOwnDirectory(directory);
-    dropOldest(directory);
-    const file = join(directory, name);
-    write(file, profile);
-    return file;
   }
 
   /** Stops recording. After that, promises of this recorder never settle. */
@@ -149,31 +133,4 @@ export class Recorder {
       });
     });
   }
-}
-
-/** Writes to another name first, so that a process that is killed leaves no incomplete profile. */
-function write(file: string, bytes: Buffer): void {
-  const part = `${file}.part`;
-  try {
-    fs.writeFileSync(part, bytes, { flag: 'wx', mode: 0o600 });
-    fs.renameSync(part, file);
-  } catch (error) {
-    fs.rmSync(part, { force: true });
-    throw error;
-  }
-}
-
-/** Creates the directory in the shared /tmp. Throws if it is a link or other users can access it. */
-function makeOwnDirectory(directory: string): void {
-  if (!fs.existsSync(directory)) fs.mkdirSync(directory, { mode: 0o700 });
-  const problem = problemOfDirectory(fs.lstatSync(directory));
-  if (problem !== undefined) throw new Error(`${directory} ${problem}`);
-}
-
-function dropOldest(directory: string): void {
-  const files = fs
-    .readdirSync(directory)
-    .filter((name) => /^hang-.*\.cpuprofile(\.part)?$/.test(name))
-    .sort(); // by time, with which the names begin
-  for (const name of files.slice(0, -(FILES_KEPT - 1))) fs.rmSync(join(directory, name));
 }

@@ -2,10 +2,9 @@
 // such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
 import { readSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { BlockReport, WatchdogRequest } from '../../contract/ipc/block-report.js';
+import type { WatchdogRequest } from '../../contract/ipc/block-report.js';
 import type { Envelope } from '../../contract/ipc/envelope.js';
 import type { WorkerMessage } from '../../contract/ipc/worker-message.js';
-import type { RecordingKind } from '../../contract/snapshot/index.js';
 import { askMainThread, evaluateInMainThread } from './ask-main-thread.js';
 import {
   ASKED_AT,
@@ -15,21 +14,11 @@ import {
   MAIN_BEATS,
   THREAD_TICKS,
 } from './beat-memory.js';
-import type { HangProfile } from './hang-profile.js';
 import { Recorder } from './recorder.js';
 import type { WatchdogData } from './watchdog.js';
 
-const {
-  beats,
-  tickMs,
-  blockedAfterMs,
-  primaryPid,
-  reportTo,
-  question,
-  noteCause,
-  hangProfile,
-  noted,
-} = workerData as WatchdogData;
+const { beats, tickMs, blockedAfterMs, primaryPid, reportTo, question, noteCause, noted } =
+  workerData as WatchdogData;
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
@@ -67,10 +56,6 @@ interface Block {
   reported?: boolean;
   /** The number of ticks without a beat. */
   silentTicks: number;
-  lastReport?: BlockReport;
-  recorder?: InstanceType<typeof Recorder>;
-  /** The path of the block's CPU profile. */
-  file?: string;
 }
 /** Each block has its own object, so that a late answer is not used for the next block. */
 let block: Block = { silentTicks: 0 };
@@ -113,15 +98,11 @@ function followBeat(now: number): void {
     if (block.reported) write({ type: 'resumed' });
     lastBeat = beatNow;
     lastBeatAt = now;
-    block.recorder?.stop();
     block = { silentTicks: 0 };
   } else {
     block.silentTicks += 1;
     if (isFast && block.silentTicks === ASK_AFTER_TICKS) askForCause();
     if (now - lastBeatAt >= blockedAfterMs) reportBlock();
-  }
-  if (block.recorder === undefined && hangProfile && blockedMs() >= hangProfile.afterMs) {
-    profileHang(hangProfile);
   }
 }
 
@@ -146,7 +127,7 @@ function reportBlock(): void {
   askMainThread(question, noted, ({ requests, frames, certain, suspects }) => {
     if (asked !== block) return;
     if (suspects !== undefined) write({ type: 'suspects', certain: certain === true, suspects });
-    report({ forMs: blockedMs(), requests, frames });
+    write({ type: 'blocked', forMs: blockedMs(), requests, frames });
   });
 }
 
@@ -156,33 +137,6 @@ function blockedMs(): number {
 
 function isBlocked(): boolean {
   return blockedMs() > BLOCKED_BEATS * tickMs;
-}
-
-function report(found: BlockReport): void {
-  block.lastReport = found;
-  write({ type: 'blocked', ...found, ...(block.file && { profile: block.file }) });
-}
-
-/** Records a profile, and then reports the block again, with the profile's file. The last report counts. */
-function profileHang({ ms, directory, name }: HangProfile): void {
-  const file = `hang-${new Date().toISOString().replaceAll(':', '-')}-${name}.cpuprofile`;
-  const profiled = block;
-  profiled.recorder = newRecorder('cpu-profile', ms);
-  profiled.recorder.save(directory, file).then(
-    (saved) => {
-      if (profiled !== block) return;
-      block.file = saved;
-      if (block.lastReport !== undefined) report({ ...block.lastReport, forMs: blockedMs() });
-    },
-    (error: Error) => {
-      // Reports the error only if the block still lasts.
-      if (profiled === block) write({ type: 'unprofiled', problem: error.message });
-    },
-  );
-}
-
-function newRecorder(kind: RecordingKind, ms: number): Recorder {
-  return new Recorder({ kind, ms, blocked: isBlocked() });
 }
 
 /** Reads requests of the primary. The main thread has made the pipe non-blocking. */
@@ -211,7 +165,7 @@ function answerRequest(asked: WatchdogRequest): void {
     return;
   }
   const { kind, seconds, to } = asked;
-  void newRecorder(kind, seconds * 1_000).send(to);
+  void new Recorder({ kind, ms: seconds * 1_000, blocked: isBlocked() }).send(to);
 }
 
 function write(message: WorkerMessage): void {

@@ -3,7 +3,6 @@ import { Worker } from 'node:worker_threads';
 import { MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { Beat } from './beat.js';
-import type { HangProfile } from './hang-profile.js';
 import type { NotedRequestsMemory } from './noted-requests.js';
 import type { RequestWatch } from '../quarantine/request-watch.js';
 
@@ -20,7 +19,6 @@ export interface WatchdogData {
   readonly question: string;
   /** The expression that makes the main thread note what blocks it. */
   readonly noteCause: string;
-  readonly hangProfile: HangProfile | undefined;
   readonly noted: NotedRequestsMemory;
 }
 
@@ -29,7 +27,6 @@ interface WatchdogSetup {
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
-  readonly hangProfile: HangProfile | undefined;
   readonly beat: Beat;
   readonly work: Pick<RequestWatch, 'requests' | 'suspects' | 'note' | 'noteCause'>;
   /** Called if the thread could not be started or has failed. */
@@ -75,7 +72,6 @@ export function startWatchdog(options: WatchdogSetup): void {
     reportTo: options.reportTo,
     question: `${hooks}.describe()`,
     noteCause: `${hooks}.noteCause()`,
-    hangProfile: options.hangProfile,
     noted: { lengths, startedAt, text },
   };
   try {

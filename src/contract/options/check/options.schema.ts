@@ -98,15 +98,6 @@ export const HEARTBEAT_INTERVAL_MS = 1_000;
 /** Maximum length of a profile, in seconds. Longer profiles are large and do not show more. */
 export const MAX_PROFILE_SECONDS = 60;
 
-/** Time between the profile of a hung worker and the worker's kill, to read the profile from V8 and write it. */
-export const HANG_PROFILE_MARGIN_MS = 1_500;
-
-/** How long the event loop is blocked before a profile begins. A shorter block needs no profile. */
-const HANG_PROFILE_AFTER_MS = 500;
-
-/** The minimum difference between `heartbeat.timeoutMs` and the length of the profile. */
-export const HANG_PROFILE_REST_MS = HANG_PROFILE_AFTER_MS + HANG_PROFILE_MARGIN_MS;
-
 /** The options that a user may pass to `bootstrap()`, with their defaults. */
 export const clusterOptionsSchema = optionGroup({
   port: option(portSchema, 3_000),
@@ -129,7 +120,7 @@ export const clusterOptionsSchema = optionGroup({
     intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),
     timeoutMs: option(durationMs(100), 10_000),
   }),
-  watchdog: optionGroupOrFalse({ profileMs: option(integer(0, MAX_PROFILE_SECONDS * 1_000), 0) }),
+  watchdog: option(flag, true),
   memory: optionGroup({
     softLimitBytes: option(memoryBytes, Infinity),
     hardLimitBytes: option(memoryBytes, Infinity),

@@ -2,7 +2,7 @@ import { ClusterConfigurationError } from '../../errors/index.js';
 import type { ClusterOptions } from '../cluster-options.interface.js';
 import type { ResolvedClusterOptions } from '../resolved-options.interface.js';
 import { isLoopback } from '../loopback.js';
-import { HANG_PROFILE_REST_MS, MAX_PORT } from './options.schema.js';
+import { MAX_PORT } from './options.schema.js';
 
 /** The platform. Some balancing strategies do not work on every platform. */
 export interface Platform {
@@ -44,7 +44,6 @@ export function refuseConflicts(
       `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
     );
   }
-  refuseHangProfile({ heartbeat, ...resolved });
   // With `workers: 0` the single process has nothing to balance, and no primary.
   if (resolved.workers > 0) {
     refuseBalancing({ address, ...resolved }, platform);
@@ -85,25 +84,6 @@ export function refuseUnmeantZero(
         `${key} is 0 in production (NODE_ENV), where nobody would find a port that the system chose; Number('') is 0, too: ${meant(key)}`,
       );
     }
-  }
-}
-
-function refuseHangProfile({
-  heartbeat: { timeoutMs },
-  watchdog,
-}: Pick<ResolvedClusterOptions, 'heartbeat' | 'watchdog'>): void {
-  if (watchdog === false || watchdog.profileMs === 0) return;
-  const { profileMs } = watchdog;
-  if (timeoutMs === Infinity) {
-    refuse(
-      `watchdog.profileMs (${profileMs}) needs heartbeat, which is false; set one of them otherwise`,
-    );
-  }
-  const leastMs = profileMs + HANG_PROFILE_REST_MS;
-  if (timeoutMs < leastMs) {
-    refuse(
-      `watchdog.profileMs (${profileMs}) needs heartbeat.timeoutMs (${timeoutMs}) to be at least ${leastMs}; lower the first or raise the second`,
-    );
   }
 }
 

@@ -148,15 +148,6 @@ const NUMBERS: readonly NumberOption[] = [
     max: MAX_TIMER_MS,
     allowed: MS(1),
   },
-  {
-    key: 'watchdog.profileMs',
-    byDefault: 0,
-    min: 0,
-    max: 60_000,
-    whole: true,
-    allowed: 'a whole number from 0 to 60000',
-    beside: { heartbeat: { timeoutMs: 100_000 } },
-  },
   { key: 'reload.canaryMs', byDefault: 1_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   { key: 'reload.observeMs', byDefault: 30_000, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
   { key: 'shutdown.lameDuckMs', byDefault: 0, min: 0, max: MAX_TIMER_MS, allowed: MS(0) },
@@ -841,22 +832,22 @@ describe('memory', () => {
 
 describe('watchdog', () => {
   it.each([
-    [undefined, { profileMs: 0 }],
-    [{}, { profileMs: 0 }],
+    [undefined, true],
+    [true, true],
     [false, false],
   ] as const)('for %j is %j', (watchdog, resolved) => {
-    expect(resolve({ watchdog }).watchdog).toEqual(resolved);
+    expect(resolve({ watchdog }).watchdog).toBe(resolved);
   });
 
   it.each([
     ['"false"', 'false'],
     ['0', 0],
     ['null', null],
-    ['true', true],
+    ['an object', {}],
   ] as const)('is refused as %s', (shown, watchdog) => {
     const message = refusal({ watchdog });
     expect(message).toContain(`watchdog: ${shown} `);
-    expect(message).toContain('false, or an object with profileMs');
+    expect(message).toContain('true or false');
   });
 });
 
@@ -1028,7 +1019,7 @@ describe('resolveOptions', () => {
         maxFailures: 5,
       },
       heartbeat: { intervalMs: 1_000, timeoutMs: 10_000 },
-      watchdog: { profileMs: 0 },
+      watchdog: true,
       memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity },
       recycle: { maxRequests: Infinity, maxAgeMs: Infinity },
       reload: { canaryMs: 1_000, observeMs: 30_000 },

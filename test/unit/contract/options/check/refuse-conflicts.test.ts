@@ -216,20 +216,3 @@ describe('resolveOptions', () => {
     expect(refusedWith({ balancing: 'ports', port: 65_533 }, {})).toContain('4 workers');
   });
 });
-
-describe('a profile of a hang', () => {
-  it('is shorter than the hang by the time that it takes to write', () => {
-    const refused = refusal({ watchdog: { profileMs: 3_000 }, heartbeat: { timeoutMs: 4_999 } });
-    expect(refused).toContain('watchdog.profileMs (3000) needs heartbeat.timeoutMs (4999)');
-    expect(refused).toContain('at least 5000');
-    const accepted = { watchdog: { profileMs: 3_000 }, heartbeat: { timeoutMs: 5_000 } };
-    expect(() => refuse(accepted)).not.toThrow();
-  });
-
-  it('needs a heartbeat, which ends the hang', () => {
-    expect(refusal({ watchdog: { profileMs: 3_000 }, heartbeat: false })).toContain(
-      'needs heartbeat, which is false',
-    );
-    expect(() => refuse({ watchdog: false, heartbeat: false })).not.toThrow();
-  });
-});
