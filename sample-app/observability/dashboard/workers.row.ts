@@ -71,25 +71,6 @@ export const workers: Row = {
       queries: { [WORKER]: select('nestjs_cluster_worker_event_loop_delay_p99_seconds') },
     }),
     timeSeries({
-      title: 'Event loop blocked, by route',
-      description:
-        'Share of the time of one worker, in blocks of more than 50 ms. other: no request was in flight.',
-      unit: PercentUnit,
-      stacked: true,
-      queries: {
-        '{{route}}': `sum by (route) (${rate('nestjs_cluster_event_loop_block_seconds_total')})`,
-      },
-    }),
-    timeSeries({
-      title: 'Blocks by route',
-      description: 'How often something blocks an event loop for more than 50 ms.',
-      unit: CountsPerSecond,
-      stacked: true,
-      queries: {
-        '{{route}}': `sum by (route) (${rate('nestjs_cluster_event_loop_blocks_total')})`,
-      },
-    }),
-    timeSeries({
       title: 'CPU',
       description: 'Cores that each worker uses, its threads of @CpuBound() methods included.',
       unit: Short,

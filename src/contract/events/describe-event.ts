@@ -153,6 +153,7 @@ const FRAMES_SHOWN = 5;
 
 /** The requests and the stack of a blocked event loop. */
 function formatBlock({ requests, frames }: BlockReport): string {
+  if (requests.length === 0 && frames.length === 0) return 'no stack';
   const flight = requests.map(
     ({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`,
   );

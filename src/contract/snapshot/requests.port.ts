@@ -1,13 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** The likely cause of a block of the event loop. */
-export interface BlockCause {
-  /** `Class.method` of the functions that ran, innermost first. */
-  readonly methods: readonly string[];
-  /** The requests that may be the cause, the most likely first. */
-  readonly requests: readonly IncomingMessage[];
-}
-
 /**
  * Is called for each request that has ended, except event streams and WebSockets, whose durations
  * only show how long their clients stayed. Runs for every request: must be cheap, must not throw.
@@ -26,8 +18,6 @@ export interface ResponseObserver {
   ): void;
   /** The client disconnected before the response was complete. */
   aborted(request: IncomingMessage): void;
-  /** The event loop was blocked for `ms`, more than 50. */
-  blocked(ms: number, cause: BlockCause): void;
 }
 
 /** A request whose work runs in one asynchronous context. */

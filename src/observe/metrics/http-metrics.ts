@@ -8,8 +8,7 @@ import {
   type Row,
 } from '../exposition/metric-family.js';
 import type { SeriesLimit } from '../exposition/series-limit.js';
-import type { BlockCause, ResponseObserver } from '../../contract/snapshot/index.js';
-import { BlockMetrics, type Handlers } from './block-metrics.js';
+import type { ResponseObserver } from '../../contract/snapshot/index.js';
 import { Buckets } from './buckets.js';
 import { OTHER_ROUTE, type RouteTemplateReader } from './route-template.js';
 
@@ -53,8 +52,6 @@ export class HttpMetrics implements ResponseObserver {
   #size = 0;
   /** The maximum number of series, without the share for the overflow. */
   readonly #maxSeries: number;
-  /** The blocks of the event loop, which are metrics of their own. */
-  readonly blocks: BlockMetrics;
 
   constructor(
     private readonly prefix: string,
@@ -63,11 +60,8 @@ export class HttpMetrics implements ResponseObserver {
     private readonly limit: SeriesLimit,
     /** The slot, which becomes a label of every series if workers are shown separately. */
     private readonly workerLabel?: number,
-    handlers: () => Handlers = () => new Map(),
   ) {
     this.#maxSeries = Math.ceil(limit.maxSeries * (1 - OVERFLOW_SHARE));
-    const known = () => this.#routes.keys();
-    this.blocks = new BlockMetrics(prefix, { readTemplate, known, handlers }, workerLabel);
   }
 
   /** Counts one response. Runs for every request, so it must be cheap. */
@@ -84,10 +78,6 @@ export class HttpMetrics implements ResponseObserver {
 
   aborted(request: IncomingMessage): void {
     this.#seriesOf(request, ABORTED).aborted += 1;
-  }
-
-  blocked(ms: number, cause: BlockCause): void {
-    this.blocks.add(ms, cause);
   }
 
   /** The metrics as they are now. */

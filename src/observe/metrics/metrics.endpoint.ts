@@ -1,6 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { type AbstractHttpAdapter, DiscoveryService } from '@nestjs/core';
-import { handlersOf } from '../endpoints/controller-routes.js';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { clusterPage } from '../exposition/cluster-page.js';
@@ -31,10 +30,7 @@ export class MetricsEndpoint {
     { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
   readonly #page = shareInFlight(() => this.#collect());
 
-  constructor(
-    @Inject(CLUSTER_LINK) private readonly link: Link,
-    @Inject(DiscoveryService) private readonly discovery: Pick<DiscoveryService, 'getControllers'>,
-  ) {}
+  constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
 
   /** Must be called before any route is registered, because Fastify reports only later routes. */
   followRoutes(adapter: AbstractHttpAdapter): void {
@@ -65,14 +61,7 @@ export class MetricsEndpoint {
     const metrics = this.#metrics!;
     const { workerLabel } = metrics.options;
     this.followRoutes(adapter);
-    const http = new this.#http!(
-      prefix,
-      buckets,
-      this.#routes!.read,
-      metrics.limit,
-      workerLabel,
-      () => handlersOf(this.discovery),
-    );
+    const http = new this.#http!(prefix, buckets, this.#routes!.read, metrics.limit, workerLabel);
     metrics.http = http;
     this.link.observeResponses(http);
     if (isServed) {

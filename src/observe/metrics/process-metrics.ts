@@ -101,7 +101,6 @@ export class ProcessMetrics implements MetricsSource {
       ...(await readRegistry(this.#own, this.#reading)),
       ...(await readRegistry(this.#labelled, { ...this.#reading, workerLabel: undefined })),
       ...(this.http?.families() ?? []),
-      ...(this.http?.blocks.families() ?? []),
     ];
     const names = new Set(app.map(({ name }) => name));
     this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));

@@ -76,7 +76,6 @@ export class Http2Sessions {
     const session: TrackedSession | undefined = request.stream.session;
     const startedAt = performance.now();
     tracker.requestsInFlight += 1;
-    tracker.reports.noted?.began(request, startedAt);
     const scope = tracker.scopes.begin(...asHttp1(request, response));
     const exchange = { request, response, session, startedAt, scope };
     this.#exchanges.add(exchange);

@@ -10,7 +10,6 @@ import {
   type SecureSocket,
   type TrackedSocket,
 } from './connection.js';
-import { Beat } from '../watchdog/beat.js';
 import type { RequestUnderWay } from '../quarantine/describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { Http2Sessions } from './http2-sessions.js';
@@ -42,8 +41,7 @@ export class RequestTracker {
   rebalancedConnectionsTotal = 0;
   /** The number of connections that were refused or closed because the limit was reached. */
   droppedConnections = 0;
-  readonly beat = new Beat(this);
-  readonly reports: ResponseReports = new ResponseReports(this.beat);
+  readonly reports = new ResponseReports();
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
@@ -209,7 +207,7 @@ export class RequestTracker {
     const connection = socket[CONNECTION];
     if (connection?.owner !== this) return;
     const before = connection.response;
-    connection.begin(response, this.reports.begun(request), this.scopes.begin(request, response));
+    connection.begin(response, performance.now(), this.scopes.begin(request, response));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may carry `Connection: close`, or later pipelined requests are lost.
@@ -227,13 +225,14 @@ export class RequestTracker {
     if (connection?.owner !== this || connection.inFlight === 0) return;
     // Until Node 24 this event also comes if the client disconnected before it got the response.
     if (socket.errored) return;
-    const { startedAt } = connection;
+    const now = performance.now();
+    const durationMs = now - connection.startedAt;
     const bytes = connection.accountBytes();
     connection.finish();
     this.requestsInFlight -= 1;
     this.requestsTotal += 1;
-    const endedAt = this.reports.sent(request, response, startedAt, bytes);
-    if (connection.inFlight === 0) connection.startedAt = endedAt;
+    this.reports.sent(request, response, durationMs, bytes);
+    if (connection.inFlight === 0) connection.startedAt = now;
   };
 }
 

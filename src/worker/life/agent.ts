@@ -76,7 +76,6 @@ export class WorkerAgent {
       hangTimeoutMs: options.heartbeat.timeoutMs,
       primaryPid,
       reportTo,
-      beat: link.tracker.beat,
       work: this.#reports.watch,
       failed: (error) => link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Fingerprint } from '../../contract/ipc/index.js';
 import { isOpenEventStream } from '../http/event-stream.js';
 
@@ -75,11 +75,6 @@ export class Flights {
   /** The request in whose asynchronous context the current code runs. */
   get current(): Fingerprint | undefined {
     return this.#contexts.getStore()?.fingerprint;
-  }
-
-  /** The request of {@link current}. */
-  get request(): IncomingMessage | undefined {
-    return this.#contexts.getStore()?.response.req;
   }
 
   /** Whether the URL is not a suspect, because {@link TOLD_EACH} of its requests were reported. */

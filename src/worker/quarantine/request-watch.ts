@@ -5,7 +5,6 @@ import {
   MAX_SUSPECTS,
   type PrimaryMessage,
 } from '../../contract/ipc/index.js';
-import { NotedRequests } from '../watchdog/noted-requests.js';
 import { isOpenEventStream } from '../http/event-stream.js';
 import type { LocalLink } from '../link/local-link.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
@@ -70,16 +69,6 @@ export class RequestWatch {
   /** The requests in flight, the oldest first. */
   get requests(): readonly BlockedRequest[] {
     return describeRequests(this.local.tracker.inFlight);
-  }
-
-  /** Notes what blocks the event loop. Called by interrupting the blocking code. */
-  noteCause(): void {
-    this.local.tracker.beat.noteCause(this.#flights?.request);
-  }
-
-  /** Starts to note the requests in flight in shared memory, because the main thread may be unable to answer. */
-  note(): NotedRequests {
-    return (this.local.tracker.reports.noted = new NotedRequests());
   }
 
   /**

@@ -1,14 +1,12 @@
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
+import { type BlockReport, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
-import type { Beat } from './beat.js';
-import type { NotedRequestsMemory } from './noted-requests.js';
-import type { RequestWatch } from '../quarantine/request-watch.js';
+import type { RequestWatch, Suspects } from '../quarantine/request-watch.js';
 
 /** The data that the thread gets at its start. */
 export interface WatchdogData {
-  /** See beat-memory.ts. */
+  /** The event loop raises the first number at each tick, so a number that stays shows a block. */
   readonly beats: Int32Array;
   readonly tickMs: number;
   readonly blockedAfterMs: number;
@@ -17,18 +15,17 @@ export interface WatchdogData {
   readonly reportTo: number;
   /** The expression to evaluate in the main thread. Its value is a description as JSON. */
   readonly question: string;
-  /** The expression that makes the main thread note what blocks it. */
-  readonly noteCause: string;
-  readonly noted: NotedRequestsMemory;
 }
+
+/** The state of the main thread. */
+export type Description = Omit<BlockReport, 'forMs'> & Partial<Suspects>;
 
 interface WatchdogSetup {
   /** The time after which a hung worker is killed, in ms. The report must be sent before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
-  readonly beat: Beat;
-  readonly work: Pick<RequestWatch, 'requests' | 'suspects' | 'note' | 'noteCause'>;
+  readonly work: Pick<RequestWatch, 'requests' | 'suspects'>;
   /** Called if the thread could not be started or has failed. */
   readonly failed: (error: unknown) => void;
 }
@@ -45,8 +42,8 @@ const DEEPEST = 300;
 /** The maximum number of functions in a mutual recursion that is folded. */
 const LONGEST_CYCLE = 3;
 
-/** The key of the global property with the functions that the thread calls in the main thread. */
-const HOOKS = 'nestjs-cluster.watchdog';
+/** The key of the global function that the thread calls in the main thread. */
+const DESCRIBE = 'nestjs-cluster.watchdog';
 
 /**
  * Starts a thread that notices when the event loop of this process is blocked. The thread reports
@@ -57,30 +54,20 @@ export function startWatchdog(options: WatchdogSetup): void {
   if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
   const blockedAfterMs = options.hangTimeoutMs / 2;
   const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
-  const { beat, work } = options;
-  Reflect.set(globalThis, Symbol.for(HOOKS), {
-    describe: () => describeMainThread(work),
-    noteCause: () => work.noteCause(),
-  });
-  const hooks = `globalThis[Symbol.for(${JSON.stringify(HOOKS)})]`;
-  const { lengths, startedAt, text } = work.note();
+  Reflect.set(globalThis, Symbol.for(DESCRIBE), () => describeMainThread(options.work));
+  const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const workerData: WatchdogData = {
-    beats: beat.memory,
+    beats,
     tickMs,
     blockedAfterMs,
     primaryPid: options.primaryPid,
     reportTo: options.reportTo,
-    question: `${hooks}.describe()`,
-    noteCause: `${hooks}.noteCause()`,
-    noted: { lengths, startedAt, text },
+    question: `globalThis[Symbol.for(${JSON.stringify(DESCRIBE)})]()`,
   };
   try {
     makeNonBlocking(options.reportTo);
-    const thread = startThread(program, workerData, (error) => {
-      beat.stop();
-      options.failed(error);
-    });
-    beat.start(tickMs, () => thread.postMessage(undefined));
+    startThread(program, workerData, options.failed);
+    setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
   } catch (error) {
     options.failed(error); // the app serves without a watchdog
   }
@@ -95,7 +82,7 @@ function startThread(
   program: string,
   workerData: WatchdogData,
   failed: (error: unknown) => void,
-): Worker {
+): void {
   const thread = new Worker(program, {
     workerData,
     // Inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
@@ -106,7 +93,6 @@ function startThread(
   });
   thread.on('error', failed);
   thread.unref();
-  return thread;
 }
 
 /** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */

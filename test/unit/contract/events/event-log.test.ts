@@ -272,7 +272,7 @@ const EVENTS: readonly AnyEvent[] = [
     name: 'worker-died',
     event: { ...HUNG, blocked: { forMs: 3_000, requests: [], frames: [] }, error: ERROR },
     level: 'error',
-    text: `${HUNG_TEXT}; no request in flight; no stack: TypeError: x is undefined at boom (/app/main.js:3:7)`,
+    text: `${HUNG_TEXT}; no stack: TypeError: x is undefined at boom (/app/main.js:3:7)`,
   },
   {
     name: 'worker-failing',

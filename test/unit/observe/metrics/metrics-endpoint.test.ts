@@ -38,7 +38,7 @@ async function start({ perWorker = false, slot = 3 } = {}) {
     reply: (response: (body: string, status: number) => void, body: string, status: number) =>
       response(body, status),
   } as unknown as AbstractHttpAdapter;
-  const endpoint = new MetricsEndpoint(link, { getControllers: () => [] });
+  const endpoint = new MetricsEndpoint(link);
   const { metrics } = resolveModuleOptions({
     metrics: { registry, perWorker, path: '/m' },
   });

@@ -49,8 +49,6 @@ describe('the metrics of a worker', () => {
       'p_http_request_duration_seconds',
       'p_http_response_size_bytes',
       'p_http_requests_aborted_total',
-      'p_nestjs_cluster_event_loop_blocks_total',
-      'p_nestjs_cluster_event_loop_block_seconds_total',
       `p_${DROPPED}`,
     ]);
   });

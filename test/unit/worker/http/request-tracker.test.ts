@@ -81,7 +81,7 @@ describe('an idle connection in a drain', () => {
   it('stays open for a second after its last answer, however long the answer took', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     onTestFinished(() => void vi.useRealTimers());
-    tracker.reports.observer = { finished: () => {}, aborted: () => {}, blocked: () => {} };
+    tracker.reports.observer = { finished: () => {}, aborted: () => {} };
     server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
       vi.advanceTimersByTime(5_000);
       response.end('hello');

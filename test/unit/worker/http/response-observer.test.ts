@@ -22,7 +22,6 @@ function observer() {
       bytes: number | undefined,
     ) => void finished.push({ request, response, ms, bytes }),
     aborted: (request: IncomingMessage) => void aborted.push(request),
-    blocked: () => {},
     told: { finished, aborted },
   };
 }
@@ -39,23 +38,6 @@ function start() {
 const EVENT_STREAM = ['Content-Type', 'text/event-stream; charset=utf-8'] as const;
 
 describe('whoever observes responses', () => {
-  it('is told of blocks: the first request of a while makes the beat fast, for an observer only', () => {
-    const { server, client } = start();
-    const { beat, reports } = server.tracker;
-    const quicken = vi.spyOn(beat, 'quicken');
-    const { observer: one } = reports;
-    reports.observer = undefined;
-    client.send().finish();
-    expect(quicken).not.toHaveBeenCalled();
-    reports.observer = one;
-    client.send().finish();
-    client.send().finish();
-    expect(quicken).toHaveBeenCalledTimes(1);
-    vi.advanceTimersByTime(3_000);
-    client.send().finish();
-    expect(quicken).toHaveBeenCalledTimes(2);
-  });
-
   it('is told of each with its duration and the bytes that were sent for it', () => {
     const { client, finished, aborted } = start();
     const first = client.send();
