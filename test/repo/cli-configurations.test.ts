@@ -10,7 +10,7 @@ import {
   proxyAddress,
   workerCount,
 } from '../../src/tools/cli/arguments.js';
-import { iptablesRemovalScript, iptablesScript } from '../../src/tools/cli/iptables.js';
+import { iptablesScript } from '../../src/tools/cli/iptables.js';
 import { nginxConfiguration } from '../../src/tools/cli/nginx.js';
 import { ClusterConfigurationError } from '../../src/contract/errors/index.js';
 
@@ -45,25 +45,6 @@ describe('the configuration of nginx', () => {
     expect(lines(configuration([3_000]))).toContain('keepalive 32;');
   });
 
-  it('passes on connections that are upgraded, and long silence', () => {
-    expect(lines(configuration())).toEqual(
-      expect.arrayContaining([
-        'proxy_http_version 1.1;',
-        'proxy_set_header Upgrade $http_upgrade;',
-        'proxy_set_header Connection $shop_connection;',
-        "''      '';",
-        'proxy_read_timeout 1h;',
-      ]),
-    );
-  });
-
-  it('takes bodies up to a limit: each is written to the disk before it is passed on', () => {
-    expect(lines(configuration())).toContain('client_max_body_size 1m;');
-    expect(lines(configuration(PORTS, { maxBodySize: '20m' }))).toContain(
-      'client_max_body_size 20m;',
-    );
-  });
-
   it('tells workers the address that it sees itself, and nothing that a client says of it', () => {
     expect(lines(configuration()).filter((line) => /forwarded|real/i.test(line))).toEqual([
       'proxy_set_header X-Forwarded-For $remote_addr;',
@@ -73,21 +54,6 @@ describe('the configuration of nginx', () => {
       'proxy_set_header X-Real-IP $remote_addr;',
       'proxy_set_header Forwarded "";',
     ]);
-  });
-
-  it('believes a proxy that is named, and no other', () => {
-    const text = configuration(PORTS, { trustedProxy: ['10.0.0.0/8', '::1'] });
-    expect(lines(text)).toEqual(
-      expect.arrayContaining([
-        'set_real_ip_from 10.0.0.0/8;',
-        'set_real_ip_from ::1;',
-        'real_ip_header X-Forwarded-For;',
-        'real_ip_recursive on;',
-        'proxy_set_header X-Forwarded-For $remote_addr;',
-        'proxy_set_header X-Forwarded-Proto $shop_proto;',
-        'proxy_set_header X-Forwarded-Host $shop_host;',
-      ]),
-    );
   });
 
   it('has its name wherever two of them would be in each other’s way', () => {
@@ -126,26 +92,11 @@ describe('the configuration of nginx', () => {
   it.each(['2999', '3003', '[3000::1]:80'])('is not refused on %s', (listen) => {
     expect(() => configuration(PORTS, { listen })).not.toThrow();
   });
-
-  it('has its braces in pairs and its statements ended', () => {
-    const text = configuration();
-    expect(text.match(/\{/g)).toHaveLength(text.match(/\}/g)!.length);
-    for (const line of lines(text)) expect(line).toMatch(/^(?:#.*|.*[;{}])?$/);
-  });
 });
 
 describe('the script of iptables', () => {
   const script = (ports = PORTS, options: object = {}) =>
     iptablesScript(ports, { listen: 80, ipv6: false, name: 'shop', ...options });
-
-  it('gives each worker its share of what comes to the public port, the last the rest', () => {
-    expect(lines(script()).filter((line) => line.startsWith('-A SHOP'))).toEqual([
-      '-A SHOP -p tcp ! --dport 80 -j RETURN',
-      '-A SHOP -p tcp -m statistic --mode nth --every 3 --packet 0 -j REDIRECT --to-ports 3000',
-      '-A SHOP -p tcp -m statistic --mode nth --every 2 --packet 0 -j REDIRECT --to-ports 3001',
-      '-A SHOP -p tcp -j REDIRECT --to-ports 3002',
-    ]);
-  });
 
   it('gives a single worker all', () => {
     expect(lines(script([3_000])).filter((line) => line.startsWith('-A SHOP'))).toEqual([
@@ -167,32 +118,6 @@ describe('the script of iptables', () => {
     expect(order.every((place) => place >= 0)).toBe(true);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
     expect(text).toContain('for hook in PREROUTING OUTPUT; do');
-  });
-
-  it('leads to it by the same rule whatever the port is: run again, it is found', () => {
-    const jumps = (text: string) => lines(text).filter((line) => line.includes('"$hook"'));
-    expect(jumps(script(PORTS, { listen: 81 }))).toEqual(jumps(script()));
-  });
-
-  it.each([
-    [false, /(?<!p)iptables/, /ip6tables/],
-    [true, /ip6tables/, /(?<!p6)iptables(?!\.)/],
-  ])('is of the right family where ipv6 is %s', (ipv6, right, wrong) => {
-    for (const text of [script(PORTS, { ipv6 }), iptablesRemovalScript({ ipv6, name: 'shop' })]) {
-      expect(text).toMatch(right);
-      expect(text).not.toMatch(wrong);
-    }
-  });
-
-  it('is undone by one that removes the very rule and the chain', () => {
-    const removal = iptablesRemovalScript({ ipv6: false, name: 'shop' });
-    const jump = '"$hook" -p tcp -m addrtype --dst-type LOCAL -j SHOP';
-    expect(script()).toContain(`-A ${jump}`);
-    for (const part of [`-C ${jump}`, `-D ${jump}`, "'-N SHOP'", '-F SHOP', '-X SHOP']) {
-      expect(removal).toContain(part);
-    }
-    expect(removal.indexOf('-F SHOP')).toBeLessThan(removal.indexOf('-X SHOP'));
-    expect(lines(removal)[0]).toBe('#!/bin/sh');
   });
 });
 

@@ -97,6 +97,10 @@ describe('a summary', () => {
     });
   });
 
+  it('that only workers that are gone had keeps its sum and count without quantiles', () => {
+    expect(merged([], [[summary({ 0.5: 9 }, 30, 7)]])).toEqual({ 's_sum{}': 30, 's_count{}': 7 });
+  });
+
   it('averages its quantiles over the living where a worker that is gone came first', () => {
     const retired = [[summary({ 0.5: 100 }, 1, 1)], [summary({ 0.5: 100 }, 1, 1)]];
     const live = [[summary({ 0.5: 2 }, 1, 1)], [summary({ 0.5: 4 }, 1, 1)]];
@@ -345,6 +349,14 @@ describe('a metric that another release has otherwise', () => {
   it('is left out where all the living omit it, and shown where one does not', () => {
     expect(merge([[gauge(1, 'omit')], [gauge(2, 'omit')]])).toEqual([]);
     expect(merged([[gauge(1, 'omit')], [gauge(2, 'max')]])).toEqual({ 'g{}': 2 });
+  });
+
+  it('has the quantiles of both', () => {
+    expect(merged([[summary({ 0.5: 4 }, 1, 1)]], [[summary({ 0.9: 8 }, 2, 2)]])).toEqual({
+      's{quantile="0.5"}': 4,
+      's_sum{}': 3,
+      's_count{}': 3,
+    });
   });
 
   it('has the mean of each quantile over the living that have it', () => {
@@ -637,6 +649,16 @@ describe('sums of fractions', () => {
       }
     },
   );
+
+  it('of what does not accumulate carry nothing along when they are folded', () => {
+    for (const bodies of [
+      [[counter(1.5)], [counter(2.5)]],
+      [[counter(NaN)], [counter(0.1)]],
+      [[counter(Infinity)], [counter(0.1)]],
+    ]) {
+      expect(foldFamilies(bodies, new SeriesLimit(10))).toHaveLength(1);
+    }
+  });
 
   it('carry along, once they are folded, what is too long for a number', () => {
     const long = [[counter(2 ** 50)], [counter(0.3)], [counter(0.3, { a: 'short' })]];

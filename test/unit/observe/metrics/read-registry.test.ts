@@ -1,11 +1,11 @@
-import { Counter, Gauge, Histogram, type Metric, Registry, Summary } from 'prom-client';
+import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { mergeFamilies } from '../../../../src/observe/exposition/merge-families.js';
 import type { Labels } from '../../../../src/observe/exposition/metric-family.js';
 import { encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
 import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js';
 import { readRegistry, toFamily } from '../../../../src/observe/metrics/read-registry.js';
-import { counter, gauge, histogram, samplesOf } from '../../support/metric-families.js';
+import { counter, gauge, samplesOf } from '../../support/metric-families.js';
 
 afterEach(() => vi.useRealTimers());
 
@@ -54,42 +54,6 @@ describe('a registry', () => {
       },
       gauge(2, 'max'),
     ]);
-  });
-
-  it('is read with the buckets, sum and count of a histogram', async () => {
-    const registry = registryOf((registers) => {
-      const labelNames = ['a'];
-      const h = new Histogram({
-        name: 'h',
-        help: 'Help of h',
-        labelNames,
-        buckets: [1, 7.5],
-        registers,
-      });
-      h.observe({ a: 'x' }, 5);
-    });
-    expect(await readRegistry(registry, reading())).toEqual([
-      histogram({ 1: 0, 7.5: 1, '+Inf': 1 }, 5, { a: 'x' }),
-    ]);
-  });
-
-  it('is read with the quantiles, sum and count of a summary', async () => {
-    const registry = registryOf((registers) => {
-      const percentiles = [0.5, 0.99];
-      const s = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles, registers });
-      for (const value of [2, 2, 2]) s.observe({ a: 'x' }, value);
-      s.observe({ a: 'y' }, 1);
-    });
-    expect(samplesOf(await readRegistry(registry, reading()))).toEqual({
-      's{quantile="0.5",a="x"}': 2,
-      's{quantile="0.99",a="x"}': 2,
-      's_sum{a="x"}': 6,
-      's_count{a="x"}': 3,
-      's{quantile="0.5",a="y"}': 1,
-      's{quantile="0.99",a="y"}': 1,
-      's_sum{a="y"}': 1,
-      's_count{a="y"}': 1,
-    });
   });
 
   it('is read with its default labels, and those of a sample before them', async () => {
