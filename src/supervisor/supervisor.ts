@@ -17,7 +17,6 @@ import type { Listening } from './listening/listening.interface.js';
 import { type Later, MetricsRelay } from './serve/metrics-relay.js';
 import { PrimaryMeter } from './serve/primary-meter.js';
 import { Requests } from './serve/requests.js';
-import { Quarantine, QUARANTINE_TICK_MS } from './serve/quarantine.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
@@ -51,7 +50,6 @@ export class Supervisor {
   readonly #relay: MetricsRelay;
   readonly #balance: Balance;
   readonly #switchboard: Switchboard;
-  readonly #quarantine: Quarantine;
   /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
   readonly #intervals: NodeJS.Timeout[] = [];
@@ -92,8 +90,7 @@ export class Supervisor {
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table, options.memory, this.restart));
-    const quarantine = (this.#quarantine = new Quarantine(table, emit));
-    const asked = { relay, balance, readings, inspections, quarantine };
+    const asked = { relay, balance, readings, inspections };
     this.#switchboard = new Switchboard({ listening, table, ...asked, hub: outside.hub, emit });
   }
 
@@ -106,7 +103,6 @@ export class Supervisor {
       const { eventLoopUtilization } = this.#meter.measure();
       this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
     });
-    every(QUARANTINE_TICK_MS, () => this.#quarantine.tick());
     if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
     if (this.#readings.needed) {
       const readAll = () => this.#readings.ofAll(this.#table);
@@ -187,8 +183,7 @@ export class Supervisor {
         return this.#timers.disarm(effect.timer);
       case 'emit': {
         const event = this.#table.identified(effect) as never;
-        this.emit<ClusterEventName>(effect.name, event);
-        return this.#quarantine.observe<ClusterEventName>(effect.name, event);
+        return this.emit<ClusterEventName>(effect.name, event);
       }
       case 'joined':
         this.#relay.foldIfNeeded();

@@ -15,7 +15,6 @@ import type { Inspections } from './serve/inspections.js';
 import type { HubDoor } from './serve/hub-door.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
-import type { Quarantine } from './serve/quarantine.js';
 import { OomWatch } from './processes/oom-watch.js';
 import type { WorkerHandle } from './processes/worker-handle.js';
 import type { WorkerReadings } from './serve/worker-readings.js';
@@ -27,12 +26,7 @@ type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 const MAX_WARNINGS = 100;
 
 /** Types of messages that the watchdog sends, even while the event loop is blocked. */
-const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
-  'blocked',
-  'resumed',
-  'suspects',
-  'stack',
-]);
+const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set(['blocked', 'resumed', 'stack']);
 
 /** The messages that need no decision of the core. */
 type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
@@ -50,7 +44,6 @@ interface Exchange {
   readonly balance: Balance;
   readonly readings: WorkerReadings;
   readonly inspections: Inspections;
-  readonly quarantine: Pick<Quarantine, 'greet' | 'hear' | 'resumed'>;
   readonly emit: EmitEvent;
   readonly hub: Pick<HubDoor, 'address'>;
 }
@@ -103,7 +96,6 @@ export class Switchboard {
     // The watchdog has its own pipe, so its messages do not prove that the channel works.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
-    if (message.type === 'resumed') this.to.quarantine.resumed(worker);
     return this.#decide(id, worker, message);
   }
 
@@ -146,6 +138,7 @@ export class Switchboard {
       case 'replace-request':
       case 'boot-failed':
       case 'fatal':
+      case 'exiting':
       case 'leaving':
         return message;
       default:
@@ -155,20 +148,15 @@ export class Switchboard {
   }
 
   #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage): void {
-    const { balance, inspections, listening, quarantine, relay, table } = this.to;
+    const { balance, inspections, listening, relay, table } = this.to;
     const now = performance.now();
     switch (message.type) {
       case 'listen-request':
         if (worker.hasSocket) return;
         worker.hasSocket = true;
-        quarantine.greet(worker);
         return listening.grant(worker);
       case 'load':
         return balance.report(worker, message);
-      case 'suspects':
-      case 'flight':
-      case 'trial':
-        return quarantine.hear(worker, message);
       case 'snapshot-request':
         if (worker.congested) return;
         worker.send({ type: 'snapshot', id: message.id, snapshot: table.snapshot() });

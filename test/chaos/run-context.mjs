@@ -20,7 +20,6 @@ export class RunContext {
   #limitMs = FIRST_LIMIT_MS;
   #expected = new Set();
   #undos = [];
-  #faults = 0;
 
   constructor(workers, cluster, log, releases) {
     Object.assign(this, { workers, cluster, log, releases });
@@ -62,10 +61,9 @@ export class RunContext {
     return pids.map((_pid, index) => pids[(first + index) % pids.length]).slice(0, count);
   }
 
-  /** A URL that breaks the worker that answers it; another one each time, which is under no quarantine. */
+  /** A URL that breaks the worker that answers it. */
   fault(name, argument = '') {
-    this.#faults += 1;
-    return `/faults/${this.#faults}/${name}/${argument}`;
+    return `/faults/${name}/${argument}`;
   }
 
   /** A connection to a worker, by whose pid it is known who will get the next request. */

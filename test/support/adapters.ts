@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { NODE } from './cluster-process.js';
 
-const major = Number(
+/** The major version of {@link NODE}. */
+export const NODE_MAJOR = Number(
   execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' }).split('.')[0],
 );
 const adapters = ['express', 'fastify'] as const;
@@ -10,7 +11,7 @@ const adapters = ['express', 'fastify'] as const;
  * Express and Fastify, or Fastify and Express from Node 22 on. A test of what holds on both takes
  * one of them: CI runs it on two Nodes, and so on both.
  */
-export const [ONE_ADAPTER, OTHER_ADAPTER] = major >= 22 ? adapters.toReversed() : adapters;
+export const [ONE_ADAPTER, OTHER_ADAPTER] = NODE_MAJOR >= 22 ? adapters.toReversed() : adapters;
 
 /** The fixture on Nest 12, or on Nest 11 from Node 22 on, for what costs much: in the same way. */
-export const ONE_PROGRAM = major >= 22 ? 'nest11' : 'app';
+export const ONE_PROGRAM = NODE_MAJOR >= 22 ? 'nest11' : 'app';

@@ -83,7 +83,6 @@ describe('a worker that misuses its channel', () => {
     await expectEndsWell(cluster);
   });
 
-  // Two in a cluster: after a third of them the route would be under quarantine.
   it.each([
     ['malformed-frame', 'no-json'],
     ['reserved-ack', 'reserved-query'],

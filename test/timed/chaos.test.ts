@@ -29,7 +29,7 @@ describeWith(['faketime', 'mount', 'prlimit'], 'chaos', () => {
           '--seconds=30',
           `--seed=${SEED}`,
           '--workers=2',
-          // Each has a test of its own: thorough/fatal-requests (under load) and thorough/removed-release.
+          // Each has a test of its own: timed/fatal-requests and thorough/removed-release.
           '--without=fatal,removed',
           '--node',
           NODE,

@@ -46,12 +46,11 @@ export const workers: Row = {
     timeSeries({
       title: 'Failures by cause',
       description:
-        'Workers that were replaced because they failed, or grew too large (memory). Reloads do not count. Quarantined: requests that ended workers and are answered 503 now.',
+        'Workers that were replaced because they failed, or grew too large (memory). Reloads do not count.',
       unit: Short,
       stacked: true,
       queries: {
         '{{cause}}': `sum by (cause) (increase(${select('nestjs_cluster_worker_restarts_total')}[$__rate_interval]))`,
-        quarantined: `max(${select('nestjs_cluster_quarantined_requests')})`,
       },
     }),
     timeSeries({

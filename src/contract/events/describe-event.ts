@@ -1,4 +1,4 @@
-import type { BlockReport, DrainReport, ErrorReport } from '../ipc/index.js';
+import type { BlockedRequest, BlockReport, DrainReport, ErrorReport } from '../ipc/index.js';
 import type { LogLevel } from '../options/index.js';
 import { formatIdentity, SHUTTING_DOWN } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEventMap } from './event-map.js';
@@ -34,14 +34,15 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   },
   'worker-ready': ({ worker, bootMs }) =>
     info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
-  'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, blocked }) =>
+  'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, requests, blocked }) =>
     error(
       `${formatIdentity(worker)} died: ${detail} (cause=${cause}, uptime=${formatMs(uptimeMs)})` +
-        `${blocked ? `; ${formatBlock(blocked)}` : ''}${reported ? `: ${formatError(reported)}` : ''}`,
+        `${formatRequests(requests)}${blocked ? `; ${formatStack(blocked)}` : ''}` +
+        `${reported ? `: ${formatError(reported)}` : ''}`,
     ),
-  'worker-failing': ({ worker, error: reported }) =>
+  'worker-failing': ({ worker, error: reported, requests }) =>
     error(
-      `${formatIdentity(worker)} failing, draining: an error that nobody caught` +
+      `${formatIdentity(worker)} failing, draining: uncaught error${formatRequests(requests)}` +
         `${reported ? `: ${formatError(reported)}` : ''}`,
     ),
   'worker-replacing': ({ worker, cause, detail }) =>
@@ -64,16 +65,6 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   },
   'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
   leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
-  quarantined: ({ method, route, path, wholeRoute, deaths }) => {
-    const what = wholeRoute ? (route ?? 'any path without a route') : path;
-    const more = wholeRoute ? `the last: ${path}` : `route ${route}`;
-    const told = wholeRoute === (route === null) ? ` (${more})` : '';
-    return error(
-      `${method} ${what} has ended ${deaths} workers${told}: quarantined, answered 503; one is tried a minute`,
-    );
-  },
-  'quarantine-ended': ({ method, path }) =>
-    info(`${method} ${path} was tried and did no harm: quarantine ended`),
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-reverting': ({ generation, to, reason }) =>
     error(`reload gen=${generation} is taken back, gen=${to} comes back: ${reason}`),
@@ -151,16 +142,18 @@ function formatAddress(
 /** Maximum number of frames of a blocked event loop in a text line; a JSON line has all frames. */
 const FRAMES_SHOWN = 5;
 
-/** The requests and the stack of a blocked event loop. */
-function formatBlock({ requests, frames }: BlockReport): string {
-  if (requests.length === 0 && frames.length === 0) return 'no stack';
-  const flight = requests.map(
-    ({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`,
-  );
-  return [
-    flight.length > 0 ? `in flight: ${flight.join(', ')}` : 'no request in flight',
-    frames.length > 0 ? `blocked ${frames.slice(0, FRAMES_SHOWN).join(' < ')}` : 'no stack',
-  ].join('; ');
+/** Maximum number of requests in a text line; a JSON line has all of them. */
+const REQUESTS_SHOWN = 3;
+
+function formatRequests(requests: readonly BlockedRequest[]): string {
+  const shown = requests
+    .slice(0, REQUESTS_SHOWN)
+    .map(({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`);
+  return shown.length === 0 ? '' : `; in flight: ${shown.join(', ')}`;
+}
+
+function formatStack({ frames }: BlockReport): string {
+  return frames.length > 0 ? `blocked ${frames.slice(0, FRAMES_SHOWN).join(' < ')}` : 'no stack';
 }
 
 /** The error and one frame of its stack: the first that is not Node's own or, if all are Node's, the first. */

@@ -1,4 +1,4 @@
-import type { BlockReport, ErrorReport } from '../ipc/index.js';
+import type { BlockedRequest, BlockReport, ErrorReport } from '../ipc/index.js';
 import type {
   FailureCause,
   ReloadResult,
@@ -43,11 +43,18 @@ export interface ClusterEventMap {
     detail: string;
     uptimeMs: number;
     error: ErrorReport | null;
+    /** The request of the error, or else the requests that were in flight, the newest first. */
+    requests: readonly BlockedRequest[];
     /** The watchdog's report, if the worker was killed because its event loop was blocked. */
     blocked: BlockReport | null;
   };
   /** The worker has an uncaught error. It finishes its requests and ends, and a new worker takes its place. */
-  'worker-failing': { worker: WorkerIdentity; error: ErrorReport | null };
+  'worker-failing': {
+    worker: WorkerIdentity;
+    error: ErrorReport | null;
+    /** The request of the error, or else the requests that were in flight, the newest first. */
+    requests: readonly BlockedRequest[];
+  };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
   /** The worker still serves while a new worker starts to take its place. */
   'worker-replacing': {
@@ -78,15 +85,6 @@ export interface ClusterEventMap {
   };
   /** A new worker leads: it runs the jobs that only one worker may run. Without `worker`, no worker can lead now. */
   leader: { worker?: WorkerIdentity };
-  /** A request has ended workers. The cluster answers the request with 503, except for one trial a minute. */
-  quarantined: QuarantinedRequest & {
-    /** Whether the quarantine covers every request of the route, not only requests with one URL. If `route` is `null`: every path without a route, not only this path. */
-    wholeRoute: boolean;
-    /** The number of workers that the request has ended. */
-    deaths: number;
-  };
-  /** A trial of the request did no harm, so the app answers the request again. */
-  'quarantine-ended': QuarantinedRequest;
   /** The primary begins to replace every worker by a worker that runs the current program. */
   'reload-started': { generation: number; reason: string };
   /** A release failed: its slots go back to the previous release, generation `to`. */
@@ -100,15 +98,6 @@ export interface ClusterEventMap {
   failed: { message: string; exitCode: number; error: ErrorReport | null };
   /** Something unexpected happened, and the cluster goes on. */
   warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };
-}
-
-/** A request that has ended workers. */
-export interface QuarantinedRequest {
-  method: string;
-  /** The template of the request's route; `null` if no Nest route matches the path. */
-  route: string | null;
-  /** The path without the query. */
-  path: string;
 }
 
 /** Name of an event: the first argument of the primary's `on()` and `off()`. */

@@ -1,6 +1,6 @@
 import type { Recording } from '../snapshot/index.js';
 
-/** A request that was in flight when the event loop was blocked. */
+/** A request that may have ended or blocked a worker. */
 export interface BlockedRequest {
   readonly method: string;
   /** The path without the query, which may hold secrets. */
@@ -12,7 +12,7 @@ export interface BlockedRequest {
 export interface BlockReport {
   /** How long the event loop had been blocked at the time of the report, in ms. */
   readonly forMs: number;
-  /** Requests in flight, oldest first. */
+  /** Requests in flight, the newest first. */
   readonly requests: readonly BlockedRequest[];
   /** JavaScript frames, innermost first; empty if the inspector is not available. */
   readonly frames: readonly string[];
@@ -29,7 +29,5 @@ export interface StackReport extends Omit<BlockReport, 'forMs'> {
 /** The primary's requests to the watchdog of a worker: one JSON object a line, over the pipe on which the watchdog reports. */
 export type WatchdogRequest =
   | { readonly type: 'stack'; readonly id: number }
-  /** Another worker has ended: if this worker's event loop is blocked, report that now. */
-  | { readonly type: 'report-block' }
   /** Make a recording, and write it to the unix socket `to`. */
   | ({ readonly type: 'record'; readonly to: string } & Recording);

@@ -6,7 +6,6 @@ import {
   type WorkerStats,
 } from '../snapshot/index.js';
 import { cutText } from './error-report.js';
-import { MAX_SUSPECTS } from './fingerprint.js';
 import type { PrimaryMessage } from './primary-message.js';
 import type { ExaminationMessage, WorkerMessage } from './worker-message.js';
 
@@ -29,9 +28,6 @@ const MAX_SUBSCRIPTIONS = 100;
 /** The maximum number of jobs that run in one worker at once. A message with more is refused. */
 const MAX_JOBS = 1_000;
 
-/** The maximum length of a name under which connections are passed on. A message with a longer name is refused. */
-const MAX_NAME = 64;
-
 /** The maximum number of findings in a message. A message with more is refused; each check finds only a few. */
 const MAX_FINDINGS = 1_000;
 
@@ -42,10 +38,6 @@ const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
-const name = v.pipe(v.string(), v.maxLength(MAX_NAME));
-/** A method, a route or a path. */
-const part = v.pipe(v.string(), v.maxLength(500));
-const fingerprint = v.object({ method: part, route: part, url: name, path: part });
 const foldedBody = v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH));
 /** A measurement that counts as 0 if another version of this package leaves it out. */
 const measured = v.fallback(amount, 0);
@@ -104,19 +96,8 @@ const workerMessageSchema = v.variant('type', [
     phase: v.fallback(v.picklist(['create', 'init', 'listen']), 'create'),
     error,
   }),
-  v.object({ type: v.literal('fatal'), error, abort: v.boolean() }),
-  v.object({
-    type: v.literal('suspects'),
-    certain: v.boolean(),
-    suspects: v.pipe(v.array(fingerprint), v.maxLength(MAX_SUSPECTS)),
-  }),
-  v.object({
-    type: v.literal('flight'),
-    n: count,
-    began: v.optional(fingerprint),
-    ended: v.pipe(v.array(count), v.maxLength(1_000)),
-  }),
-  v.object({ type: v.literal('trial'), id: count, lived: v.boolean() }),
+  v.object({ type: v.literal('fatal'), error, abort: v.boolean(), requests: inFlight }),
+  v.object({ type: v.literal('exiting'), requests: inFlight }),
   v.object({
     type: v.literal('blocked'),
     forMs: amount,

@@ -1,5 +1,4 @@
 import type { ErrorReport } from './error-report.js';
-import type { QuarantineEntry } from './fingerprint.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
@@ -55,12 +54,6 @@ export type PrimaryMessage =
     }
   /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
   | { readonly type: 'released' }
-  /** Answer these requests with 503. With `watch`, report each request when it begins. */
-  | {
-      readonly type: 'quarantine';
-      readonly watch: boolean;
-      readonly entries: readonly QuarantineEntry[];
-    }
   /** End open connections now. */
   | { readonly type: 'force' }
   /** Check the health of the app. */

@@ -1,6 +1,5 @@
-import type { BlockReport, StackReport } from './block-report.js';
+import type { BlockedRequest, BlockReport, StackReport } from './block-report.js';
 import type { ErrorReport } from './error-report.js';
-import type { Fingerprint } from './fingerprint.js';
 import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/index.js';
 
 /** The result of a drain, with the numbers of connections and requests that were ended by force. */
@@ -51,25 +50,15 @@ export type WorkerMessage =
   /** The app could not be started; the process ends next. */
   | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
   /** An uncaught error. The worker drains and ends, or, with `abort`, ends at once. */
-  | { readonly type: 'fatal'; readonly error: ErrorReport; readonly abort: boolean }
-  /**
-   * The requests in progress. Sent before `fatal`, and before any other end of the worker that the
-   * worker or its watchdog notices. With `certain` the list is exact, and may be empty.
-   */
   | {
-      readonly type: 'suspects';
-      readonly certain: boolean;
-      readonly suspects: readonly Fingerprint[];
+      readonly type: 'fatal';
+      readonly error: ErrorReport;
+      readonly abort: boolean;
+      /** The request of the error, or else the requests in flight, the newest first. */
+      readonly requests: readonly BlockedRequest[];
     }
-  /** Sent while requests are watched: request number `n` has begun, or the requests in `ended` were answered. */
-  | {
-      readonly type: 'flight';
-      readonly n: number;
-      readonly began?: Fingerprint | undefined;
-      readonly ended: readonly number[];
-    }
-  /** A quarantined request was passed to the app as a trial. With `lived`, the trial did no harm. */
-  | { readonly type: 'trial'; readonly id: number; readonly lived: boolean }
+  /** Something called `process.exit()`. `requests` as with `fatal`. */
+  | { readonly type: 'exiting'; readonly requests: readonly BlockedRequest[] }
   /** From the watchdog, over a pipe of its own: the event loop is blocked. */
   | ({ readonly type: 'blocked' } & BlockReport)
   /** The event loop is no longer blocked. */

@@ -18,8 +18,6 @@ const LISTENERS: Record<ClusterEventName, typeof listener> = {
   'worker-stopped': listener,
   'worker-exit': listener,
   leader: listener,
-  quarantined: listener,
-  'quarantine-ended': listener,
   'reload-started': listener,
   'reload-reverting': listener,
   'reload-ended': listener,

@@ -131,8 +131,6 @@ export interface ClusterSnapshot {
   readonly generation: number;
   /** Number of slots in a crash loop. */
   readonly degraded: number;
-  /** Number of quarantined requests. Missing if the primary is of a version without this field. */
-  readonly quarantined?: number;
   /** Empty where no queue can be read: without /proc, for unix sockets, with round-robin. */
   readonly acceptBacklog?: readonly Backlog[];
   /** Connections that full accept queues turned away, over all sockets of the machine's network namespace. */

@@ -26,16 +26,15 @@ export interface RequestScope {
   readonly waiting: ServerResponse | undefined;
 }
 
-/** Enters an asynchronous context of the scope. The work for the request then begins in that context. */
-export type EnterScope = (scope: RequestScope) => void;
-
 /** The requests of this process. */
 export interface RequestsPort {
   /** Whether the app's own port shows details, not only whether the app is up. */
   readonly showsDetails: boolean;
   observeResponses(observer: ResponseObserver): void;
-  /** Calls `enter` when the scope of a request begins, and again with each part of its body. */
-  followScopes(enter: EnterScope | undefined): void;
+  /** Whether each request runs in an asynchronous context of its own. */
+  followScopes(on: boolean): void;
+  /** The scope in whose context the current code runs; `undefined` if there is none. */
+  readonly scope: RequestScope | undefined;
   /**
    * Calls `gone` once if the client disconnects, or has disconnected, before the response is
    * complete.

@@ -128,6 +128,7 @@ export class TestingLink implements ClusterLink {
   provideMetrics(): void {}
   provideHealth(): void {}
   observeResponses(): void {}
+  readonly scope = undefined;
   followScopes(): void {}
   provideTasks(): void {}
 

@@ -120,7 +120,7 @@ type MakeFamily = (
 ) => MetricFamily;
 
 function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
-  const { workers, balancing, desired, generation, reloads, quarantined } = snapshot;
+  const { workers, balancing, desired, generation, reloads } = snapshot;
   const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
   const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
@@ -144,12 +144,6 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
       'listen_overflows_total',
       'Connections that full accept queues turned away since the machine started, of all its services',
       listenOverflowsTotal === null ? [] : [[{}, listenOverflowsTotal]],
-    ),
-    family(
-      'gauge',
-      'quarantined_requests',
-      'Requests that have ended workers and are answered 503',
-      [[{}, quarantined ?? 0]],
     ),
   ];
 }

@@ -1,6 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
-import type { RequestScope, RequestsPort } from '../../contract/snapshot/index.js';
+import type { RequestsPort } from '../../contract/snapshot/index.js';
 import type { Watch } from './call.js';
 
 /**
@@ -9,21 +8,18 @@ import type { Watch } from './call.js';
  * light requests by up to a sixth.
  */
 export class WaitingClient {
-  readonly #scopes = new AsyncLocalStorage<RequestScope>();
-
-  constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'watchClient'>) {
-    link.followScopes((scope) => this.#scopes.enterWith(scope));
+  constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'scope' | 'watchClient'>) {
+    link.followScopes(true);
   }
 
   /** On Node 20 each AsyncLocalStorage in use slows every promise of the process, even after its app is closed. */
   close(): void {
-    this.link.followScopes(undefined);
-    this.#scopes.disable();
+    this.link.followScopes(false);
   }
 
   /** The response that waits for the current work; `undefined` if the work is not for a request. */
   get current(): ServerResponse | undefined {
-    return this.#scopes.getStore()?.waiting;
+    return this.link.scope?.waiting;
   }
 
   watch(response: ServerResponse): Watch {

@@ -70,6 +70,7 @@ export type WorkerEvent =
   | (Said<'ready'> & { readonly residentBytes: number })
   | Said<'boot-failed'>
   | Said<'fatal'>
+  | Said<'exiting'>
   | Said<'leaving'>
   | Said<'pong'>
   | Said<'blocked'>

@@ -1,4 +1,9 @@
-import type { BlockReport, DrainReport, ErrorReport } from '../../contract/ipc/index.js';
+import type {
+  BlockedRequest,
+  BlockReport,
+  DrainReport,
+  ErrorReport,
+} from '../../contract/ipc/index.js';
 import type {
   ClusterSnapshot,
   FailureCause,
@@ -38,6 +43,8 @@ interface AnyWorker {
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
   /** The last error that the worker reported. */
   readonly error: ErrorReport | null;
+  /** The request of the error that ends the worker, or else the requests that were in flight. */
+  readonly requests: readonly BlockedRequest[];
   /** Whether the worker reported an uncaught error that ends it. */
   readonly fatal: boolean;
   /** Why the primary killed the worker, or why the worker ends itself. The exit code does not show the reason. */

@@ -16,7 +16,6 @@ export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'release',
   'drain',
   'released',
-  'quarantine',
   'force',
 ]);
 

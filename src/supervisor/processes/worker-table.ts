@@ -49,9 +49,6 @@ export class WorkerTable {
     return handle;
   }
 
-  /** The number of entries in the quarantine, each for a URL or a route. */
-  quarantined = 0;
-
   /** The handle of a worker, even if it was removed since the last change of the state. */
   find(id: WorkerId): WorkerHandle | undefined {
     return this.#handles.get(id) ?? this.#gone.get(id);
@@ -82,7 +79,6 @@ export class WorkerTable {
           balancing,
           ports,
           primary: this.meter.stats(),
-          quarantined: this.quarantined,
           acceptBacklog: acceptBacklog(this.listening),
           listenOverflowsTotal: listenOverflows(),
         },

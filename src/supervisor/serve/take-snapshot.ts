@@ -14,7 +14,7 @@ export interface Measured {
   readonly shown: Required<
     Pick<
       ClusterSnapshot,
-      'balancing' | 'ports' | 'primary' | 'quarantined' | 'acceptBacklog' | 'listenOverflowsTotal'
+      'balancing' | 'ports' | 'primary' | 'acceptBacklog' | 'listenOverflowsTotal'
     >
   >;
   readonly find: (worker: WorkerId) => WorkerHandle | undefined;

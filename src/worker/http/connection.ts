@@ -102,7 +102,7 @@ export class Connection {
 
   /** The connection is closed: requests in flight will not be answered. */
   abandon(): void {
-    for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.abandon();
+    for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
     this.inFlight = 0;
     this.response = this.scope = this.pipelined = undefined;
     for (const leave of this.watchers ?? []) leave();

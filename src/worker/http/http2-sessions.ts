@@ -76,7 +76,7 @@ export class Http2Sessions {
     const session: TrackedSession | undefined = request.stream.session;
     const startedAt = performance.now();
     tracker.requestsInFlight += 1;
-    const scope = tracker.scopes.begin(...asHttp1(request, response));
+    const scope = tracker.scopes.begin(...asHttp1(request, response), startedAt);
     const exchange = { request, response, session, startedAt, scope };
     this.#exchanges.add(exchange);
     if (this.#closing) this.#announce(session);
@@ -91,12 +91,8 @@ export class Http2Sessions {
     const connection = session?.[CONNECTION];
     if (connection !== undefined) connection.answered += 1;
     tracker.requestsInFlight -= 1;
-    if (response.writableEnded) {
-      tracker.requestsTotal += 1;
-      scope?.end();
-    } else {
-      scope?.abandon();
-    }
+    if (response.writableEnded) tracker.requestsTotal += 1;
+    scope?.end();
     tracker.reports.streamOver(...asHttp1(request, response), performance.now() - startedAt);
   }
 

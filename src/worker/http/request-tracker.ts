@@ -10,11 +10,11 @@ import {
   type SecureSocket,
   type TrackedSocket,
 } from './connection.js';
-import type { RequestUnderWay } from '../quarantine/describe-request.js';
 import { endEventStream, isOpenEventStream } from './event-stream.js';
 import { Http2Sessions } from './http2-sessions.js';
 import { RequestScopes } from './request-scopes.js';
 import { ResponseReports } from './response-reports.js';
+import type { RequestUnderWay } from './running-requests.js';
 import { followUpgrades } from './web-socket.js';
 
 /** Idle connections stay open this long for requests that a client sent before it knew of the drain. */
@@ -207,7 +207,8 @@ export class RequestTracker {
     const connection = socket[CONNECTION];
     if (connection?.owner !== this) return;
     const before = connection.response;
-    connection.begin(response, performance.now(), this.scopes.begin(request, response));
+    const now = performance.now();
+    connection.begin(response, now, this.scopes.begin(request, response, now));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
       // Only the last response may carry `Connection: close`, or later pipelined requests are lost.

@@ -76,7 +76,7 @@ export class WorkerAgent {
       hangTimeoutMs: options.heartbeat.timeoutMs,
       primaryPid,
       reportTo,
-      work: this.#reports.watch,
+      tracker: link.tracker,
       failed: (error) => link.warn(`its watchdog is gone: ${reportError(error).message}`),
     });
   }
@@ -155,8 +155,6 @@ export class WorkerAgent {
         return void this.#reports.metrics(true);
       case 'fold':
         return this.#reports.fold(message);
-      case 'quarantine':
-        return this.#reports.watch.hear(message);
     }
   }
 

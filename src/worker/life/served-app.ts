@@ -89,7 +89,6 @@ export class ServedApp {
     presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
     this.sockets.servers.add(server);
-    this.link.gate?.routes.follow(app.getHttpAdapter?.());
     let url: string;
     if (server.listening) {
       this.warn(ALREADY_LISTENING);

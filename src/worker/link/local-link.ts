@@ -7,11 +7,11 @@ import { IdleWork } from '../../contract/process/idle-work.js';
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,
-  EnterScope,
   HubAddress,
   LinkEventListener,
   MetricsContribution,
   MetricsSource,
+  RequestScope,
   ResponseObserver,
   ThreadsOfProcess,
   WorkerIdentity,
@@ -21,7 +21,6 @@ import type {
 import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../http/request-tracker.js';
 import { watchClient } from '../http/watch-client.js';
-import type { RequestGate } from '../quarantine/request-gate.js';
 import { OwnMetrics } from './own-metrics.js';
 import { snapshotOfOne } from './snapshot-of-one.js';
 
@@ -37,8 +36,6 @@ export abstract class LocalLink {
   endpoints: readonly string[] = [];
   /** The number of workers that must be ready for the cluster to be ready. */
   minReady: ClusterSnapshot['minReady'] = 1;
-  /** Set in a worker that has a primary. */
-  gate: RequestGate | undefined;
   /** The work that waits until the process serves. */
   readonly idleWork = new IdleWork((error) =>
     this.warn(`work after the start failed: ${reportError(error).message}`),
@@ -81,7 +78,6 @@ export abstract class LocalLink {
 
   followServer(server: Server): void {
     this.tracker.follow(server);
-    this.gate?.follow(server);
   }
 
   /** Ends an interval of the measurements. Called at each heartbeat. */
@@ -136,8 +132,12 @@ export abstract class LocalLink {
     this.tracker.reports.observer = observer;
   }
 
-  followScopes(enter: EnterScope | undefined): void {
-    this.tracker.scopes.enter = enter;
+  followScopes(on: boolean): void {
+    this.tracker.scopes.follow(on);
+  }
+
+  get scope(): RequestScope | undefined {
+    return this.tracker.scopes.current;
   }
 
   watchClient(response: ServerResponse, gone: () => void): () => void {

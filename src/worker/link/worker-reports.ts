@@ -1,8 +1,8 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
-import { RequestGate } from '../quarantine/request-gate.js';
-import { RequestWatch } from '../quarantine/request-watch.js';
+import { type BlockedRequest, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import { ARE_CONTEXTS_CHEAP } from '../http/request-scopes.js';
+import { runningRequests } from '../http/running-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 
@@ -11,19 +11,25 @@ const PUSH_METRICS_MS = 10_000;
 
 /** A worker's reports to its primary: its heartbeat, its health and its measurements. */
 export class WorkerReports {
-  readonly watch: RequestWatch;
-
   constructor(
     private readonly channel: PrimaryChannel,
     private readonly link: WorkerLink,
   ) {
-    this.watch = new RequestWatch(link, (link.gate = new RequestGate()), channel);
+    if (ARE_CONTEXTS_CHEAP) link.followScopes(true);
+    // 'exit' is emitted in the asynchronous context of the call of process.exit().
+    process.once('exit', () => {
+      if (link.state === 'ready') void channel.send({ type: 'exiting', requests: this.#requests });
+    });
+  }
+
+  get #requests(): BlockedRequest[] {
+    return runningRequests(this.link.tracker);
   }
 
   /** Reports an uncaught error, which ends the process. */
   fatal(error: unknown, abort: boolean): void {
-    this.watch.tellSuspects('error');
-    void this.channel.send({ type: 'fatal', error: reportError(error), abort });
+    const requests = this.#requests;
+    void this.channel.send({ type: 'fatal', error: reportError(error), abort, requests });
   }
 
   /** Answers a heartbeat. */

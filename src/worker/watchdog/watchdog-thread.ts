@@ -74,10 +74,8 @@ function reportBlock(): void {
   if (block.reported) return;
   block.reported = true;
   const asked = block;
-  askMainThread(({ requests, frames, certain, suspects }) => {
-    if (asked !== block) return;
-    if (suspects !== undefined) write({ type: 'suspects', certain: certain === true, suspects });
-    write({ type: 'blocked', forMs: blockedMs(), requests, frames });
+  askMainThread((found) => {
+    if (asked === block) write({ type: 'blocked', forMs: blockedMs(), ...found });
   });
 }
 
@@ -133,13 +131,9 @@ function answerRequest(asked: WatchdogRequest): void {
   if (asked.type === 'stack') {
     const { id } = asked;
     const blockedForMs = isBlocked() ? blockedMs() : null;
-    return askMainThread(({ requests, frames }, answered) =>
-      write({ type: 'stack', id, blockedForMs, requests, frames, answered }),
+    return askMainThread((found, answered) =>
+      write({ type: 'stack', id, blockedForMs, ...found, answered }),
     );
-  }
-  if (asked.type === 'report-block') {
-    if (isBlocked()) reportBlock();
-    return;
   }
   const { kind, seconds, to } = asked;
   void new Recorder({ kind, ms: seconds * 1_000, blocked: isBlocked() }).send(to);

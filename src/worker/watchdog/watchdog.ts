@@ -1,8 +1,9 @@
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { type BlockReport, MAX_BLOCKED_REQUESTS, MAX_FRAMES } from '../../contract/ipc/index.js';
+import { type BlockReport, MAX_FRAMES } from '../../contract/ipc/index.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
-import type { RequestWatch, Suspects } from '../quarantine/request-watch.js';
+import type { RequestTracker } from '../http/request-tracker.js';
+import { runningRequests } from '../http/running-requests.js';
 
 /** The data that the thread gets at its start. */
 export interface WatchdogData {
@@ -18,17 +19,20 @@ export interface WatchdogData {
 }
 
 /** The state of the main thread. */
-export type Description = Omit<BlockReport, 'forMs'> & Partial<Suspects>;
+export type Description = Omit<BlockReport, 'forMs'>;
 
 interface WatchdogSetup {
   /** The time after which a hung worker is killed, in ms. The report must be sent before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
-  readonly work: Pick<RequestWatch, 'requests' | 'suspects'>;
+  readonly tracker: RequestTracker;
   /** Called if the thread could not be started or has failed. */
   readonly failed: (error: unknown) => void;
 }
+
+/** A block is reported after this time: early, because a worker whose heap fills may die long before it counts as hung. */
+const REPORT_AFTER_MS = 1_000;
 
 const MAX_TICK_MS = 250;
 const MIN_TICK_MS = 25;
@@ -52,9 +56,10 @@ const DESCRIBE = 'nestjs-cluster.watchdog';
 export function startWatchdog(options: WatchdogSetup): void {
   const program = ownFile('dist/programs/watchdog-thread.cjs');
   if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
-  const blockedAfterMs = options.hangTimeoutMs / 2;
-  const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(blockedAfterMs / 8)));
-  Reflect.set(globalThis, Symbol.for(DESCRIBE), () => describeMainThread(options.work));
+  const { hangTimeoutMs } = options;
+  const blockedAfterMs = Math.min(REPORT_AFTER_MS, hangTimeoutMs / 2);
+  const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(hangTimeoutMs / 16)));
+  Reflect.set(globalThis, Symbol.for(DESCRIBE), () => describeMainThread(options.tracker));
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const workerData: WatchdogData = {
     beats,
@@ -96,16 +101,15 @@ function startThread(
 }
 
 /** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */
-function describeMainThread(work: WatchdogSetup['work']): string {
+function describeMainThread(tracker: RequestTracker): string {
   const limit = Error.stackTraceLimit;
   // The stack has the frames of the block, of this function and of its caller.
   Error.stackTraceLimit = DEEPEST;
   const { stack } = new Error();
   Error.stackTraceLimit = limit;
   return JSON.stringify({
-    requests: work.requests.slice(0, MAX_BLOCKED_REQUESTS),
+    requests: runningRequests(tracker),
     frames: framesBelow(String(stack)),
-    ...work.suspects,
   });
 }
 

@@ -43,12 +43,9 @@ const FAULTS = {
   },
 };
 
-/**
- * Middleware for `/faults/<number>/<name>/<argument>`. No route has these URLs and each fault has a
- * number of its own, so that none is under quarantine because of those before it.
- */
+/** Middleware for `/faults/<name>/<argument>`. No route has these URLs. */
 export async function breakWhenAsked({ originalUrl, url }, response) {
-  const [, , , name, argument] = (originalUrl ?? url).split('/');
+  const [, , name, argument] = (originalUrl ?? url).split('/');
   await FAULTS[name](argument);
   response.statusCode = 200;
   response.end(JSON.stringify({ name, argument }));

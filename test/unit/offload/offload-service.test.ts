@@ -24,7 +24,7 @@ import {
   type ClusterModuleOptions,
   resolveModuleOptions,
 } from '../../../src/contract/options/module.js';
-import type { ClusterLink, EnterScope } from '../../../src/contract/snapshot/index.js';
+import type { ClusterLink, RequestScope } from '../../../src/contract/snapshot/index.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -58,7 +58,8 @@ async function start(
     injected: false,
   }));
   let hasTasksFrom = (_before: number) => false;
-  let enterScope: EnterScope | undefined;
+  let follows = false;
+  let scope: RequestScope | undefined;
   const watched = new EventEmitter();
   const link = {
     workers: 1,
@@ -66,7 +67,10 @@ async function start(
     warn: (...warning: unknown[]) => void told.push(warning),
     identity: { slot: 4, pid: 1, generation: 0 },
     provideTasks: (has: (before: number) => boolean) => (hasTasksFrom = has),
-    followScopes: (enter: EnterScope) => (enterScope = enter),
+    followScopes: (on: boolean) => (follows = on),
+    get scope() {
+      return scope;
+    },
     watchClient: (response: ServerResponse, gone: () => void) => {
       watched.on('gone', (each) => each === response && gone());
       return () => {};
@@ -87,11 +91,11 @@ async function start(
     /** The warnings that were sent to the primary's log. */
     told,
     pending: () => hasTasksFrom(Infinity),
-    observes: () => enterScope !== undefined,
+    observes: () => follows,
     /** Does something for a request. */
     serve: <T>(response: Partial<ServerResponse>, handle: () => T): T =>
       new AsyncResource('request').runInAsyncScope(() => {
-        enterScope!({ waiting: response as ServerResponse });
+        scope = { waiting: response as ServerResponse };
         return handle();
       }),
     leave: (response: Partial<ServerResponse>) => watched.emit('gone', response),

@@ -8,7 +8,6 @@ import type { Inspections } from '../../../src/supervisor/serve/inspections.js';
 import type { BoundSocket } from '../../../src/supervisor/listening/bound-socket.js';
 import { SharedListening } from '../../../src/supervisor/listening/shared-listening.js';
 import { MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
-import { Quarantine } from '../../../src/supervisor/serve/quarantine.js';
 import { Switchboard } from '../../../src/supervisor/switchboard.js';
 import { WorkerReadings } from '../../../src/supervisor/serve/worker-readings.js';
 import { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
@@ -49,7 +48,6 @@ function start() {
     balance,
     readings,
     inspections,
-    quarantine: new Quarantine(table, emit),
     emit,
     hub: { address: hub },
   });
@@ -79,7 +77,7 @@ const REPORT = {
 const DECIDED: readonly WorkerMessage[] = [
   { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [], minReady: 1 },
   { type: 'boot-failed', phase: 'init', error: ERROR },
-  { type: 'fatal', error: ERROR, abort: false },
+  { type: 'fatal', error: ERROR, abort: false, requests: [] },
   { type: 'leaving' },
   { type: 'checked', id: 1, healthy: true, detail: null },
   { type: 'verified', error: null },
@@ -103,9 +101,6 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
   { type: 'folded', epoch: 0, count: 0, body: '[]' },
   { type: 'warning', message: 'odd' },
-  { type: 'suspects', certain: false, suspects: [] },
-  { type: 'flight', n: 1, ended: [] },
-  { type: 'trial', id: 1, lived: false },
 ];
 
 describe('a handle beside a message', () => {
@@ -231,9 +226,7 @@ describe('the switchboard', () => {
 });
 
 describe('a sign of life', () => {
-  const SIGNS = [...DECIDED, ...ASKED, ...HANDLED].filter(
-    ({ type }) => type !== 'blocked' && type !== 'suspects',
-  );
+  const SIGNS = [...DECIDED, ...ASKED, ...HANDLED].filter(({ type }) => type !== 'blocked');
 
   it.each(SIGNS)('is every message of a worker: $type', (message) => {
     const { worker, receive } = start();

@@ -160,7 +160,7 @@ export class FakeWorker {
 
   /** An error that nobody caught: it drains by itself. */
   collapse(error: ErrorReport = { name: 'TypeError', message: 'x is undefined' }): void {
-    this.say({ type: 'fatal', error, abort: false });
+    this.say({ type: 'fatal', error, abort: false, requests: [] });
   }
 
   /** It asks for another in its place. */

@@ -138,18 +138,20 @@ function tellFailure(
     readonly error: ErrorReport | null;
   },
 ): void {
+  const blocked = worker.block === undefined ? null : asOf(worker.block, step.now);
   step.emit('worker-died', {
     worker: worker.id,
     ...failure,
     uptimeMs: step.now - worker.startedAt,
-    blocked: worker.block === undefined ? null : asOf(worker.block, step.now),
+    requests: blocked?.requests ?? worker.requests,
+    blocked,
   });
 }
 
 /** Describes the end of a worker that had not been asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
-    ? 'it did not end in time after an error that nobody caught and was killed'
+    ? 'it did not end in time after an uncaught error and was killed'
     : (worker.condemned?.detail ?? describeExit(exit, cause));
 }
 

@@ -2,6 +2,7 @@ import { type ErrorReport, LEAVE_SIGNAL } from '../../../contract/ipc/index.js';
 import type { ShutdownOptions } from '../../../contract/options/index.js';
 import type { RetireCause } from '../../../contract/snapshot/index.js';
 import { describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
+import type { WorkerEventOf } from '../cluster-event.js';
 import type {
   DrainingWorker,
   LiveWorker,
@@ -59,21 +60,25 @@ export function drainAfterAll(step: Step, worker: DrainingWorker): void {
 export function collapse(step: Step, worker: ReadyWorker, error: ErrorReport): void {
   const condemned = worker.condemned ?? {
     cause: 'crash' as const,
-    detail: 'drained after an error that nobody caught',
+    detail: 'drained after an uncaught error',
   };
   drainAs(step, { ...worker, error, fatal: true, condemned }, undefined);
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
-  step.emit('worker-failing', { worker: worker.id, error });
+  step.emit('worker-failing', { worker: worker.id, error, requests: worker.requests });
 }
 
 /** Notes an uncaught error of a worker that was already draining. It counts as a crash. */
-export function noteLateError(step: Step, worker: DrainingWorker, error: ErrorReport): void {
+export function noteLateError(
+  step: Step,
+  worker: DrainingWorker,
+  { error, requests }: WorkerEventOf<'fatal'>,
+): void {
   const condemned = worker.condemned ?? {
     cause: 'crash' as const,
-    detail: `an error that nobody caught came while it drained: ${inWords(error)}`,
+    detail: `uncaught error while it drained: ${inWords(error)}`,
   };
   step.change(worker, { error, condemned });
-  step.emit('worker-failing', { worker: worker.id, error });
+  step.emit('worker-failing', { worker: worker.id, error, requests });
 }
 
 /** Kills a worker whose time to leave is over. */

@@ -89,6 +89,7 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   jobs: { starting: noteDuties, ready: noteDuties, draining: noteDuties },
 
   fatal: { starting: noteFatal, ready: failSoon, draining: whenFatalAgain },
+  exiting: { starting: noteRequests, ready: noteRequests, draining: noteRequests },
   leaving: { starting: leave, ready: leaveSoon, draining: nothing },
   'leave-due': { starting: nothing, ready: whenLeaveDue, draining: nothing },
   drained: { starting: nothing, ready: nothing, draining: noteDrain },
@@ -171,14 +172,19 @@ function whenRecovered(step: Step, worker: ReadyWorker): void {
 }
 
 /** Notes an uncaught error that ends the worker. */
-function noteFatal(step: Step, worker: Worker, { error }: WorkerEventOf<'fatal'>): void {
-  step.change(worker, { error: worker.error ?? error, fatal: true });
+function noteFatal(step: Step, worker: Worker, { error, requests }: WorkerEventOf<'fatal'>): void {
+  step.change(worker, { error: worker.error ?? error, requests, fatal: true });
+}
+
+/** Something in the worker called `process.exit()`. */
+function noteRequests(step: Step, worker: Worker, { requests }: WorkerEventOf<'exiting'>): void {
+  if (!worker.fatal) step.change(worker, { requests });
 }
 
 /** The worker drains by itself after an uncaught error. Its slot gets a new worker at once. */
 function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>): void {
-  const { error, abort } = event;
-  const failing = step.change(worker, { error, fatal: true });
+  const { error, abort, requests } = event;
+  const failing = step.change(worker, { error, requests, fatal: true });
   if (abort) return;
   collapse(step, failing, error);
   recover(step, failing, 'crash', inWords(error));
@@ -186,7 +192,7 @@ function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>
 
 function whenFatalAgain(step: Step, worker: DrainingWorker, event: WorkerEventOf<'fatal'>): void {
   // Only the first error counts, because later errors follow from it.
-  if (!worker.fatal && !event.abort) noteLateError(step, worker, event.error);
+  if (!worker.fatal && !event.abort) noteLateError(step, worker, event);
   noteFatal(step, step.worker(worker.id)!, event);
 }
 

@@ -22,6 +22,7 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     ping: undefined,
     block: undefined,
     error: null,
+    requests: [],
     fatal: false,
     condemned: undefined,
     printsBootError,

@@ -14,6 +14,7 @@ const DIED: ClusterEventMap['worker-died'] = {
   detail: 'exited with code 1',
   uptimeMs: 1,
   error: null,
+  requests: [],
   blocked: null,
 };
 const STOPPED: ClusterEventMap['worker-stopped'] = {

@@ -26,6 +26,7 @@ const BLOCK = {
   frames: Array.from({ length: 7 }, (_, i) => `f${i} (/app/main.js:${i}:1)`),
 };
 const HUNG = {
+  requests: [],
   worker: WORKER,
   cause: 'hang',
   detail: 'it did not answer for 3000 ms (heartbeat.timeoutMs) and was killed',
@@ -78,18 +79,6 @@ const STARTED = {
 };
 
 const EVENTS: readonly AnyEvent[] = [
-  {
-    name: 'quarantined',
-    event: { method: 'GET', route: null, path: '/graphql', wholeRoute: false, deaths: 2 },
-    level: 'error',
-    text: 'GET /graphql has ended 2 workers: quarantined, answered 503; one is tried a minute',
-  },
-  {
-    name: 'quarantined',
-    event: { method: 'GET', route: null, path: '/.env', wholeRoute: true, deaths: 5 },
-    level: 'error',
-    text: 'GET any path without a route has ended 5 workers (the last: /.env): quarantined, answered 503; one is tried a minute',
-  },
   {
     name: 'starting',
     event: { workers: 8, pid: 4711, node: '24.21.0' },
@@ -199,6 +188,7 @@ const EVENTS: readonly AnyEvent[] = [
       detail: 'exited with code 1',
       uptimeMs: 12_340,
       error: ERROR,
+      requests: [],
       blocked: null,
     },
     level: 'error',
@@ -212,6 +202,7 @@ const EVENTS: readonly AnyEvent[] = [
       detail: 'exited with code 1',
       uptimeMs: 1,
       error: { name: 'TypeError', message: 'x is undefined', repeated: true },
+      requests: [],
       blocked: null,
     },
     level: 'error',
@@ -231,6 +222,7 @@ const EVENTS: readonly AnyEvent[] = [
         stack:
           'Error: no file\n    at readFileSync (node:fs:441:20)\n    at load (/app/cats.js:9:1)',
       },
+      requests: [],
       blocked: null,
     },
     level: 'error',
@@ -244,6 +236,7 @@ const EVENTS: readonly AnyEvent[] = [
       detail: 'killed',
       uptimeMs: 5,
       error: null,
+      requests: [],
       blocked: null,
     },
     level: 'error',
@@ -251,40 +244,53 @@ const EVENTS: readonly AnyEvent[] = [
   },
   {
     name: 'worker-died',
-    event: { ...HUNG, blocked: BLOCK },
+    event: { ...HUNG, requests: BLOCK.requests, blocked: BLOCK },
     level: 'error',
     text: `${HUNG_TEXT}; in flight: GET /spin for 3.0 s, POST /cats for 12 ms; blocked f0 (/app/main.js:0:1) < f1 (/app/main.js:1:1) < f2 (/app/main.js:2:1) < f3 (/app/main.js:3:1) < f4 (/app/main.js:4:1)`,
   },
   {
     // The inspector was not available.
     name: 'worker-died',
-    event: { ...HUNG, blocked: { ...BLOCK, frames: [] } },
+    event: { ...HUNG, requests: BLOCK.requests, blocked: { ...BLOCK, frames: [] } },
     level: 'error',
     text: `${HUNG_TEXT}; in flight: GET /spin for 3.0 s, POST /cats for 12 ms; no stack`,
   },
   {
     name: 'worker-died',
-    event: { ...HUNG, blocked: { forMs: 3_000, requests: [], frames: ['tick (/app/a.js:1:1)'] } },
+    event: {
+      ...HUNG,
+      requests: [],
+      blocked: { forMs: 3_000, requests: [], frames: ['tick (/app/a.js:1:1)'] },
+    },
     level: 'error',
-    text: `${HUNG_TEXT}; no request in flight; blocked tick (/app/a.js:1:1)`,
+    text: `${HUNG_TEXT}; blocked tick (/app/a.js:1:1)`,
   },
   {
     name: 'worker-died',
-    event: { ...HUNG, blocked: { forMs: 3_000, requests: [], frames: [] }, error: ERROR },
+    event: {
+      ...HUNG,
+      requests: [],
+      blocked: { forMs: 3_000, requests: [], frames: [] },
+      error: ERROR,
+    },
     level: 'error',
     text: `${HUNG_TEXT}; no stack: TypeError: x is undefined at boom (/app/main.js:3:7)`,
   },
   {
     name: 'worker-failing',
-    event: { worker: WORKER, error: ERROR },
+    event: {
+      worker: WORKER,
+      error: ERROR,
+      requests: [{ method: 'GET', path: '/cats/7', forMs: 3 }],
+    },
     level: 'error',
-    text: `${IDENTITY} failing, draining: an error that nobody caught: TypeError: x is undefined at boom (/app/main.js:3:7)`,
+    text: `${IDENTITY} failing, draining: uncaught error; in flight: GET /cats/7 for 3 ms: TypeError: x is undefined at boom (/app/main.js:3:7)`,
   },
   {
     name: 'worker-failing',
-    event: { worker: WORKER, error: null },
+    event: { worker: WORKER, error: null, requests: [] },
     level: 'error',
-    text: `${IDENTITY} failing, draining: an error that nobody caught`,
+    text: `${IDENTITY} failing, draining: uncaught error`,
   },
   {
     name: 'worker-replacing',
@@ -498,6 +504,7 @@ const HOSTILE: readonly [string, (text: string) => [ClusterEventName, unknown]][
         detail: 'x',
         uptimeMs: 1,
         error: { name: 'Error', message: text },
+        requests: [],
         blocked: null,
       },
     ],
@@ -512,6 +519,7 @@ const HOSTILE: readonly [string, (text: string) => [ClusterEventName, unknown]][
         detail: 'x',
         uptimeMs: 1,
         error: { name: text, message: 'x' },
+        requests: [],
         blocked: null,
       },
     ],

@@ -28,6 +28,7 @@ const died = (slot: number, cause: 'boot' | 'crash' = 'boot') =>
     detail: 'exited with code 1',
     uptimeMs: 1,
     error: null,
+    requests: [],
     blocked: null,
   });
 const stopped = (slot: number, problem: string | null = null) =>
@@ -171,7 +172,7 @@ describe('the log without the lines that say the same', () => {
     ]);
     expect(tell(restarting(0, true))).toEqual(['worker-restarting']);
     // A candidate that did not come up says nothing of the worker that serves.
-    tell(died(1), toldEvent('worker-failing', { worker: workerOf(1), error: null }));
+    tell(died(1), toldEvent('worker-failing', { worker: workerOf(1), error: null, requests: [] }));
     expect(tell(restarting(1))).toEqual(['worker-restarting']);
   });
 

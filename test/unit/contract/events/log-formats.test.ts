@@ -40,6 +40,7 @@ const DIED: AnyEvent = [
     detail: 'exited with code 1',
     uptimeMs: 12_340,
     error: ERROR,
+    requests: [],
     blocked: null,
   },
 ];
@@ -160,6 +161,7 @@ describe('the format pino', () => {
           cause: 'crash',
           detail: 'exited with code 1',
           uptimeMs: 12_340,
+          requests: [],
           blocked: null,
           err: error,
         },

@@ -13,7 +13,7 @@ describe('a slot', () => {
   it('gives its place to the next worker while the old one leaves, and keeps that', () => {
     const cluster = start();
     const old = cluster.newest(0);
-    old.say({ type: 'fatal', error: ERROR, abort: false });
+    old.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
     expect(cluster.supervisor.snapshot().ready).toBe(0);
     vi.advanceTimersByTime(100);
     cluster.newest(0).becomeReady();

@@ -103,7 +103,6 @@ const TYPES = {
   nestjs_cluster_workers_desired: 'gauge',
   nestjs_cluster_generation: 'gauge',
   nestjs_cluster_leader: 'gauge',
-  nestjs_cluster_quarantined_requests: 'gauge',
   nestjs_cluster_accept_backlog: 'gauge',
   nestjs_cluster_listen_overflows_total: 'counter',
   nestjs_cluster_snapshot_age_seconds: 'gauge',

@@ -101,7 +101,12 @@ describe('the leader', () => {
     const { first, second } = start();
     first.say({ type: 'jobs', running: ['Report.send'], done: 'Cache.warm' });
     first.say({ type: 'resigned', at: 0 });
-    first.say({ type: 'fatal', error: { name: 'Error', message: 'x' }, abort: false });
+    first.say({
+      type: 'fatal',
+      error: { name: 'Error', message: 'x' },
+      abort: false,
+      requests: [],
+    });
     vi.advanceTimersByTime(LEASE_MS + MARGIN_MS);
     expect(second.sent('lead')[0]).toMatchObject({ busy: ['Report.send'], done: ['Cache.warm'] });
     first.exit();

@@ -12,7 +12,7 @@ describe('the state of a worker', () => {
     const [error, states] = [{ name: 'Error', message: 'x' }, [worker.handle.state]];
     for (const next of [
       () => worker.becomeReady(),
-      () => worker.say({ type: 'fatal', error, abort: false }),
+      () => worker.say({ type: 'fatal', error, abort: false, requests: [] }),
       () => worker.exit(),
     ]) {
       next();

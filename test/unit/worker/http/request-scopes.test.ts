@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -6,7 +5,7 @@ import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RequestScope } from '../../../../src/contract/snapshot/index.js';
 import { RequestTracker } from '../../../../src/worker/http/request-tracker.js';
 import { FakeServer } from '../../support/fake-traffic.js';
@@ -19,8 +18,11 @@ afterEach(() => {
 function start() {
   const server = new FakeServer();
   servers.push(server);
-  const entered: RequestScope[] = [];
-  server.tracker.scopes.enter = (scope) => entered.push(scope);
+  const { scopes } = server.tracker;
+  scopes.follow(true);
+  const begin = vi.spyOn(scopes, 'begin');
+  onTestFinished(() => scopes.follow(false));
+  const entered = () => begin.mock.results.map(({ value }) => value as RequestScope);
   return { server, entered };
 }
 
@@ -28,14 +30,14 @@ describe('scopes of requests', () => {
   it('are one for each request, and end with its answer', () => {
     const { server, entered } = start();
     const client = server.connect();
-    expect(entered).toHaveLength(0);
+    expect(entered()).toHaveLength(0);
     const first = client.send();
-    expect(entered.map(({ waiting }) => waiting)).toEqual([first.response]);
+    expect(entered().map(({ waiting }) => waiting)).toEqual([first.response]);
     first.finish();
     const second = client.send();
-    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, second.response]);
+    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, second.response]);
     second.finish();
-    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
+    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
   });
 
   it('are one for each request that is pipelined, and end in the order of the answers', () => {
@@ -43,12 +45,12 @@ describe('scopes of requests', () => {
     const client = server.connect();
     const exchanges = [client.send(), client.parse(), client.parse()];
     for (const answered of exchanges.keys()) {
-      expect(entered.map(({ waiting }) => waiting)).toEqual(
+      expect(entered().map(({ waiting }) => waiting)).toEqual(
         exchanges.map(({ response }, i) => (i < answered ? undefined : response)),
       );
       exchanges[answered]!.finish();
     }
-    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, undefined, undefined]);
+    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined, undefined]);
   });
 
   it('keep no response of a connection that is gone', () => {
@@ -57,7 +59,7 @@ describe('scopes of requests', () => {
     client.send();
     client.parse();
     client.close();
-    expect(entered.map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
+    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
   });
 
   it('are not those of another server', () => {
@@ -65,18 +67,19 @@ describe('scopes of requests', () => {
     const other = new FakeServer();
     servers.push(other);
     other.connect().send();
-    expect(entered).toEqual([]);
+    expect(entered()).toEqual([]);
   });
 });
 
 /** A server whose requests are followed, with the storage that their scopes are entered in. */
 async function listen<S extends net.Server>(server: S) {
-  const scopes = new AsyncLocalStorage<RequestScope>();
   const tracker = new RequestTracker();
   tracker.follow(server as unknown as http.Server);
-  tracker.scopes.enter = (scope) => scopes.enterWith(scope);
+  tracker.scopes.follow(true);
+  const scopes = { getStore: () => tracker.scopes.current };
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
+    tracker.scopes.follow(false);
     tracker.unfollow();
     tracker.destroyAll();
     server.close();

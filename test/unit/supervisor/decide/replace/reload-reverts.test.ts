@@ -73,7 +73,7 @@ describe('a worker of the new release that dies while the reload is under way', 
     const { cluster, told } = halfway(3, 1);
     if (how === 'fatal') {
       const error = { name: 'TypeError', message: 'no such table' };
-      cluster.current(0).say({ type: 'fatal', error, abort: false });
+      cluster.current(0).say({ type: 'fatal', error, abort: false, requests: [] });
     } else {
       // An operator's kill: the slot comes back as it was.
       cluster.current(0).exit({ signal: 'SIGKILL' });

@@ -162,7 +162,7 @@ describe('the report of a worker that left', () => {
 describe('the report of a worker that failed', () => {
   it('says how it ended, when, and the last thing it said was wrong', () => {
     const { cluster, worker } = start();
-    worker.say({ type: 'fatal', error: ERROR, abort: true });
+    worker.say({ type: 'fatal', error: ERROR, abort: true, requests: [] });
     vi.advanceTimersByTime(400);
     worker.exit({ code: 1 });
     expect(cluster.events('worker-died')).toEqual([
@@ -172,6 +172,7 @@ describe('the report of a worker that failed', () => {
         detail: 'exited with code 1',
         uptimeMs: 400,
         error: ERROR,
+        requests: [],
         blocked: null,
       },
     ]);
@@ -205,7 +206,8 @@ describe('the report of a worker that failed', () => {
     ['while it served', () => {}],
     [
       'while it drained',
-      (worker: FakeWorker) => worker.say({ type: 'fatal', error: ERROR, abort: false }),
+      (worker: FakeWorker) =>
+        worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] }),
     ],
   ])('says what blocked it %s, for as long as it was blocked by the time it ended', (_, before) => {
     const { cluster, worker } = start();
@@ -244,7 +246,7 @@ describe('the report of a worker that failed', () => {
 describe('a worker that has met an error which nobody caught', () => {
   function collapsed() {
     const started = start();
-    started.worker.say({ type: 'fatal', error: ERROR, abort: false });
+    started.worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
     return started;
   }
   const died = ({ cluster, worker }: ReturnType<typeof start>, exit: object) => {
@@ -257,13 +259,13 @@ describe('a worker that has met an error which nobody caught', () => {
     expect(cluster.picture).toEqual(['0: gen=0 draining']);
     expect([...worker.sent('drain'), ...worker.signals]).toEqual([]);
     expect(cluster.events('worker-failing')).toEqual([
-      { worker: worker.handle.identity, error: ERROR },
+      { worker: worker.handle.identity, error: ERROR, requests: [] },
     ]);
   });
 
   it('has failed by a crash, however it ends', () => {
     expect(died(collapsed(), CLEAN)).toMatchObject([
-      { cause: 'crash', detail: 'drained after an error that nobody caught', error: ERROR },
+      { cause: 'crash', detail: 'drained after an uncaught error', error: ERROR },
     ]);
   });
 
@@ -291,11 +293,13 @@ describe('an error that nobody caught in a worker on its way out', () => {
     const started = leaving();
     const { cluster, worker } = started;
     const error = { name: 'Error', message: 'too late' };
-    worker.say({ type: 'fatal', error, abort: false });
-    worker.say({ type: 'fatal', error: ERROR, abort: false });
-    expect(cluster.events('worker-failing')).toEqual([{ worker: worker.handle.identity, error }]);
+    worker.say({ type: 'fatal', error, abort: false, requests: [] });
+    worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
+    expect(cluster.events('worker-failing')).toEqual([
+      { worker: worker.handle.identity, error, requests: [] },
+    ]);
     expect(await left(started)).toMatchObject({
-      problem: 'an error that nobody caught came while it drained: Error: too late',
+      problem: 'uncaught error while it drained: Error: too late',
     });
   });
 });
