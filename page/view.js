@@ -20,10 +20,10 @@ export function App({ state, actions, canChange }) {
     <${Header} ...${{ hello, cluster, primary, actions, canChange }} />
     <main class=${link.state === 'connected' ? '' : 'stale'}>
       <${Notices} ...${{ state, cluster, actions }} />
-      <${SlotStrip} cluster=${cluster} options=${hello.options} />
+      <${SlotStrip} cluster=${cluster} />
       <${Tiles} cluster=${cluster} series=${series} />
       <${Charts} series=${series} metrics=${state.metrics}><${Restarts} cluster=${cluster} /><//>
-      <${WorkerTable} ...${{ cluster, options: hello.options, actions, canChange }} />
+      <${WorkerTable} ...${{ cluster, actions, canChange }} />
       <${Advice} ...${{ advice: state.advice, actions, canChange }} />
       <${Log} entries=${state.log} />
     </main>

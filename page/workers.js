@@ -5,8 +5,8 @@ import { age, bytes, count, ms, NONE, percent, time } from './format.js';
 /** More slots than these are shown small. */
 const ROOMY = 32;
 
-/** A worker that is this late with its heartbeats does not answer. */
-const LATE_HEARTBEATS = 3;
+/** A worker whose last heartbeat is older than three pings does not answer. */
+const LATE_MS = 3_000;
 
 const GLYPHS = {
   ready: '●',
@@ -18,17 +18,16 @@ const GLYPHS = {
 const WORDS = { exited: 'restarting', silent: 'no answer' };
 
 /** The state that the primary tells, except for a silent worker. */
-function stateOf({ state, heartbeatAgeMs }, options) {
-  const late = LATE_HEARTBEATS * (options.heartbeat?.intervalMs ?? 1_000);
-  return state === 'ready' && heartbeatAgeMs !== null && heartbeatAgeMs > late ? 'silent' : state;
+function stateOf({ state, heartbeatAgeMs }) {
+  return state === 'ready' && heartbeatAgeMs > LATE_MS ? 'silent' : state;
 }
 
-export function SlotStrip({ cluster: { workers }, options }) {
+export function SlotStrip({ cluster: { workers } }) {
   return html`
     <section aria-label="Workers at a glance">
       <ol class="strip ${workers.length > ROOMY ? 'small' : ''}">
         ${workers.map((worker) => {
-          const state = stateOf(worker, options);
+          const state = stateOf(worker);
           const word = WORDS[state] ?? state;
           return html`
             <li key=${keyOf(worker)} class=${state} title=${`worker ${worker.slot}: ${word}`}>
@@ -62,7 +61,7 @@ const HEADS = [
   ['Last exit'],
 ];
 
-export function WorkerTable({ cluster: { workers }, options, actions, canChange }) {
+export function WorkerTable({ cluster: { workers }, actions, canChange }) {
   const mayRestart = canChange !== 'never';
   return html`
     <section>
@@ -77,7 +76,7 @@ export function WorkerTable({ cluster: { workers }, options, actions, canChange 
           </thead>
           <tbody>
             ${workers.map((worker) => {
-              const state = stateOf(worker, options);
+              const state = stateOf(worker);
               const { lastExit } = worker;
               return html`
                 <tr key=${keyOf(worker)}>

@@ -55,7 +55,7 @@ export interface PrimaryRuntime {
   /**
    * Replaces every worker by a worker of the release that is on disk now, one slot at a time and
    * without a gap. The old worker drains only after the new worker is ready, has lived for
-   * `reload.canaryMs` and is healthy. If a new worker fails before that, the old release serves on,
+   * a second and is healthy. If a new worker fails before that, the old release serves on,
    * and the result says why. Resolves before the new release is observed (`reload.observeMs`).
    * During a reload, a second call returns the result of that reload.
    */

@@ -8,14 +8,12 @@ export type {
   ControlOptions,
   DoctorOptions,
   FindingName,
-  HeartbeatOptions,
   LogFormat,
   LogLevel,
   LogOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
-  RestartOptions,
   ShutdownOptions,
 } from '../contract/options/index.js';
 export type {

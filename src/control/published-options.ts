@@ -6,7 +6,7 @@ import type { ResolvedClusterOptions } from '../contract/options/index.js';
  * JSON has no `Infinity`: `null` means no limit.
  */
 export function publishedOptions(options: ResolvedClusterOptions) {
-  const { address, restart, heartbeat, memory, recycle, reload, shutdown, admin, log } = options;
+  const { address, memory, recycle, reload, shutdown, admin, log } = options;
   return {
     ...(address.kind === 'tcp'
       ? { port: address.port, host: address.host ?? null }
@@ -16,19 +16,13 @@ export function publishedOptions(options: ResolvedClusterOptions) {
     rebalance: options.rebalance,
     readyTimeoutMs: options.readyTimeoutMs,
     watchdog: options.watchdog,
-    restart: {
-      backoffMs: restart.backoffMs,
-      maxBackoffMs: restart.maxBackoffMs,
-      stableAfterMs: restart.stableAfterMs,
-      maxFailures: restart.maxFailures,
-    },
-    heartbeat: { intervalMs: heartbeat.intervalMs, timeoutMs: heartbeat.timeoutMs },
+    hangTimeoutMs: options.hangTimeoutMs,
     memory: { softLimitBytes: memory.softLimitBytes, hardLimitBytes: memory.hardLimitBytes },
     recycle: {
       maxRequests: recycle.maxRequests,
       maxAgeMs: recycle.maxAgeMs,
     },
-    reload: { canaryMs: reload.canaryMs, observeMs: reload.observeMs },
+    reload: { observeMs: reload.observeMs },
     shutdown: {
       lameDuckMs: shutdown.lameDuckMs,
       drainTimeoutMs: shutdown.drainTimeoutMs,

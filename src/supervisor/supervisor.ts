@@ -8,6 +8,7 @@ import { Balance, BALANCE_TICK_MS } from './serve/balance.js';
 import type { ClusterEvent } from './decide/cluster-event.js';
 import type { Served, WorkerId } from './decide/cluster-state.js';
 import type { Effect } from './decide/effect.js';
+import { PING_INTERVAL_MS } from './decide/policies/heartbeat.policy.js';
 import type { Settings } from './decide/step.js';
 import { newCluster } from './decide/transition.js';
 import { EventQueue } from './event-queue.js';
@@ -99,7 +100,7 @@ export class Supervisor {
     const every = (ms: number, run: () => void): void => {
       this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
     };
-    every(this.options.heartbeat.intervalMs, () => {
+    every(PING_INTERVAL_MS, () => {
       const { eventLoopUtilization } = this.#meter.measure();
       this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
     });

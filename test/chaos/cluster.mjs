@@ -21,10 +21,9 @@ const HARD_LIMIT_BYTES = 650 * MEGABYTE;
 const OPTIONS = {
   host: '127.0.0.1',
   readyTimeoutMs: 60_000,
-  restart: { maxFailures: 1_000, maxBackoffMs: 1_000 },
-  heartbeat: { intervalMs: 500, timeoutMs: 5_000 },
+
+  hangTimeoutMs: 5_000,
   memory: { softLimitBytes: SOFT_LIMIT_BYTES, hardLimitBytes: HARD_LIMIT_BYTES },
-  reload: { canaryMs: 500 },
 };
 
 /** Ends the hub's thread at SIGURG. */
@@ -73,7 +72,7 @@ export class Cluster {
         XDG_RUNTIME_DIR: directory, // the hub's socket
         [name]: value,
         CLUSTER_LOG_FORMAT: 'json',
-        CLUSTER_BOOT_LOGS: 'all', // a line for each event
+        CLUSTER_LOG_LEVEL: 'debug', // a line for each event
         CHAOS_OPTIONS: JSON.stringify(options),
         CHAOS_ADAPTER: adapter,
         CHAOS_FAULTS: '1',

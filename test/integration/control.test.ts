@@ -33,7 +33,7 @@ describe('a running cluster', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { name: 'shop', workers: 2, reload: { canaryMs: 0 } },
+      options: { name: 'shop', workers: 2 },
       env: {
         ...env,
         ...runtimeBehaviour('blocks-on-signal'),

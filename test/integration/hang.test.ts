@@ -3,7 +3,7 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { replacementOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
-import { type Block, hang, SURE } from '../support/hang.js';
+import { type Block, hang, HANG_TIMEOUT_MS } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { IS_FIRST_RUN, itOnce } from '../support/once.js';
@@ -20,7 +20,7 @@ describe('a worker that hangs', () => {
     { kind: 'wait', what: 'Atomics.wait()', frame: /^sleepWithoutCpu / },
   ])('in $what is killed and shown', async ({ kind, frame }) => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: SURE },
+      options: { hangTimeoutMs: HANG_TIMEOUT_MS },
       env: behaviour('hang-routes'),
     });
     const client = await RawClient.open(cluster.url);
@@ -39,7 +39,7 @@ describe('a worker that hangs', () => {
 
   itOnce('is killed without a watchdog too, and then without its stack', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: SURE, watchdog: false },
+      options: { hangTimeoutMs: HANG_TIMEOUT_MS, watchdog: false },
       env: behaviour('hang-routes'),
     });
     const client = await RawClient.open(cluster.url);
@@ -53,7 +53,7 @@ describe('a worker that hangs', () => {
   });
 
   itOnce('because it is stopped from outside is ended by SIGKILL and replaced', async () => {
-    const cluster = await ClusterProcess.start({ options: { heartbeat: SURE } });
+    const cluster = await ClusterProcess.start({ options: { hangTimeoutMs: HANG_TIMEOUT_MS } });
     const [victim, other] = cluster.workerPids as [number, number];
 
     process.kill(victim, 'SIGSTOP');
@@ -72,7 +72,7 @@ describe('a worker that hangs', () => {
 
   itOnce('is one of all, and the connections of a flood wait and are answered', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: { ...SURE, timeoutMs: 6_000 } },
+      options: { hangTimeoutMs: 6_000 },
     });
     const before = {
       descriptors: openDescriptorsOf(cluster.pid),
@@ -104,7 +104,7 @@ describe('a worker that hangs', () => {
     const cluster = await ClusterProcess.start({
       options: {
         workers: 1,
-        heartbeat: false,
+        hangTimeoutMs: false,
         shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
       },
       env: behaviour('hang-ignores-sigterm'),
@@ -127,10 +127,13 @@ describe('a worker that hangs', () => {
 
 describe('a primary that is killed', () => {
   // Within 3 s: seconds/deadlines.test.ts has that.
-  it.each([{ heartbeat: {} }, ...(IS_FIRST_RUN ? [{ heartbeat: false as const }] : [])])(
-    'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, heartbeat $heartbeat',
-    async ({ heartbeat }) => {
-      const cluster = await orphans(heartbeat);
+  it.each([
+    { hangTimeoutMs: 10_000 },
+    ...(IS_FIRST_RUN ? [{ hangTimeoutMs: false as const }] : []),
+  ])(
+    'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, hangTimeoutMs $hangTimeoutMs',
+    async ({ hangTimeoutMs }) => {
+      const cluster = await orphans(hangTimeoutMs);
 
       await cluster.gone();
     },

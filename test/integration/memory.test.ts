@@ -93,7 +93,7 @@ describe('the soft memory limit', () => {
 describe('the hard memory limit', () => {
   it('kills a worker above it from outside, and no other: one that allocates without end, and one that is stopped', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: false, memory: { hardLimitBytes: LIMIT_BYTES } },
+      options: { hangTimeoutMs: false, memory: { hardLimitBytes: LIMIT_BYTES } },
       env: behaviour('memory-routes'),
     });
 
@@ -184,7 +184,7 @@ if (mayMakeGroups) {
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
         // Its loop grows without a pause: on a machine that is busy it would be killed as hung before.
-        options: { heartbeat: { timeoutMs: 60_000 } },
+        options: { hangTimeoutMs: 60_000 },
         env: behaviour('memory-routes'),
         within: group.within,
       });

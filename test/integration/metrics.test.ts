@@ -11,8 +11,6 @@ import { anyPage, hasPrimary, scrape as scrapeUrl, scrapeAll } from '../support/
 
 const DURATION = 'http_request_duration_seconds';
 
-const RESTARTS = { backoffMs: 1, maxBackoffMs: 1, maxFailures: 1_000 } as const;
-
 /** For one test. */
 async function started(options: StartOptions): Promise<ClusterProcess> {
   const cluster = await ClusterProcess.start(options);
@@ -56,14 +54,13 @@ const aged: Record<'unscraped' | 'rejecting', ClusterProcess> = {} as never;
 let askedOfUnscraped: number;
 
 beforeAll(async () => {
-  const heartbeat = { intervalMs: 200, timeoutMs: 60_000 };
   aged.unscraped = await ClusterProcess.start({
-    options: { restart: RESTARTS, heartbeat },
+    options: { hangTimeoutMs: 60_000 },
     env: behaviour('app-metrics'),
   });
   askedOfUnscraped = await askEveryWorker(aged.unscraped, '/count');
   aged.rejecting = await ClusterProcess.start({
-    options: { heartbeat },
+    options: { hangTimeoutMs: 60_000 },
     env: behaviour('failing-collect'),
   });
 });
@@ -84,7 +81,6 @@ describe("the app's own metrics", () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { restart: RESTARTS },
       env: behaviour('app-metrics'),
     });
   });

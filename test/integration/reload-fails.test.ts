@@ -11,7 +11,7 @@ import { Load, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { ended, generations, NEVER_MS, onlyLeft } from '../support/reloads.js';
+import { ended, generations, onlyLeft } from '../support/reloads.js';
 import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
@@ -29,7 +29,6 @@ describe('a reload of a broken build', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { reload: { canaryMs: 800 } },
       env: { ...CONTROLLED, ...build.env },
     });
     control = await PrimaryControl.of(cluster);
@@ -177,7 +176,7 @@ describe('SIGTERM during a reload', () => {
   it('drains both generations and exits with 0', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, reload: { canaryMs: NEVER_MS } },
+      options: { workers: 1 },
       env: { ...CONTROLLED, ...behaviour('announce-requests'), ...gates.env },
     });
     const control = await PrimaryControl.of(cluster);

@@ -50,7 +50,7 @@ describe('a reload', () => {
     { adapter: 'fastify', workers: 1, reloads: 2 },
   ])('loses no request: $adapter, $workers workers', async ({ adapter, workers, reloads }) => {
     const cluster = await ClusterProcess.start({
-      options: { workers, reload: { canaryMs: 50 } },
+      options: { workers },
       env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
     });
     const traffic = new Traffic(cluster.url, 1);
@@ -89,7 +89,7 @@ describe('a reload', () => {
 
   it('drains what is in flight only until drainTimeoutMs, and counts what it cuts', async () => {
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, reload: { canaryMs: 0 }, shutdown: { drainTimeoutMs: 500 } },
+      options: { workers: 1, shutdown: { drainTimeoutMs: 500 } },
       env: CONTROLLED,
     });
     const control = await PrimaryControl.of(cluster);
@@ -114,7 +114,7 @@ describe('a reload', () => {
 
   it('leaves no descriptor, listener or worker behind in the primary, each time', async () => {
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, reload: { canaryMs: 0 } },
+      options: { workers: 1 },
       env: CONTROLLED,
     });
     const control = await PrimaryControl.of(cluster);
@@ -143,7 +143,7 @@ describe('a reload', () => {
   it('lets each generation bind the same addresses as the one before it', async () => {
     const port = await freePorts(1);
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, reload: { canaryMs: 50 } },
+      options: { workers: 1 },
       env: { ...behaviour('reload-rebinds'), TEST_SIDE_PORT: String(port) },
     });
     const rebind = async (): Promise<void> => {
@@ -178,7 +178,6 @@ describe('reload() inside a request', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { reload: { canaryMs: 50 } },
       env: { ...CONTROLLED, ...behaviour('reload-app') },
     });
     control = await PrimaryControl.of(cluster);
@@ -271,7 +270,7 @@ describe('a release behind a symlink', () => {
     ClusterProcess.start({
       program,
       cwd: releases.current,
-      options: { workers: 1, reload: { canaryMs: 0 }, restart: { backoffMs: 0 } },
+      options: { workers: 1 },
       env: { ...behaviour('reload-app'), PWD: releases.current },
     });
 
@@ -363,7 +362,7 @@ describe('a release behind a symlink', () => {
     const cluster = await ClusterProcess.start({
       program: join(releases.current, 'main.mjs'),
       cwd: rel1,
-      options: { workers: 1, reload: { canaryMs: 0 }, restart: { backoffMs: 0 } },
+      options: { workers: 1 },
       env: behaviour('reload-app'),
     });
 

@@ -35,7 +35,7 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
   const [app] = pod.containers;
   const variables = variablesOf(app);
   const variable = (name: string) => variables[name];
-  const { address, admin, heartbeat, readyTimeoutMs, shutdown } = resolveOptions(
+  const { address, admin, hangTimeoutMs, readyTimeoutMs, shutdown } = resolveOptions(
     clusterOptions,
     variables,
     () => 2,
@@ -111,7 +111,7 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
 
   it('let the primary replace a worker that hangs before the pod is restarted', () => {
     const { periodSeconds, failureThreshold } = app.livenessProbe;
-    expect(periodSeconds * (failureThreshold - 1) * 1_000).toBeGreaterThan(heartbeat.timeoutMs);
+    expect(periodSeconds * (failureThreshold - 1) * 1_000).toBeGreaterThan(hangTimeoutMs);
   });
 
   it('name the ports that the cluster listens on', () => {

@@ -7,6 +7,7 @@ import type {
 import type { Trial } from '../../src/contract/snapshot/index.js';
 import type { Timer } from '../../src/supervisor/decide/timer.js';
 import type { Effect } from '../../src/supervisor/decide/effect.js';
+import { PING_INTERVAL_MS } from '../../src/supervisor/decide/policies/heartbeat.policy.js';
 import { keyOf } from '../../src/supervisor/decide/step.js';
 import { newCluster, transition } from '../../src/supervisor/decide/transition.js';
 import type { Due } from './clock.js';
@@ -28,7 +29,7 @@ export class CorePrimary implements Primary {
 
   begin(): void {
     this.#post({ type: 'begin' });
-    this.#beatEvery(this.world.settings.options.heartbeat.intervalMs);
+    this.#beatEvery(PING_INTERVAL_MS);
   }
 
   stop(signal: typeof SIGINT | undefined): void {

@@ -222,7 +222,7 @@ export class SimulatedProcess {
     this.#hang();
     const since = this.around.clock.now;
     // The watchdog reports a block that lasts for half of the heartbeat timeout.
-    this.#in(this.around.settings.options.heartbeat.timeoutMs / 2, () => {
+    this.#in(this.around.settings.options.hangTimeoutMs / 2, () => {
       this.#watchdog({
         type: 'blocked',
         forMs: this.around.clock.now - since,

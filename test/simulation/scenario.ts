@@ -80,13 +80,7 @@ export type Deed =
 /** Options of the cluster. All other options have their defaults. */
 export interface Options {
   readonly readyTimeoutMs: number;
-  readonly heartbeatMs: number;
-  readonly hungAfterMs: number;
-  readonly stableAfterMs: number;
-  readonly backoffMs: number;
-  readonly maxBackoffMs: number;
-  readonly maxFailures: number;
-  readonly canaryMs: number;
+  readonly hangTimeoutMs: number;
   readonly observeMs: number;
   readonly lameDuckMs: number;
   readonly drainTimeoutMs: number;
@@ -246,14 +240,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
 
 const options: fc.Arbitrary<Options> = fc.record({
   readyTimeoutMs: fc.constantFrom(30_000, 1_500),
-  // With a shorter interval most events would be heartbeats.
-  heartbeatMs: often(6, 4_000, fc.constantFrom(1_000, 6_000)),
-  hungAfterMs: often(3, 10_000, fc.constantFrom(7_000, 30_000)),
-  stableAfterMs: fc.constantFrom(30_000, 4_000),
-  backoffMs: often(3, 100, fc.constantFrom(20, 1_000)),
-  maxBackoffMs: often(2, 15_000, fc.constantFrom(1_000, 5_000)),
-  maxFailures: often(3, 5, fc.constantFrom(1, 2)),
-  canaryMs: often(3, 1_000, fc.constant(0)),
+  hangTimeoutMs: often(3, 10_000, fc.constantFrom(7_000, 30_000)),
   observeMs: often(3, 10_000, fc.constant(0)),
   lameDuckMs: often(3, 0, fc.constant(1_500)),
   drainTimeoutMs: often(3, 10_000, fc.constantFrom(0, 1_000)),

@@ -6,19 +6,17 @@ const DEFAULTS = resolveOptions({}, {});
 
 /** The settings of a scenario. Options that the scenario does not have get their defaults. */
 export function settingsOf({ options, inspected }: Scenario): Settings {
-  const { readyTimeoutMs, heartbeatMs, hungAfterMs, canaryMs, observeMs } = options;
-  const { stableAfterMs, backoffMs, maxBackoffMs, maxFailures } = options;
+  const { readyTimeoutMs, hangTimeoutMs, observeMs } = options;
   const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = options;
   return {
     options: {
       readyTimeoutMs,
-      restart: { ...DEFAULTS.restart, stableAfterMs, backoffMs, maxBackoffMs, maxFailures },
-      heartbeat: { intervalMs: heartbeatMs, timeoutMs: hungAfterMs },
+      hangTimeoutMs,
       memory: options.memory ? { softLimitBytes: 500e6, hardLimitBytes: 900e6 } : DEFAULTS.memory,
       recycle: options.recycle
         ? { ...DEFAULTS.recycle, maxRequests: 1_000, maxAgeMs: 20_000 }
         : DEFAULTS.recycle,
-      reload: { canaryMs, observeMs },
+      reload: { observeMs },
       shutdown: { ...DEFAULTS.shutdown, lameDuckMs, drainTimeoutMs, killTimeoutMs },
     },
     url: 'http://127.0.0.1:3000',

@@ -35,7 +35,7 @@ export class Cluster {
       env: {
         ...process.env,
         CLUSTER_LOG_FORMAT: 'json',
-        CLUSTER_BOOT_LOGS: 'all',
+        CLUSTER_LOG_LEVEL: 'debug',
         XDG_RUNTIME_DIR: this.directory,
         TEST_OPTIONS: settings,
         SAMPLE_OPTIONS: settings,

@@ -105,7 +105,7 @@ export class ClusterProcess {
         HOME: process.env['HOME'],
         CLUSTER_LOG_FORMAT: 'json',
         // A line of each event, and every line of every worker.
-        CLUSTER_BOOT_LOGS: 'all',
+        CLUSTER_LOG_LEVEL: options.log?.level ?? 'debug',
         TEST_MARKER: this.marker,
         TEST_OPTIONS: JSON.stringify(options.path ? options : bootstrapOptions),
         SAMPLE_OPTIONS: JSON.stringify(options.path ? options : bootstrapOptions),

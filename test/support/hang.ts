@@ -1,11 +1,8 @@
 import type { ClusterProcess } from './cluster-process.js';
 import type { RawClient } from './raw-client.js';
 
-/** The shortest heartbeats that the same rules still apply to. For an otherwise idle machine. */
-export const FAST = { intervalMs: 200, timeoutMs: 1_000 };
-
-/** A timeout longer than the delays of a healthy worker on a busy machine. */
-export const SURE = { intervalMs: 200, timeoutMs: 3_500 };
+/** A value of `hangTimeoutMs`: short, and longer than the delays of a healthy worker on a busy machine. */
+export const HANG_TIMEOUT_MS = 3_500;
 
 /** The field of a `worker-died` line that describes the blocked event loop of a hung worker. */
 export interface Block {

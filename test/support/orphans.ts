@@ -9,9 +9,11 @@ import { RawClient } from './raw-client.js';
  * Kills the primary of workers of which one is idle, one blocked, one in a loop, and one blocked in
  * its boot.
  */
-export async function orphans(heartbeat: ClusterOptions['heartbeat']): Promise<ClusterProcess> {
+export async function orphans(
+  hangTimeoutMs: ClusterOptions['hangTimeoutMs'],
+): Promise<ClusterProcess> {
   const cluster = new ClusterProcess({
-    options: { workers: 4, ...(heartbeat !== undefined && { heartbeat }) },
+    options: { workers: 4, hangTimeoutMs },
     env: { ...behaviour('hang-routes'), TEST_BLOCKED_BOOT: '3' },
   });
   await cluster.until('three workers', () => cluster.all('worker-ready').length === 3);

@@ -32,7 +32,7 @@ export class QueueApp {
   ): Promise<QueueApp> {
     const cluster = await ClusterProcess.start({
       execArgv,
-      options: { workers: 1, restart: { backoffMs: 1, maxFailures: 1_000 }, ...options },
+      options: { workers: 1, ...options },
       env: {
         ...behaviour('queues'),
         TEST_EFFECTS: String(effects.port),

@@ -112,8 +112,8 @@ describe.each(WAYS)('with $name', ({ name, idleToo, options, targets = ofUrl }) 
     const cluster = await ClusterProcess.start({
       options: {
         shutdown: { drainTimeoutMs: NEVER_MS },
-        reload: { canaryMs: 0 },
-        heartbeat: { timeoutMs: 60_000 },
+
+        hangTimeoutMs: 60_000,
         ...(await options()),
       },
       env: { ...behaviour('blocks-on-signal'), TEST_BLOCK: file },

@@ -20,7 +20,7 @@ import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-process
 import { describeWith } from '../support/system-packages.js';
 
 /** Pings often, so that a test need not wait; kills nobody. */
-const PATIENT = { intervalMs: 200, timeoutMs: 120_000 } as const;
+const PATIENT = 120_000;
 
 const END_ADMIN_THREAD = [
   '--import',
@@ -58,7 +58,7 @@ describe('the admin listener', () => {
     cluster = await ClusterProcess.start({
       options: {
         admin: { port: 0 },
-        heartbeat: PATIENT,
+        hangTimeoutMs: PATIENT,
         shutdown: { drainTimeoutMs: 60_000 },
       },
       env: behaviour('app-metrics'),
@@ -329,7 +329,7 @@ describe('the admin listener of a cluster', () => {
 
   it('wants as many workers ready as forRoot() says', async () => {
     const cluster = await ClusterProcess.start({
-      options: { admin: { port: 0 }, heartbeat: PATIENT },
+      options: { admin: { port: 0 }, hangTimeoutMs: PATIENT },
       env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady: 'all' } }) },
     });
     const admin = adminUrlOf(cluster);

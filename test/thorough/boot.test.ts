@@ -21,13 +21,13 @@ const isRoot = process.getuid!() === 0;
 
 afterEach(stopAll);
 
-// Each case has one of the two values of CLUSTER_BOOT_LOGS. Each value occurs both with an error of
+// Each case has one of the two values of CLUSTER_LOG_LEVEL. Each value occurs both with an error of
 // the main file or of the app.
 describe('an app that cannot be created', () => {
   it.each([
     {
       fault: 'the main file throws',
-      bootLogs: 'all',
+      level: 'debug',
       workers: 2,
       program: join(fixtures, 'throws-at-load.mjs'),
       error: 'Error: no such region',
@@ -35,14 +35,14 @@ describe('an app that cannot be created', () => {
     },
     {
       fault: 'the app throws at import',
-      bootLogs: 'first',
+      level: 'info',
       app: 'throws-at-import',
       error: 'Error: DATABASE_URL is not set',
       frame: /at .*throws-at-import\.mjs:\d+/,
     },
     {
       fault: 'onModuleInit rejects',
-      bootLogs: 'all',
+      level: 'debug',
       app: 'init-rejects',
       error: 'Error: the database does not answer',
       frame: /at .*init-rejects\.mjs:\d+/,
@@ -50,21 +50,21 @@ describe('an app that cannot be created', () => {
     {
       // Nest logs the error itself and calls process.exit(): what it wrote is all there is.
       fault: "Nest's container cannot resolve a dependency",
-      bootLogs: 'first',
+      level: 'info',
       app: 'unresolved-dependency',
       error: "Nest can't resolve dependencies of the CATS (?)",
       frame: /at .*Injector\.\w+ \(.*\.js:\d+/,
     },
   ])(
-    'exits with 70 and the first frame when $fault, and shows it whole once: CLUSTER_BOOT_LOGS=$bootLogs',
-    async ({ workers = 1, program, app, bootLogs, error, frame }) => {
+    'exits with 70 and the first frame when $fault, and shows it whole once: CLUSTER_LOG_LEVEL=$level',
+    async ({ workers = 1, program, app, level, error, frame }) => {
       const cluster = new ClusterProcess({
         ...(program !== undefined && { program }),
         options: { workers },
         env: {
           ...(app !== undefined && behaviour(app)),
           CLUSTER_LOG_FORMAT: 'text',
-          CLUSTER_BOOT_LOGS: bootLogs,
+          CLUSTER_LOG_LEVEL: level,
         },
         execArgv: ANNOUNCE_PROCESSES,
       });
@@ -110,7 +110,7 @@ describe('an app that cannot be created', () => {
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: { TEST_APP: path, CLUSTER_BOOT_LOGS: 'first' },
+      env: { TEST_APP: path, CLUSTER_LOG_LEVEL: 'info' },
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -127,7 +127,7 @@ describe('an app that cannot be created', () => {
   it('counts an exit with 0 before ready as a failure, and exits with 70', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: { ...behaviour('exits-before-ready'), CLUSTER_BOOT_LOGS: 'all' },
+      env: behaviour('exits-before-ready'),
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { CompiledApp, type Sources } from '../support/compiled-app.js';
-import { SURE } from '../support/hang.js';
+import { HANG_TIMEOUT_MS } from '../support/hang.js';
 import { getJson, request } from '../support/http-client.js';
 
 const SOURCES: Sources = {
@@ -81,7 +81,7 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
       options: {
         workers: 1,
         admin: { port: 0 },
-        heartbeat: SURE,
+        hangTimeoutMs: HANG_TIMEOUT_MS,
       },
     });
 

@@ -18,7 +18,7 @@ describe('each command, while the cluster serves', () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'commands-'));
     cluster = await ClusterProcess.start({
-      options: { name: 'shop', workers: 2, reload: { canaryMs: 0 } },
+      options: { name: 'shop', workers: 2 },
       env: { XDG_RUNTIME_DIR: directory, TMPDIR: directory },
     });
     load = new SteadyLoad(cluster.url, ['/hello'], 50);

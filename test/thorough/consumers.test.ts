@@ -26,9 +26,8 @@ describeWith(['redis-server'], 'an app that only consumes jobs and messages', ()
         options: {
           port: undefined,
           host: undefined,
-          reload: { canaryMs: 1 },
+
           shutdown: { drainTimeoutMs: 1_000 },
-          restart: { backoffMs: 1, maxFailures: 1_000 },
         },
         env: {
           ...behaviour('consumer'),

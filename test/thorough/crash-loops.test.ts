@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmdirSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { replacementOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
@@ -10,7 +8,6 @@ import { clusterReport } from '../support/health.js';
 import { getJson } from '../support/http-client.js';
 import { openDescriptorsOf } from '../support/process-stats.js';
 import { childrenOf } from '../support/processes.js';
-import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -19,52 +16,9 @@ function limitDescriptors(pid: number, limits: string): void {
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limits}`]);
 }
 
-describe('a crash loop', () => {
-  it('at a cadence just above the stable time is found out, and is over once a worker lives', async () => {
-    const broken = join(temporaryDirectory(), 'broken');
-    writeFileSync(broken, '');
-    // A message may be late by a part of it.
-    const stableAfterMs = 1_500;
-    const cluster = await ClusterProcess.start({
-      options: {
-        heartbeat: { intervalMs: 100 },
-        restart: { stableAfterMs, maxFailures: 3 },
-      },
-      env: {
-        ...runtimeBehaviour('crash-cadence'),
-        TEST_BROKEN: broken,
-        TEST_LIFE_MS: String(1.4 * stableAfterMs),
-      },
-    });
-
-    await cluster.event('worker-restarting', (line) => line['degraded'] === true);
-
-    expect(cluster.all('worker-restarting').map(({ slot, delayMs }) => [slot, delayMs])).toEqual([
-      [1, 0],
-      [1, 0],
-      [1, 0],
-    ]);
-    const degraded = async () => {
-      const report = await clusterReport(cluster.url);
-      const page = await scrape(cluster.url);
-      return {
-        degraded: report.degraded,
-        bySlot: ['0', '1'].map((worker) => page.sum('nestjs_cluster_worker_degraded', { worker })),
-      };
-    };
-    expect(await degraded()).toEqual({ degraded: 1, bySlot: [0, 1] });
-    rmSync(broken);
-    await eventually('the end of the loop', degraded, (now) => now.degraded === 0);
-    expect((await degraded()).bySlot).toEqual([0, 0]);
-    expect(cluster.workerPids).toHaveLength(2);
-  });
-});
-
 describe('a worker that cannot be started', () => {
   it('for want of descriptors is tried again until there are some, and the others serve', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 100 }, restart: { maxBackoffMs: 300 } },
-    });
+    const cluster = await ClusterProcess.start();
     const [victim, other] = cluster.workerPids as [number, number];
     const before = openDescriptorsOf(cluster.pid);
     // No new descriptor has a number below it.
@@ -100,7 +54,6 @@ describe('a worker that cannot be started', () => {
   it('for want of the working directory is tried again until it is there', async () => {
     const cwd = temporaryDirectory();
     const cluster = await ClusterProcess.start({
-      options: { restart: { maxBackoffMs: 300 } },
       cwd,
     });
     const [victim, other] = cluster.workerPids as [number, number];

@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
-const HEARTBEAT = { intervalMs: 100, timeoutMs: 3_500 };
+const HANG_TIMEOUT_MS = 3_500;
 
 function limitDescriptors(pid: number, limits: string): void {
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limits}`]);
@@ -39,7 +39,7 @@ async function silentConnections(url: string, count: number): Promise<net.Socket
 describe('1,300 silent connections to a worker that may open 1,024 files', () => {
   it('are turned away beyond its limit, and the cluster lives, answers and serves again', async () => {
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, heartbeat: HEARTBEAT },
+      options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
       within: ['prlimit', '--nofile=1024:1024'],
     });
     const pids = cluster.workerPids;
@@ -122,7 +122,9 @@ describe('silent connections that node:cluster hands to a worker', () => {
 
 describe('a process that has no descriptor left', () => {
   it('is a worker that serves on and is not taken for hung', async () => {
-    const cluster = await ClusterProcess.start({ options: { workers: 1, heartbeat: HEARTBEAT } });
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
+    });
     const [pid] = cluster.workerPids as [number];
     const agent = await agentOf(cluster.url, pid);
     limitDescriptors(pid, '3:');
@@ -134,8 +136,7 @@ describe('a process that has no descriptor left', () => {
       'more than its heartbeat takes to judge',
       () => scrape(cluster.url, { agent }),
       (each) =>
-        each.sum('nestjs_cluster_worker_uptime_seconds') >
-        before + (1.5 * HEARTBEAT.timeoutMs) / 1_000,
+        each.sum('nestjs_cluster_worker_uptime_seconds') > before + (1.5 * HANG_TIMEOUT_MS) / 1_000,
     );
     expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
     expect(page.sum('nestjs_cluster_worker_resident_memory_bytes')).toBeGreaterThan(0);
@@ -146,7 +147,7 @@ describe('a process that has no descriptor left', () => {
     'is a primary that finds hung workers all the same, and replaces them when it can',
     async () => {
       const cluster = await ClusterProcess.start({
-        options: { heartbeat: HEARTBEAT, restart: { backoffMs: 10, maxBackoffMs: 50 } },
+        options: { hangTimeoutMs: HANG_TIMEOUT_MS },
       });
       const [victim] = cluster.workerPids as [number, number];
       limitDescriptors(cluster.pid, '3:');
@@ -169,7 +170,6 @@ if (IS_FIRST_RUN) {
       const cluster = await ClusterProcess.start({
         options: {
           memory: { hardLimitBytes: 350_000_000 },
-          reload: { canaryMs: 0 },
         },
         env: behaviour('memory-routes'),
         within: 'unshare --mount sh -c'
@@ -198,7 +198,7 @@ describeOnce('an error at import of more than 64 Ki characters', () => {
   it('is told as what it is, cut', async () => {
     const cluster = new ClusterProcess({
       program: 'test/fixtures/long-import-error.mjs',
-      options: { workers: 1, restart: { backoffMs: 1 } },
+      options: { workers: 1 },
     });
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
     expect(cluster.all('warning')).toEqual([]);

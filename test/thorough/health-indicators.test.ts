@@ -269,7 +269,6 @@ describe('requests of /health that overlap', () => {
 describe('the health check of a reload', () => {
   it('asks the indicators of the app', async () => {
     const app = await HealthClient.start({
-      options: { reload: { canaryMs: 0 } },
       state: { database: 'throws' },
     });
 

@@ -24,7 +24,7 @@ async function start(workers: number) {
   const file = join(mkdtempSync(join(tmpdir(), 'hub-events-')), 'log');
   writeFileSync(file, '');
   const cluster = await ClusterProcess.start({
-    options: { workers, control: false, heartbeat: false, reload: { canaryMs: 50 } },
+    options: { workers, control: false, hangTimeoutMs: false },
     env: { ...behaviour('numbered-events'), TEST_FILE: file },
   });
   const ask = async (path: string) =>

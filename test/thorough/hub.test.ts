@@ -40,7 +40,7 @@ beforeAll(async () => {
   file = join(directory, 'log');
   writeFileSync(file, '');
   cluster = await ClusterProcess.start({
-    options: { workers: WORKERS, control: false, reload: { canaryMs: 50 } },
+    options: { workers: WORKERS, control: false },
     execArgv: ['--import', preload],
     env: {
       ...behaviour('shared-state'),

@@ -20,7 +20,7 @@ function peakBytes(pid: number): number {
 
 function startHostile(): Promise<ClusterProcess> {
   return ClusterProcess.start({
-    options: { restart: { backoffMs: 1, maxFailures: 10 }, heartbeat: { timeoutMs: 60_000 } },
+    options: { hangTimeoutMs: 60_000 },
     env: behaviour('drain-hostile-channel'),
   });
 }
@@ -125,7 +125,6 @@ describe('a worker that misuses its channel', () => {
 describe('a listener of the user', () => {
   it('that throws ends nothing, whatever the event', async () => {
     const cluster = await ClusterProcess.start({
-      options: { restart: { backoffMs: 1 }, reload: { canaryMs: 1 } },
       env: { ...behaviour('faults'), ...runtimeBehaviour('drain-throwing-listeners') },
     });
     await cluster.until('the listeners', () => cluster.output.includes('listening to all\n'));

@@ -6,7 +6,7 @@ import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
-import { SURE } from '../support/hang.js';
+import { HANG_TIMEOUT_MS } from '../support/hang.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { describeOnce } from '../support/once.js';
 import { openDescriptorsOf } from '../support/process-stats.js';
@@ -18,11 +18,8 @@ const OTHER_VERSION = pathToFileURL(
   join(import.meta.dirname, '../fixtures/preload/other-version.mjs'),
 ).href;
 
-/** Restarts at once, however often: no crash loop in the way of a test. */
-const RESTARTS = { backoffMs: 1, maxBackoffMs: 1, maxFailures: 1_000 } as const;
-
 /** Never mistakes a stopped process of a test for a hung one. */
-const PATIENT = { intervalMs: 1_000, timeoutMs: 120_000 } as const;
+const PATIENT = 120_000;
 
 /** Asks again until an answer took less: a machine that is busy elsewhere delays one, not each. */
 async function answeredWithin<T>(ms: number, ask: () => Promise<T>, check: (answer: T) => void) {
@@ -86,7 +83,7 @@ async function sendFromApp(
 
 describe('the primary', () => {
   it('survives to send to workers that die', async () => {
-    const cluster = await ClusterProcess.start({ options: { restart: RESTARTS } });
+    const cluster = await ClusterProcess.start();
     const loads = ['/health', '/metrics', '/health/ready'].map(
       (path) => new Load(cluster.url, path, { clients: 4, pauseMs: 10 }),
     );
@@ -115,7 +112,6 @@ describe('the primary', () => {
 
   it('replaces a worker that closes the channel itself and goes on sending', async () => {
     const cluster = await ClusterProcess.start({
-      options: { restart: RESTARTS },
       env: behaviour('disconnects'),
     });
 
@@ -188,10 +184,9 @@ describe('the primary', () => {
 
 describeOnce('a worker with another version of this package', () => {
   it('lives, is reported and measured, and takes what it does not know', async () => {
-    const heartbeat = SURE;
     const broken = join(temporaryDirectory(), 'broken');
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, heartbeat, reload: { canaryMs: 0 } },
+      options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
       env: { ...behaviour('take-messages'), TEST_BROKEN: broken },
       execArgv: ['--import', OTHER_VERSION],
     });
@@ -215,8 +210,8 @@ describeOnce('a worker with another version of this package', () => {
       'a life longer than the timeout, and a heartbeat of late',
       () => clusterReport(cluster.url),
       ({ workers: [worker] }) =>
-        worker!.uptimeSeconds! * 1_000 > 1.5 * heartbeat.timeoutMs &&
-        worker!.heartbeatAgeMs! < heartbeat.timeoutMs,
+        worker!.uptimeSeconds! * 1_000 > 1.5 * HANG_TIMEOUT_MS &&
+        worker!.heartbeatAgeMs! < HANG_TIMEOUT_MS,
     );
 
     expect(cluster.workerPids).toEqual(pids);
@@ -243,7 +238,7 @@ describeOnce('a worker with another version of this package', () => {
 
 describeOnce('while the primary does not answer', () => {
   it('/health tells the last known state and its age within 1 s', async () => {
-    const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
+    const cluster = await ClusterProcess.start({ options: { hangTimeoutMs: PATIENT } });
     const pids = cluster.workerPids;
     // By then each worker has learned from a heartbeat that the other is ready too.
     const { snapshotAgeMs: before } = await eventually(
@@ -274,7 +269,7 @@ describeOnce('while the primary does not answer', () => {
   });
 
   it('/metrics answers too', async () => {
-    const cluster = await ClusterProcess.start({ options: { heartbeat: PATIENT } });
+    const cluster = await ClusterProcess.start({ options: { hangTimeoutMs: PATIENT } });
     await request(cluster.url, '/metrics');
 
     cluster.kill('SIGSTOP');
@@ -285,7 +280,7 @@ describeOnce('while the primary does not answer', () => {
 
   it('no request hangs, however much is waiting in the channel', async () => {
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, heartbeat: PATIENT },
+      options: { workers: 1, hangTimeoutMs: PATIENT },
       env: behaviour('big-metrics'),
     });
     expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
@@ -312,7 +307,7 @@ describeOnce('while the primary does not answer', () => {
     'a request for %s that is pending as it dies is answered or ended',
     async (path) => {
       const cluster = await ClusterProcess.start({
-        options: { workers: 1, heartbeat: PATIENT },
+        options: { workers: 1, hangTimeoutMs: PATIENT },
         env: behaviour('announce-requests'),
       });
       await request(cluster.url, path);
@@ -337,7 +332,7 @@ describeOnce('while the primary does not answer', () => {
 describeOnce('a worker that is stopped', () => {
   it('is not sent without bound what it does not read', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 100, timeoutMs: 120_000 } },
+      options: { hangTimeoutMs: 120_000 },
       env: behaviour('big-metrics'),
     });
     const [stopped] = cluster.workerPids;

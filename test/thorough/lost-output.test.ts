@@ -257,8 +257,7 @@ describe('a pipe that nobody reads', () => {
         options: {
           workers: 2,
           // A delayed worker answers no request. A slow boot must not get a worker killed.
-          heartbeat: { intervalMs: 200, timeoutMs: 30_000 },
-          reload: { canaryMs: 0 },
+          hangTimeoutMs: 30_000,
         },
       });
       const pids = async () =>

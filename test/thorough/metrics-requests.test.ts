@@ -19,8 +19,6 @@ const ABORTED = 'http_requests_aborted_total';
 
 const DRAIN_APP = PROGRAMS.app.replace('app.mjs', 'drain-app.mjs');
 
-const RESTARTS = { backoffMs: 1, maxBackoffMs: 1, maxFailures: 1_000 } as const;
-
 /** Asks until every worker has answered `GET /count`. @returns how often. */
 async function countInEveryWorker(cluster: ClusterProcess, workers: number): Promise<number> {
   const slots = new Set<number>();
@@ -221,7 +219,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { restart: RESTARTS, admin: { port: 0 } },
+      options: { admin: { port: 0 } },
       env: {
         ...behaviour('worker-label'),
         TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { perWorker: true } }),
@@ -371,7 +369,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      options: { workers: WORKERS, restart: RESTARTS, admin: { port: 0 } },
+      options: { workers: WORKERS, admin: { port: 0 } },
       env: behaviour('slow-collect'),
     });
     admin = adminUrlOf(cluster);

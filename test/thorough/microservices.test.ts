@@ -95,7 +95,7 @@ describe('a TCP microservice of a hybrid app', () => {
     const rpc = await tcp();
     const cluster = await start(rpc, {
       program: ONE_PROGRAM,
-      options: { reload: { canaryMs: 1 }, shutdown: { drainTimeoutMs: 1_000 } },
+      options: { shutdown: { drainTimeoutMs: 1_000 } },
     });
     const failures: { readonly name: string; readonly error: unknown }[] = [];
     const pids: number[][] = [];

@@ -5,6 +5,7 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
+import { HeldBoots } from '../support/held-boots.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { scrape, scrapeAll } from '../support/scrape.js';
@@ -270,9 +271,10 @@ describe('the endpoints stay as they are', () => {
 
 describe('what the module exports', () => {
   it('serves a terminus controller of the app, and tells down to it', async () => {
+    const boots = new HeldBoots();
     const cluster = await ClusterProcess.start({
-      options: { restart: { backoffMs: 600_000, maxBackoffMs: 600_000 } },
-      env: { ...behaviour('own-health'), TEST_ADAPTER: OTHER_ADAPTER },
+      execArgv: boots.execArgv,
+      env: { ...behaviour('own-health'), ...boots.env, TEST_ADAPTER: OTHER_ADAPTER },
     });
 
     const own = await eventually(
@@ -293,6 +295,7 @@ describe('what the module exports', () => {
     expect(snapshot).toMatchObject({ desired: 2, ready: 2, generation: 0, degraded: 0 });
     expect(snapshot.workers.map(({ pid }) => pid)).toEqual(cluster.workerPids);
 
+    boots.begin();
     process.kill(cluster.workerPids[0]!, 'SIGKILL');
     await cluster.event('worker-restarting');
     const { status, body: down } = await eventually(

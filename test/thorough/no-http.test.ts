@@ -28,7 +28,7 @@ describe('an app without an HTTP server', () => {
     async (program) => {
       const cluster = await start({
         program,
-        options: { admin: { port: 0 }, reload: { canaryMs: 1 } },
+        options: { admin: { port: 0 } },
         env: behaviour('context'),
       });
       const admin = adminUrlOf(cluster);
@@ -63,7 +63,7 @@ describe('an app without an HTTP server', () => {
 
   it('is killed where it hangs, and its stack is reported', async () => {
     const cluster = await start({
-      options: { heartbeat: { intervalMs: 100, timeoutMs: 500 } },
+      options: { hangTimeoutMs: 500 },
       env: { ...behaviour('context'), TEST_HANG_SLOT: '0' },
     });
     const death = await cluster.event('worker-died');
@@ -79,7 +79,6 @@ describe('an app without an HTTP server', () => {
 
   it('does not come up where its health is bad after a reload', async () => {
     const cluster = await start({
-      options: { reload: { canaryMs: 1 } },
       env: { ...behaviour('context'), TEST_RED_FROM: '1' },
     });
     cluster.kill('SIGHUP');

@@ -53,7 +53,7 @@ Object.defineProperty(Tasks.prototype, 'works', decorated);
 }
 
 const PROGRAM = (options: Record<string, unknown>) => ({
-  options: { workers: 2, reload: { canaryMs: 0 }, ...options },
+  options: { workers: 2, ...options },
   env: {
     ...behaviour('offload-deployed'),
     ...gates.env,

@@ -6,7 +6,7 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
-import { hang, SURE } from '../support/hang.js';
+import { hang } from '../support/hang.js';
 import { request } from '../support/http-client.js';
 import { ask, hottestIn } from '../support/profiles.js';
 import { RawClient } from '../support/raw-client.js';
@@ -19,11 +19,11 @@ afterEach(stopAll);
 const FUNCTIONS = { loop: 'loopForEver', regexp: 'matchCatastrophically' } as const;
 
 /** Without heartbeats no worker is killed because it hangs. */
-async function start(workers: number, heartbeat: false | typeof SURE = false) {
+async function start(workers: number, hangTimeoutMs: number | false = false) {
   const socket = join(temporaryDirectory(), 'control.sock');
   const temporary = temporaryDirectory();
   const cluster = await ClusterProcess.start({
-    options: { workers, heartbeat, control: { path: socket } },
+    options: { workers, hangTimeoutMs, control: { path: socket } },
     env: { ...behaviour('hang-routes'), TMPDIR: temporary },
   });
   const slotOf = (pid: number) =>
@@ -84,8 +84,7 @@ it('shows what blocks a worker and profiles it, while the others serve', async (
 });
 
 it('says that native code blocks a worker, which is killed for that', async () => {
-  const heartbeat = { ...SURE, timeoutMs: 8_000 };
-  const { cluster, socket, block } = await start(1, heartbeat);
+  const { cluster, socket, block } = await start(1, 8_000);
   const { slot, pid } = await block('native');
 
   const { requests, frames, problem } = await stack(socket, slot);

@@ -49,8 +49,7 @@ describeWith(['prometheus'], 'a Prometheus that scrapes the admin listener of a 
         options: {
           workers: 3,
           admin: { port: 0 },
-          heartbeat: { intervalMs: 500, timeoutMs: 5_000 },
-          reload: { canaryMs: 0 },
+          hangTimeoutMs: 5_000,
         },
       });
       const adminUrl = String(cluster.all('listening')[0]!['adminUrl']);

@@ -68,7 +68,7 @@ describeWith(['redis-server'], 'a method with a queue', () => {
       QueueApp.start(places, {
         queues: { maxPayloadBytes: 4_096 },
         // The worker that is stopped for a while must not count as hung, even on a slow machine.
-        options: { workers: 2, heartbeat: { timeoutMs: 60_000 } },
+        options: { workers: 2, hangTimeoutMs: 60_000 },
         env: { CLUSTER_CONSUME: 'reports', CLUSTER_THREADS: '1' },
       }),
     ]);

@@ -16,9 +16,6 @@ afterEach(stopAll);
 
 const ADAPTERS = ['express', 'fastify'] as const;
 
-/** Workers report their counts with their heartbeats, so frequent heartbeats keep them fresh. */
-const FRESH = { heartbeat: { intervalMs: 100 } };
-
 function many<T>(count: number, one: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, one));
 }
@@ -44,7 +41,6 @@ describe('clients that are asked to connect again', () => {
     'lose nothing on $adapter: $which',
     async ({ adapter, kinds, requests }) => {
       const cluster = await ClusterProcess.start({
-        options: FRESH,
         env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
       });
       const clients = StrictClients.forTest([cluster.url], {
@@ -83,7 +79,7 @@ describe('clients that are asked to connect again', () => {
 describe.each(ADAPTERS)('on %s, while others are moved', (adapter) => {
   it('pipelined requests, WebSockets and event streams stay where they are', async () => {
     const cluster = await ClusterProcess.start({
-      options: { workers: 1, ...FRESH },
+      options: { workers: 1 },
       env: { ...behaviour('drain-everything'), TEST_ADAPTER: adapter },
     });
     const { url } = cluster;
@@ -204,7 +200,7 @@ describe.each(['http2', 'http2-tls'])('sessions on %s', (server) => {
   it('are moved by a GOAWAY that refuses nothing that has begun', async () => {
     const cluster = await ClusterProcess.start({
       program: join(import.meta.dirname, '../fixtures/drain-app.mjs'),
-      options: { workers: 1, ...FRESH },
+      options: { workers: 1 },
       env: { TEST_SERVER: server, TEST_TLS: JSON.stringify(selfSignedCertificate()) },
     });
     const url = server === 'http2' ? cluster.url : cluster.url.replace('http:', 'https:');

@@ -19,7 +19,7 @@ describe('recycling', () => {
   it('replaces workers after so many requests, one slot at a time, and loses none', async () => {
     const maxRequests = 200;
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: { intervalMs: 100 }, recycle: { maxRequests } },
+      options: { recycle: { maxRequests } },
     });
     const fresh = new Load(cluster.url, '/wait/5', { clients: 3, pauseMs: 10 });
     const keptAlive = new Load(cluster.url, '/wait/5', {

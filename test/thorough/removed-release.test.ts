@@ -53,7 +53,6 @@ it('answers commands, begins the hub, and begins threads after its first release
       workers: 1,
       control: { path: join(root, 'control') },
       admin: { port: 0, host: '127.0.0.1', token: false },
-      reload: { canaryMs: 0 },
     },
     execArgv: [...preload('hub-thread.mjs'), ...preload('end-admin-thread.mjs')],
     env: {

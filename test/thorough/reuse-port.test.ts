@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
-import { began, NEVER_MS } from '../support/drain.js';
+import { began } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
+import { HeldBoots } from '../support/held-boots.js';
 import { getJson, request } from '../support/http-client.js';
 import { keepAliveAgent } from '../support/keep-alive-agent.js';
 import { acceptedBy, type Listener, listenersOf } from '../support/kernel-sockets.js';
@@ -20,9 +21,6 @@ const HAS_REUSE_PORT =
   process.platform === 'linux' && (MAJOR > 22 || (MAJOR === 22 && MINOR >= 12));
 
 const balancing = 'reuse-port';
-
-/** A killed worker is replaced at once, also after many kills. */
-const RESTARTS = { backoffMs: 10, maxBackoffMs: 10, maxFailures: 1_000 };
 
 const ascending = (a: number, b: number): number => a - b;
 
@@ -73,9 +71,8 @@ if (HAS_REUSE_PORT) {
         options: {
           balancing,
           workers: WORKERS,
-          restart: RESTARTS,
-          heartbeat: { timeoutMs: 30_000 },
-          reload: { canaryMs: 0 },
+
+          hangTimeoutMs: 30_000,
         },
         env: CONTROLLED,
       });
@@ -256,14 +253,13 @@ if (HAS_REUSE_PORT) {
 
     /** A cluster of two whose worker 1 is dead and stays that; worker 0 has adopted its socket. */
     async function bereaved(gates: Gates, workers = 2): Promise<ClusterProcess> {
+      const boots = new HeldBoots();
       const cluster = await ClusterProcess.start({
-        options: {
-          balancing,
-          workers,
-          restart: { backoffMs: NEVER_MS, maxBackoffMs: NEVER_MS, stableAfterMs: NEVER_MS },
-        },
-        env: { ...behaviour('announce-requests'), ...gates.env },
+        options: { balancing, workers },
+        execArgv: boots.execArgv,
+        env: { ...behaviour('announce-requests'), ...gates.env, ...boots.env },
       });
+      boots.begin();
       process.kill(cluster.workerPids[1]!, 'SIGKILL');
       await cluster.event('worker-died');
       await eventually('an adopted socket', () =>

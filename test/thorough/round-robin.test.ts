@@ -21,9 +21,6 @@ import { Traffic } from '../support/traffic.js';
 
 const balancing = 'round-robin';
 
-/** A killed worker is replaced at once, also after many kills. */
-const RESTARTS = { backoffMs: 10, maxBackoffMs: 10, maxFailures: 1_000 };
-
 afterEach(stopAll);
 
 const ascending = (a: number, b: number): number => a - b;
@@ -68,7 +65,7 @@ describe('connections', () => {
     { timeout: 120_000 },
     async () => {
       const cluster = await ClusterProcess.start({
-        options: { balancing, restart: RESTARTS, heartbeat: { timeoutMs: 60_000 } },
+        options: { balancing, hangTimeoutMs: 60_000 },
       });
       const port = portOf(cluster);
       const before = openDescriptorsOf(cluster.pid);
@@ -108,7 +105,7 @@ describe('connections', () => {
 
   it('that a killed worker had accepted are all that is lost with it', async () => {
     const cluster = await ClusterProcess.start({
-      options: { balancing, restart: RESTARTS, heartbeat: { timeoutMs: 60_000 } },
+      options: { balancing, hangTimeoutMs: 60_000 },
     });
     const port = portOf(cluster);
     const before = openDescriptorsOf(cluster.pid);
@@ -140,7 +137,7 @@ describe('connections', () => {
 describe('a drain', () => {
   it('of one worker, a reload and scaling lose nothing', async () => {
     const cluster = await ClusterProcess.start({
-      options: { balancing, reload: { canaryMs: 0 } },
+      options: { balancing },
       env: { ...CONTROLLED, ...behaviour('reload-app') },
     });
     const control = await PrimaryControl.of(cluster);
@@ -196,7 +193,7 @@ describe('a drain', () => {
 describeOnce('the address', () => {
   it('that port 0 became is one for all, and stays when all workers have died', async () => {
     const cluster = await ClusterProcess.start({
-      options: { balancing, port: 0, restart: RESTARTS },
+      options: { balancing, port: 0 },
     });
     expect(portOf(cluster)).toBeGreaterThan(0);
     const victims = cluster.workerPids;
@@ -211,7 +208,7 @@ describeOnce('the address', () => {
   it('may be a unix socket, which is there again when all workers have died, and gone in the end', async () => {
     const path = join(temporaryDirectory(), 'app.sock');
     const cluster = await ClusterProcess.start({
-      options: { balancing, path, workers: 2, restart: RESTARTS },
+      options: { balancing, path, workers: 2 },
     });
     expect(cluster.url).toBe(`unix:${path}`);
     const victims = cluster.workerPids;

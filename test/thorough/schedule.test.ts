@@ -42,9 +42,7 @@ describe('scheduled jobs of a cluster', () => {
       program: PROGRAM,
       options: {
         workers: WORKERS,
-        heartbeat: { intervalMs: 250, timeoutMs: 3_000 },
-        reload: { canaryMs: 100 },
-        restart: { maxFailures: 100 },
+        hangTimeoutMs: 3_000,
       },
       env: { ...behaviour('schedule'), ...CONTROLLED, TEST_RUNS: runs.path },
     });

@@ -89,7 +89,7 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
     'run after the drain of the one worker that gets $signal, and a reload is a SIGTERM: $enable $program',
     async (row) => {
       const { workers, told } = row;
-      const cluster = await start(row, { options: { workers, reload: { canaryMs: 1 } } });
+      const cluster = await start(row, { options: { workers } });
       const answer = request(cluster.url, '/query/700');
       await began(cluster, '/query/700');
       const [asked] = cluster.workerPids as [number];

@@ -35,7 +35,7 @@ const directory = mkdtempSync(join(tmpdir(), 'sio-'));
 /** All tests share one cluster: a test that breaks it leaves it working for the next test. */
 beforeAll(async () => {
   cluster = await ClusterProcess.start({
-    options: { workers: WORKERS, control: false, reload: { canaryMs: 50 } },
+    options: { workers: WORKERS, control: false },
     env: {
       ...behaviour('socket-io'),
       TEST_SOCKET_IO: JSON.stringify({

@@ -4,6 +4,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { PING_INTERVAL_MS } from '../../src/supervisor/decide/policies/heartbeat.policy.js';
 import { ClusterProcess, NODE, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { printed } from '../support/command-line.js';
 import { readDocument } from '../support/documents.js';
@@ -96,7 +97,7 @@ it('uses no socket that was passed to another process', async () => {
 
 describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
   const start = (address: string, options: StartOptions = {}): ClusterProcess => {
-    const variables = ['CLUSTER_LOG_FORMAT', 'CLUSTER_BOOT_LOGS', 'TEST_MARKER', 'TEST_OPTIONS'];
+    const variables = ['CLUSTER_LOG_FORMAT', 'CLUSTER_LOG_LEVEL', 'TEST_MARKER', 'TEST_OPTIONS'];
     const passed = variables.flatMap((name) => ['-E', name]);
     return new ClusterProcess({
       ...options,
@@ -139,7 +140,7 @@ if (IS_FIRST_RUN) {
         const systemd = await NotifyListener.open();
         const watchdog = { WATCHDOG_USEC: '1000000' };
         const cluster = await ClusterProcess.start({
-          options: { ...options, reload: { canaryMs: 0 } },
+          options,
           env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
         });
         await eventually('READY', () => systemd.states.length > 0);
@@ -173,11 +174,10 @@ if (IS_FIRST_RUN) {
 
     it('gets no answer for the watchdog while the supervisor does not look after the workers', async () => {
       const systemd = await NotifyListener.open();
-      const intervalMs = 777;
       const never = `const { setInterval: real } = globalThis;
-      globalThis.setInterval = (run, ms) => real(run, ms === ${intervalMs} ? 2 ** 30 : ms);`;
+      globalThis.setInterval = (run, ms) => real(run, ms === ${PING_INTERVAL_MS} ? 2 ** 30 : ms);`;
       const cluster = await ClusterProcess.start({
-        options: { workers: 1, heartbeat: { intervalMs } },
+        options: { workers: 1 },
         execArgv: ['--import', `data:text/javascript,${encodeURIComponent(never)}`],
         env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '1000000' },
       });

@@ -52,7 +52,7 @@ describe('a cluster whose SDK is preloaded', () => {
   beforeAll(async () => {
     receiver = await OtlpReceiver.open();
     cluster = await start(receiver, {
-      options: { admin: { port: 0 }, reload: { canaryMs: 0 } },
+      options: { admin: { port: 0 } },
     });
     const ask = async (): Promise<void> => {
       const answers = await Promise.all(

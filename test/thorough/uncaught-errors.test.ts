@@ -18,7 +18,7 @@ afterEach(stopAll);
 async function startWithHeldRequest(options: ClusterOptions = {}) {
   const file = join(temporaryDirectory(), 'release');
   const cluster = await ClusterProcess.start({
-    options: { heartbeat: { intervalMs: 100 }, ...options },
+    options: { ...options },
     env: { ...behaviour('crash-routes'), TEST_RELEASE: file },
   });
   const [victim, other] = cluster.workerPids as [number, number?];

@@ -19,7 +19,7 @@ afterEach(stopAll);
 
 async function start({ env = behaviour('twenty-routes'), ...options }: StartOptions = {}) {
   const socket = join(temporaryDirectory(), 'control.sock');
-  const settings = { control: { path: socket }, reload: { canaryMs: 1 } };
+  const settings = { control: { path: socket } };
   const cluster = await ClusterProcess.start({ ...options, options: settings, env });
   const advise = (seconds: number, ...args: string[]) =>
     commandLine('advise', '--cluster', socket, '--seconds', String(seconds), ...args);

@@ -10,7 +10,7 @@ import { SteadyLoad } from '../support/steady-load.js';
 
 afterEach(stopAll);
 
-const OPTIONS = { workers: 2, heartbeat: { intervalMs: 200, timeoutMs: 1_000 } };
+const OPTIONS = { workers: 2, hangTimeoutMs: 3_000 };
 
 /** A small heap is full within a second. */
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=64' };

@@ -12,7 +12,7 @@ afterEach(stopAll);
 describe('a worker that hangs', () => {
   it('in an endless loop is replaced within 4.5 s, and the log names route and function', async () => {
     const cluster = await ClusterProcess.start({
-      options: { heartbeat: { timeoutMs: 3_000 } },
+      options: { hangTimeoutMs: 3_000 },
       env: behaviour('hang-routes'),
     });
     const client = await RawClient.open(cluster.url);
@@ -29,7 +29,7 @@ describe('a worker that hangs', () => {
     expect(timeOf(died) - startedAt).toBeGreaterThanOrEqual(2_750);
 
     expect(died).toMatchObject({ level: 'error', pid, cause: 'hang', error: null });
-    expect(died['detail']).toContain('3000 ms (heartbeat.timeoutMs)');
+    expect(died['detail']).toContain('3000 ms (hangTimeoutMs)');
     expect(died.message).toContain('in flight: GET /hang/loop for ');
     expect(died.message).toContain('blocked loopForEver (');
     expect(died.message).toContain('hang-routes.mjs:');

@@ -139,7 +139,7 @@ export const workers: Row = {
     }),
     timeSeries({
       title: 'Age of the last heartbeat',
-      description: 'One that does not answer for heartbeat.timeoutMs (10 s) is killed.',
+      description: 'One that does not answer for hangTimeoutMs (10 s) is killed.',
       unit: Seconds,
       queries: { [WORKER]: select('nestjs_cluster_worker_heartbeat_age_seconds') },
     }),

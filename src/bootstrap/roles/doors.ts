@@ -40,9 +40,8 @@ export class Doors {
     if (!process.env['NOTIFY_SOCKET']) return;
     // Loaded only here, because most clusters do not tell systemd their state.
     const { tellSystemd } = await import('../tell-systemd.js');
-    const { intervalMs } = this.options.heartbeat;
     const { snapshot, lastBeatAt } = this.supervisor;
-    const isWell = () => !isTickLate(lastBeatAt(), performance.now(), intervalMs);
+    const isWell = () => !isTickLate(lastBeatAt(), performance.now());
     tellSystemd(this.events, { workers: snapshot, isWell, warn: this.#warn });
   }
 }

@@ -107,7 +107,7 @@ function openEvents(options: ResolvedClusterOptions) {
   const listeners = new EventListeners(tellOfListener(log), options.on);
   let tellWorkers: EmitEvent | undefined;
   const emit = announce(
-    options.bootLogs === 'all' ? log : quietLog(log),
+    options.log.level === 'debug' ? log : quietLog(log),
     (name, event) => {
       listeners.call(name, event);
       tellWorkers?.(name, event);

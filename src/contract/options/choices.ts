@@ -20,17 +20,3 @@ export const EXPOSE = ['app', 'admin'] as const;
 export type OffloadMode = (typeof OFFLOAD_MODES)[number];
 
 export const OFFLOAD_MODES = ['threads', 'inline'] as const;
-
-/**
- * The workers in which Nest logs everything during the start. The other workers log only warnings
- * and errors until they are ready.
- *
- * - `first`: the first worker of slot 0.
- * - `all`: every worker. The cluster also logs a line for each worker that becomes ready or leaves.
- * - `none`: no worker.
- *
- * Environment: `CLUSTER_BOOT_LOGS`.
- */
-export type BootLogs = (typeof BOOT_LOGS)[number];
-
-export const BOOT_LOGS = ['first', 'all', 'none'] as const;

@@ -3,39 +3,6 @@ import type { BalancingStrategy, EXPOSE } from './choices.js';
 import type { DoctorOptions } from './doctor-options.interface.js';
 import type { LogOptions } from './log-options.interface.js';
 
-/** When and how fast a failed worker is started again. */
-export interface RestartOptions {
-  /**
-   * Wait before the first restart after a failure, in ms. Each further failure in a row doubles the
-   * wait. Up to 20 % is added or subtracted at random. Default 100.
-   */
-  backoffMs?: number | undefined;
-  /**
-   * Maximum wait before a restart, in ms, if the slot's workers do not become ready. Default
-   * 15 000. If the failed worker was ready, the wait is at most 1 s or `backoffMs`, whichever is
-   * longer.
-   */
-  maxBackoffMs?: number | undefined;
-  /**
-   * A worker that has lived at least this long, in ms, is restarted at once when it fails. Default
-   * 30 000. A crash loop is over when a worker has lived twice as long.
-   */
-  stableAfterMs?: number | undefined;
-  /**
-   * Number of failures of a slot in a row that count as a crash loop. The count begins anew once a
-   * worker has lived for twice `stableAfterMs`. Default 5. Kills from outside do not count.
-   */
-  maxFailures?: number | undefined;
-}
-
-/** How the primary checks that workers still respond. */
-export interface HeartbeatOptions {
-  /** Time between two pings, in ms. Figures in `/health` are as old as the last ping. Default 1 000. */
-  intervalMs?: number | undefined;
-  /** Maximum time to answer a ping, in ms. A worker that takes longer is hung and is killed. Default 10 000. */
-  timeoutMs?: number | undefined;
-}
-
 /**
  * Limits for the resident memory (RSS) of each worker, checked every second. Environment:
  * `CLUSTER_MEMORY_SOFT_LIMIT_BYTES`, `CLUSTER_MEMORY_HARD_LIMIT_BYTES`.
@@ -60,8 +27,6 @@ export interface RecycleOptions {
 
 /** How a rolling reload tests a new release. */
 export interface ReloadOptions {
-  /** How long a new worker must live before its health is checked and the old worker drains, in ms. Default 1 000. */
-  canaryMs?: number | undefined;
   /**
    * How long a new release is observed once all workers run it, in ms. If one of its workers fails
    * in that time, the previous release comes back. Default 30 000; 0 = not observed.
@@ -117,8 +82,7 @@ export interface ControlOptions {
 export interface ClusterOptions {
   /**
    * TCP port, 0..65535, as a number or as text, such as `process.env.PORT ?? 3000`. With 0 the
-   * system chooses a port. In production (`NODE_ENV`), 0 must be the text `'0'`, because
-   * `Number('')` is also 0. Default: `PORT` of the environment, else 3000. An app without an HTTP
+   * system chooses a port. Default: `PORT` of the environment, else 3000. An app without an HTTP
    * server has no default.
    */
   port?: number | string | undefined;
@@ -142,10 +106,11 @@ export interface ClusterOptions {
   rebalance?: boolean | undefined;
   /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */
   readyTimeoutMs?: number | undefined;
-  /** See {@link RestartOptions}. */
-  restart?: RestartOptions | undefined;
-  /** See {@link HeartbeatOptions}. With `false`, a worker that does not answer is never killed. */
-  heartbeat?: HeartbeatOptions | false | undefined;
+  /**
+   * Maximum time in which a worker may answer nothing, in ms, at least 3 000. A worker that takes
+   * longer is hung: it is killed and replaced. Default 10 000. `false`: no worker is killed for it.
+   */
+  hangTimeoutMs?: number | false | undefined;
   /**
    * A thread in each worker that reports what blocks the worker's event loop. It also ends the
    * worker if the primary is gone while the event loop is blocked. `false` starts no watchdog, and

@@ -1,6 +1,6 @@
 export { BALANCING_STRATEGIES } from './choices.js';
 export type * from './cluster-options.interface.js';
-export type { BalancingStrategy, BootLogs } from './choices.js';
+export type { BalancingStrategy } from './choices.js';
 export type * from './resolved-options.interface.js';
 export { type DoctorOptions, FINDING_NAMES, type FindingName } from './doctor-options.interface.js';
 export type * from './log-options.interface.js';

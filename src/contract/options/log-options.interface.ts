@@ -13,9 +13,9 @@ export const LOG_FORMATS = ['text', 'json', 'pino', 'nest'] as const;
 /** The level of a line. */
 export type LogLevel = 'info' | 'warn' | 'error';
 
-/** Levels in ascending order. No line has the level `silent`, so that level writes no lines. */
-export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'] as const satisfies readonly (
-  LogLevel | 'silent'
+/** Levels in ascending order. No line has the level `debug` or `silent`. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly (
+  'debug' | LogLevel | 'silent'
 )[];
 
 /** Format, level and destination of the cluster's own log lines. The lines of the app's logger are not affected. */
@@ -26,9 +26,10 @@ export interface LogOptions {
    * The lowest level that is written. Two things are written at every level, also at `'silent'`:
    * the line that says why the cluster gives up (a wrong option, an address that cannot be listened
    * on, workers that do not come up), and the first error of `write`. Listeners of the runtime get
-   * every event. Default `'info'`. Environment: `CLUSTER_LOG_LEVEL`.
+   * every event. `'debug'` also writes what `'info'` leaves out: a line for each event, and the lines
+   * of every worker while it starts. Default `'info'`. Environment: `CLUSTER_LOG_LEVEL`.
    */
-  level?: LogLevel | 'silent' | undefined;
+  level?: 'debug' | LogLevel | 'silent' | undefined;
   /**
    * Function that is called with each line instead of writing the line to a standard stream. The
    * line has no colours and no line break at its end. The function is called only in the primary,
@@ -45,6 +46,6 @@ export interface LogOptions {
 /** {@link LogOptions} with the defaults filled in. */
 export interface ResolvedLogOptions {
   readonly format: LogFormat;
-  readonly level: LogLevel | 'silent';
+  readonly level: 'debug' | LogLevel | 'silent';
   readonly write: LogOptions['write'];
 }

@@ -1,14 +1,11 @@
 import type { ClusterEventListeners } from '../events/index.js';
 import type {
   ClusterOptions,
-  HeartbeatOptions,
   MemoryOptions,
   RecycleOptions,
   ReloadOptions,
-  RestartOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
-import type { BootLogs } from './choices.js';
 import type { ResolvedDoctorOptions } from './doctor-options.interface.js';
 import type { ResolvedLogOptions } from './log-options.interface.js';
 
@@ -33,9 +30,8 @@ export interface ResolvedClusterOptions extends Pick<
   readonly addressGiven: boolean;
   /** Number of workers at the start; 0 = the app runs in this process, without a cluster. */
   readonly workers: number;
-  readonly restart: InForce<RestartOptions>;
-  /** `timeoutMs` is `Infinity` if the option `heartbeat` is `false`. */
-  readonly heartbeat: InForce<HeartbeatOptions>;
+  /** `Infinity` = no worker is killed because it does not answer. */
+  readonly hangTimeoutMs: number;
   /** `Infinity` = no limit. */
   readonly memory: InForce<MemoryOptions>;
   /** `Infinity` = never. */
@@ -51,7 +47,6 @@ export interface ResolvedClusterOptions extends Pick<
   readonly name: string | undefined;
   readonly log: ResolvedLogOptions;
   readonly doctor: ResolvedDoctorOptions;
-  readonly bootLogs: BootLogs;
 }
 
 /** The address to listen on: a port of a host (`undefined` = all interfaces), or a unix socket. */

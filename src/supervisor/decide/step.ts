@@ -9,7 +9,7 @@ import { draw } from './random.js';
 export interface Settings {
   readonly options: Pick<
     ResolvedClusterOptions,
-    'readyTimeoutMs' | 'restart' | 'heartbeat' | 'memory' | 'recycle' | 'reload' | 'shutdown'
+    'readyTimeoutMs' | 'hangTimeoutMs' | 'memory' | 'recycle' | 'reload' | 'shutdown'
   >;
   /** The address of the cluster. */
   readonly url: string;

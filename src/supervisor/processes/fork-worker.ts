@@ -32,7 +32,7 @@ const LAST_WORDS_MS = 200;
 const REPORT_DESCRIPTOR = 4;
 
 type Fork = Effect & { readonly type: 'fork' };
-type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'bootLogs' | 'compileCache'>;
+type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'log' | 'compileCache'>;
 
 /**
  * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
@@ -67,10 +67,10 @@ export function forkWorker(
 function fork(
   { worker, slot, workers, printsBootError, trial }: Fork,
   release: Release,
-  { watchdog, bootLogs, compileCache }: LaunchOptions,
+  { watchdog, log, compileCache }: LaunchOptions,
 ): Worker {
   const { execArgv, own } = workerArguments(workers, release.script);
-  const isShown = bootLogs === 'all' || (bootLogs === 'first' && worker === 1);
+  const isShown = log.level === 'debug' || worker === 1;
   // Without this check, Node would report that its own executable was not found.
   if (!existsSync(release.cwd))
     throw new Error(`the working directory ${release.cwd} is not there`);

@@ -73,7 +73,7 @@ export class WorkerAgent {
     // After a reload the options may turn the watchdog on, although the primary opened no pipe for it.
     if (!options.watchdog || reportTo === undefined) return;
     startWatchdog({
-      hangTimeoutMs: options.heartbeat.timeoutMs,
+      hangTimeoutMs: options.hangTimeoutMs,
       primaryPid,
       reportTo,
       tracker: link.tracker,

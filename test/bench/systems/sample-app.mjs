@@ -17,7 +17,7 @@ export class SampleCluster {
       env: {
         NODE_ENV: 'production',
         CLUSTER_LOG_FORMAT: 'json',
-        CLUSTER_BOOT_LOGS: 'all', // a line for each worker that is ready
+        CLUSTER_LOG_LEVEL: 'debug', // a line for each worker that is ready
         ...env,
         ADAPTER: adapter,
         PORT: String(port),

@@ -328,8 +328,8 @@ export const FAULTS = [
   ...inFile(`${POLICIES}restart.policy.ts`, [
     {
       what: 'a worker that came up and failed is replaced as late as one that never came up',
-      find: 'wasReady ? Math.min',
-      replace: '!wasReady ? Math.min',
+      find: 'wasReady ? QUICK_START_MS : MAX_BACKOFF_MS',
+      replace: 'wasReady ? MAX_BACKOFF_MS : QUICK_START_MS',
     },
     {
       what: 'failures in a row are not counted',
@@ -338,12 +338,12 @@ export const FAULTS = [
     },
     {
       what: 'a slot is never in a crash loop',
-      find: 'shortLives >= options.maxFailures',
+      find: 'shortLives >= MAX_FAILURES',
       replace: 'false',
     },
     {
       what: 'slots that a shared cause ended come back in one moment',
-      find: 'return random * Math.min(together * backoffMs, maxBackoffMs, TOGETHER_MS);',
+      find: 'return random * Math.min(together * BACKOFF_MS, TOGETHER_MS);',
       replace: 'return 0;',
     },
     {
@@ -471,7 +471,7 @@ export const FAULTS = [
     },
     {
       what: 'who lives well is in a crash loop for ever',
-      find: `step.armFor(worker, 'recovered', recoveryMs(options.restart));`,
+      find: `step.armFor(worker, 'recovered', RECOVERY_MS);`,
       replace: '',
     },
     {
@@ -523,8 +523,8 @@ export const FAULTS = [
     },
     {
       what: 'a block is given the whole time from its report on',
-      find: 'heartbeat.timeoutMs - report.forMs',
-      replace: 'heartbeat.timeoutMs',
+      find: 'hangTimeoutMs - report.forMs',
+      replace: 'hangTimeoutMs',
     },
   ]),
   ...inFile(`${CORE}replace/upkeep.ts`, [
@@ -550,8 +550,8 @@ export const FAULTS = [
     },
     {
       what: 'a worker that is too large from the start is spared anew with each look',
-      find: 'worker.readyAt + pauseMs',
-      replace: 'step.now + pauseMs',
+      find: 'worker.readyAt + MAX_BACKOFF_MS',
+      replace: 'step.now + MAX_BACKOFF_MS',
     },
     {
       what: 'a worker that is too large from the start is never replaced',
@@ -567,11 +567,6 @@ export const FAULTS = [
     },
   ]),
   ...inFile(`${POLICIES}heartbeat.policy.ts`, [
-    {
-      what: 'a heartbeat that is slow for its limit is late when that is over',
-      find: 'Math.min(intervalMs, (timeoutMs - intervalMs) / 2)',
-      replace: 'intervalMs',
-    },
     {
       what: 'who is blocked is judged by its ping alone',
       find: 'Math.min(pingSentAt, blockedSince ?? Infinity)',
@@ -726,8 +721,8 @@ export const FAULTS = [
     },
     {
       what: 'the heartbeat goes round half as often',
-      find: 'every(this.options.heartbeat.intervalMs, () => {',
-      replace: 'every(4 * this.options.heartbeat.intervalMs, () => {',
+      find: 'every(PING_INTERVAL_MS, () => {',
+      replace: 'every(4 * PING_INTERVAL_MS, () => {',
     },
   ]),
   ...inShell('timers.ts', [

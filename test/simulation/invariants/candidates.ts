@@ -1,5 +1,6 @@
 import type { Candidacy, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
+import { CANARY_MS } from '../../../src/supervisor/decide/replace/replacement.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
@@ -11,7 +12,7 @@ interface Proof {
 }
 
 /**
- * A worker of a new release takes over only after it has been ready for `canaryMs`, with proven
+ * A worker of a new release takes over only after it has been ready for {@link CANARY_MS}, with proven
  * threads and a healthy app.
  */
 export class Candidates implements Invariant {
@@ -76,9 +77,8 @@ export class Candidates implements Invariant {
     const proof = this.#proofs.get(candidate) ?? {};
     const seen = (): unknown => ({ candidacy, proof });
     hold('a candidate is ready before it takes over', proof.readyAt !== undefined, seen);
-    const { canaryMs } = world.settings.options.reload;
     if (cause === 'reload' && before.reload?.outcome === 'completed') {
-      const lived = world.clock.awake - proof.readyAt! >= canaryMs - 1 - world.earlyMs;
+      const lived = world.clock.awake - proof.readyAt! >= CANARY_MS - 1 - world.earlyMs;
       hold('a candidate of a reload has lived before it takes over', lived, seen);
       hold('a candidate of a reload is well before it takes over', proof.healthy === true, seen);
       const fit = !proof.verifiable || this.#proven.has(release.generation);
@@ -91,7 +91,7 @@ export class Candidates implements Invariant {
 
 /** The longest time that a phase may last, in ms, with all delays that may be added. */
 function boundOf(phase: string, { state, world }: Observation): number {
-  const { readyTimeoutMs, shutdown, reload } = world.settings.options;
+  const { readyTimeoutMs, shutdown } = world.settings.options;
   const timeless = [...state.workers.values()].some(({ debugged }) => debugged);
   if (timeless || world.scenario.inspected) return Infinity;
   const slackMs = 200 + 300 * world.clock.suspensions + (world.hasFrozen ? EXIT_TIMEOUT_MS : 0);
@@ -101,7 +101,7 @@ function boundOf(phase: string, { state, world }: Observation): number {
     case 'booting':
       return readyTimeoutMs + slackMs;
     case 'canary':
-      return reload.canaryMs + slackMs;
+      return CANARY_MS + slackMs;
     // Another worker may be asked first, and leave without an answer.
     case 'proving':
       return 2 * readyTimeoutMs + leavesMs + slackMs;

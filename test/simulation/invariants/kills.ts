@@ -1,5 +1,6 @@
 import type { Worker, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import { keyOf } from '../../../src/supervisor/decide/step.js';
+import { PING_INTERVAL_MS } from '../../../src/supervisor/decide/policies/heartbeat.policy.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
@@ -75,17 +76,17 @@ export class Kills implements Invariant {
   }
 
   /**
-   * Whether a worker has not answered its ping for `timeoutMs` since its block began, as reported
+   * Whether a worker has not answered its ping for `hangTimeoutMs` since its block began, as reported
    * by its watchdog. A pause of the primary gives all workers a fresh window.
    */
   #isOverdue(id: WorkerId, since: number, { state, world }: Observation): boolean {
     const worker = state.workers.get(id);
     if (worker?.state !== 'ready' || worker.debugged || this.#killed.has(id)) return false;
     const { clock, settings } = world;
-    const { timeoutMs, intervalMs } = settings.options.heartbeat;
-    const until = since + timeoutMs;
+    const { hangTimeoutMs } = settings.options;
+    const until = since + hangTimeoutMs;
     const owes = worker.ping !== undefined && worker.ping.sentAt < until;
-    return owes && clock.now > until + 1 && since > clock.lastResumedAt + 2 * intervalMs;
+    return owes && clock.now > until + 1 && since > clock.lastResumedAt + 2 * PING_INTERVAL_MS;
   }
 
   #mayBeKilled(id: WorkerId, { event, state, before, world }: Observation): boolean {
@@ -120,9 +121,9 @@ export class Kills implements Invariant {
   #hangsTooLong(worker: Worker & { state: 'ready' }, { world }: Observation): boolean {
     const { silentSince } = world.processes.get(worker.id) ?? {};
     if (silentSince === undefined) return false;
-    const { timeoutMs, intervalMs } = world.settings.options.heartbeat;
+    const { hangTimeoutMs } = world.settings.options;
     const since = Math.max(silentSince, world.clock.lastResumedAt, worker.readyAt);
-    return world.clock.now - since > timeoutMs + 3 * intervalMs + 200;
+    return world.clock.now - since > hangTimeoutMs + 3 * PING_INTERVAL_MS + 200;
   }
 }
 
@@ -139,7 +140,7 @@ function isSilent(
   if (silentSince === undefined) return false;
   // Messages that were on their way when the primary was suspended may have arrived later.
   const slackMs = 2 * behaviour.lagMs + 2 + 300 * clock.suspensions;
-  return clock.now - silentSince >= settings.options.heartbeat.timeoutMs - slackMs;
+  return clock.now - silentSince >= settings.options.hangTimeoutMs - slackMs;
 }
 
 function patienceMs({ settings }: Observation['world']): number {

@@ -1,7 +1,11 @@
 import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Effect } from '../../../src/supervisor/decide/effect.js';
 import type { Observation } from '../world.js';
-import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
+import {
+  MAX_BACKOFF_MS,
+  MAX_FAILURES,
+  RECOVERY_MS,
+} from '../../../src/supervisor/decide/policies/restart.policy.js';
 import { hold, type Invariant } from './invariant.js';
 import { workerOf } from './telling.js';
 
@@ -61,16 +65,15 @@ export class Restarts implements Invariant {
   }
 
   #told(step: Observation, told: Told): void {
-    const { restart } = step.world.settings.options;
     const { slot, delayMs, failures, degraded } = told;
-    const longest = this.#cameUp.has(slot) ? QUICK_START_MS : restart.maxBackoffMs;
-    const backoff = Math.min(restart.backoffMs * 2 ** (failures - 1), longest);
+    const longest = this.#cameUp.has(slot) ? QUICK_START_MS : MAX_BACKOFF_MS;
+    const backoff = Math.min(BACKOFF_MS * 2 ** (failures - 1), longest);
     const least = failures > 0 ? backoff : 0;
     const spread = 1 - 0.2;
     const fits = delayMs >= least * spread - 1 && delayMs <= longest;
     hold('a restart waits as long as its failures call for', fits, () => told);
     const count = this.#failures.get(slot) ?? 0;
-    const loops = count >= restart.maxFailures;
+    const loops = count >= MAX_FAILURES;
     hold('a crash loop is known for one', degraded === loops, () => ({ told, count }));
     const row = this.#rows.get(slot) ?? 0;
     hold('failures in a row are counted', failures === row, () => ({ told, row }));
@@ -78,14 +81,13 @@ export class Restarts implements Invariant {
   }
 
   /** Workers that ended at the same time by a shared cause do not restart at the same time. */
-  #apart(told: Told, longest: number, { clock: { now }, settings }: Observation['world']): void {
+  #apart(told: Told, longest: number, { clock: { now } }: Observation['world']): void {
     const { failures, delayMs } = told;
-    const { backoffMs, maxBackoffMs } = settings.options.restart;
     this.#together = this.#together.filter(({ at }) => now - at < TOGETHER_MS);
     const others = this.#together.length;
     const seen = (): unknown => ({ told, now, together: this.#together });
     if (failures === 0) {
-      const most = Math.min(others * backoffMs, maxBackoffMs, TOGETHER_MS);
+      const most = Math.min(others * BACKOFF_MS, TOGETHER_MS);
       const fits = others === 0 ? delayMs === 0 : delayMs > 0 && delayMs <= most;
       hold('who lived well waits only for those that restart with it', fits, seen);
     }
@@ -93,12 +95,12 @@ export class Restarts implements Invariant {
     hold('restarts do not come in one moment', !isSame || delayMs >= longest, seen);
     this.#together.push({ at: now, startAt: now + delayMs, failures });
     // Their delays are random in a range that grows with their number. It cannot be chance if 6 or
-    // more of them start within `backoffMs / 100`.
+    // more of them start within `BACKOFF_MS / 100`.
     const well = this.#together.filter((each) => each.failures === 0 && each.at === now);
     if (well.length < 6) return;
     const starts = well.map(({ startAt }) => startAt);
     const spread = Math.max(...starts) - Math.min(...starts);
-    hold('restarts that come together are spread', spread >= backoffMs / 100, seen);
+    hold('restarts that come together are spread', spread >= BACKOFF_MS / 100, seen);
   }
 
   /** Checks that a step counts only one failure, and updates this class's own counts. */
@@ -111,14 +113,19 @@ export class Restarts implements Invariant {
     if (readyAt === undefined) this.#cameUp.delete(slot);
     else this.#cameUp.add(slot);
     const livedMs = readyAt === undefined ? -1 : world.clock.now - readyAt;
-    const { restart } = world.settings.options;
-    const isStable = livedMs >= restart.stableAfterMs;
+    const isStable = livedMs >= STABLE_AFTER_MS;
     this.#rows.set(slot, isStable ? 0 : (this.#rows.get(slot) ?? 0) + 1);
     if (cause === 'killed' || !startedByProcess) return;
-    const count = livedMs >= recoveryMs(restart) ? 0 : (this.#failures.get(slot) ?? 0);
+    const count = livedMs >= RECOVERY_MS ? 0 : (this.#failures.get(slot) ?? 0);
     this.#failures.set(slot, count + 1);
   }
 }
+
+/** The wait after a first failure. */
+const BACKOFF_MS = 100;
+
+/** A worker that lived this long is restarted at once. */
+const STABLE_AFTER_MS = 30_000;
 
 /** The longest wait of a slot whose last worker had been ready, even after many failures. */
 const QUICK_START_MS = 1_000;

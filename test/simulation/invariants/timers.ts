@@ -1,6 +1,6 @@
 import type { ClusterState, Worker } from '../../../src/supervisor/decide/cluster-state.js';
 import type { Timer } from '../../../src/supervisor/decide/timer.js';
-import { recoveryMs } from '../../../src/supervisor/decide/policies/restart.policy.js';
+import { RECOVERY_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
 import { keyOf } from '../../../src/supervisor/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
@@ -62,7 +62,7 @@ export class Timers implements Invariant {
           ends('trial-over', has('trial-over'));
         }
         if (worker.leaving !== undefined) ends('leave-due', has('leave-due'));
-        const recovers = clock.now - worker.readyAt < recoveryMs(settings.options.restart);
+        const recovers = clock.now - worker.readyAt < RECOVERY_MS;
         if (recovers)
           ends('recovered', has('recovered') || this.#over.has(`recovered ${worker.id}`));
         if (state.verification.asked === worker.id && !worker.debugged && !killed) {

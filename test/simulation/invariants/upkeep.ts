@@ -4,6 +4,7 @@ import type {
   ReplacementRequest,
   WorkerId,
 } from '../../../src/supervisor/decide/cluster-state.js';
+import { MAX_BACKOFF_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 
@@ -27,12 +28,11 @@ export class Upkeep implements Invariant {
       if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#condemned.add(effect.worker);
     }
     if (state.shutdown !== undefined) return;
-    const { maxBackoffMs } = world.settings.options.restart;
     if (event.type === 'worker' && event.event.type === 'ready') {
       const tooLarge = event.event.residentBytes > world.settings.options.memory.softLimitBytes;
       if (tooLarge) this.#bornTooLarge.set(event.worker, now);
       const slot = before.workers.get(event.worker)?.slot;
-      if (tooLarge && slot !== undefined) this.#mayStay.set(slot, now + maxBackoffMs);
+      if (tooLarge && slot !== undefined) this.#mayStay.set(slot, now + MAX_BACKOFF_MS);
     }
     if (
       replacement !== undefined &&
@@ -44,7 +44,7 @@ export class Upkeep implements Invariant {
       const failed = isOver && state.slots[slot]!.worker !== candidate && slot < state.desired;
       if (failed) {
         this.#failedAt.set(slot, now);
-        this.#mayStay.set(slot, now + maxBackoffMs);
+        this.#mayStay.set(slot, now + MAX_BACKOFF_MS);
       }
     }
     const restarts = requestsOf(state).filter(({ cause }) => cause === 'restart');
@@ -58,7 +58,7 @@ export class Upkeep implements Invariant {
         continue;
       }
       const since = now - (this.#failedAt.get(slot) ?? -Infinity);
-      hold('a replacement that failed is not tried at once', since >= maxBackoffMs, () => ({
+      hold('a replacement that failed is not tried at once', since >= MAX_BACKOFF_MS, () => ({
         slot,
         since,
       }));
@@ -71,7 +71,7 @@ export class Upkeep implements Invariant {
         const livedMs = now - this.#bornTooLarge.get(worker.id)!;
         hold(
           'who is too large from the start is replaced now and then',
-          livedMs >= maxBackoffMs,
+          livedMs >= MAX_BACKOFF_MS,
           () => worker,
         );
       }

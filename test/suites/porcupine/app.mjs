@@ -129,7 +129,7 @@ await ClusterModule.bootstrap(createApp, {
   host: '127.0.0.1',
   port: 0,
   workers: 4,
-  reload: { canaryMs: 50, observeMs: 0 }, // the faults would bring the previous release back
+  reload: { observeMs: 0 }, // the faults would bring the previous release back
   control: false,
-  heartbeat: false,
+  hangTimeoutMs: false,
 });

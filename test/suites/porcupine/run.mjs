@@ -26,7 +26,7 @@ const cluster = spawn(process.execPath, ['--import', hubThread, join(here, 'app.
   env: {
     ...process.env,
     CLUSTER_LOG_FORMAT: 'json',
-    CLUSTER_BOOT_LOGS: 'all',
+    CLUSTER_LOG_LEVEL: 'debug',
     RECORD_DIR: directory,
     XDG_RUNTIME_DIR: directory,
     MUTATION: options.mutation,

@@ -21,9 +21,7 @@ const cluster = await Cluster.start({
   options: {
     workers: 3,
     admin: { port: 0 },
-    heartbeat: { intervalMs: 250, timeoutMs: 4_000 },
-    reload: { canaryMs: 0 },
-    restart: { maxFailures: 1_000, maxBackoffMs: 100 },
+    hangTimeoutMs: 4_000,
   },
 });
 const directory = mkdtempSync(join(tmpdir(), 'scrapes-'));

@@ -34,8 +34,7 @@ const start = () =>
     app: join(import.meta.dirname, '../keyv/app.mjs'),
     options: {
       admin: { port: 0 },
-      heartbeat: { intervalMs: 500, timeoutMs: 5_000 },
-      restart: { maxFailures: 1_000, maxBackoffMs: 100 },
+      hangTimeoutMs: 5_000,
     },
   });
 

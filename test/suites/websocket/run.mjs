@@ -56,7 +56,7 @@ const failing = reference.filter(([, result]) => !isGood(result));
 const verdict = new Verdict(
   Object.fromEntries(failing.map(([name]) => [`case ${name}`, 'it fails on plain Nest too'])),
 );
-const cluster = await Cluster.start({ program, options: { reload: { canaryMs: 0 } } });
+const cluster = await Cluster.start({ program, options: {} });
 const { port: shared } = new URL(cluster.url);
 for (const [name, result] of await check(shared)) verdict.add(`case ${name}`, problemOf(result));
 

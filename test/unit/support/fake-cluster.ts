@@ -1,4 +1,6 @@
 import { vi } from 'vitest';
+import { MAX_BACKOFF_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
+import { CANARY_MS } from '../../../src/supervisor/decide/replace/replacement.js';
 import {
   type ClusterEventName,
   type ClusterEventMap,
@@ -174,7 +176,7 @@ export class FakeCluster {
   reachCheck(slot: number): FakeWorker {
     const candidate = this.newest(slot);
     candidate.becomeReady();
-    vi.advanceTimersByTime(this.options.reload.canaryMs);
+    vi.advanceTimersByTime(CANARY_MS);
     if (candidate.sent('check').length !== 1) throw new Error('it was not checked');
     return candidate;
   }
@@ -199,7 +201,7 @@ export class FakeCluster {
   crash(slot: number, times = 1): void {
     for (let i = 0; i < times; i += 1) {
       this.current(slot).exit({ code: 1 });
-      vi.advanceTimersByTime(this.options.restart.maxBackoffMs);
+      vi.advanceTimersByTime(MAX_BACKOFF_MS);
     }
   }
 

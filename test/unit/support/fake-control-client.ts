@@ -17,7 +17,7 @@ export const STATUS = {
   version: '1.0.0',
   node: '24.0.0',
   startedAt: '2026-01-01T00:00:00.000Z',
-  options: { port: 0, host: null, admin: null, heartbeat: { intervalMs: 1_000 } },
+  options: { port: 0, host: null, admin: null },
   cluster: SAMPLE.cluster,
 };
 

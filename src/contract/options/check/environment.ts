@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import {
   adminHostSchema,
   balancingSchema,
-  bootLogsSchema,
   logFormatSchema,
   logLevelSchema,
   memoryBytes,
@@ -38,7 +37,6 @@ const variables = {
   CLUSTER_BALANCING: v.optional(balancingSchema),
   CLUSTER_LOG_FORMAT: v.optional(logFormatSchema),
   CLUSTER_LOG_LEVEL: v.optional(logLevelSchema),
-  CLUSTER_BOOT_LOGS: v.optional(bootLogsSchema),
   CLUSTER_OFFLOAD: v.optional(offloadModeSchema),
   CLUSTER_THREADS: v.optional(fromText(threadsSchema)),
   CLUSTER_SHUTDOWN_LAME_DUCK_MS: timeFromText,
@@ -68,7 +66,6 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
     workers: values.CLUSTER_WORKERS ?? values.WEB_CONCURRENCY,
     balancing: values.CLUSTER_BALANCING,
     log: { format: values.CLUSTER_LOG_FORMAT, level: values.CLUSTER_LOG_LEVEL },
-    bootLogs: values.CLUSTER_BOOT_LOGS,
     offload: values.CLUSTER_OFFLOAD,
     threads: values.CLUSTER_THREADS,
     shutdown: {

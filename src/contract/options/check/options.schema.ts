@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import { BALANCING_STRATEGIES, BOOT_LOGS, EXPOSE, OFFLOAD_MODES } from '../choices.js';
+import { BALANCING_STRATEGIES, EXPOSE, OFFLOAD_MODES } from '../choices.js';
 import { FINDING_NAMES } from '../doctor-options.interface.js';
 import { eventListenersSchema } from '../event-listeners.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log-options.interface.js';
@@ -9,6 +9,7 @@ import {
   flag,
   integer,
   integerOf,
+  MAX_TIMER_MS,
   MAX_WORKERS,
   oneOf,
   option,
@@ -42,7 +43,6 @@ export const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 export const balancingSchema = oneOf(BALANCING_STRATEGIES);
 export const offloadModeSchema = oneOf(OFFLOAD_MODES);
-export const bootLogsSchema = oneOf(BOOT_LOGS);
 export const logFormatSchema = oneOf(LOG_FORMATS);
 export const logLevelSchema = oneOf(LOG_LEVELS);
 
@@ -93,10 +93,18 @@ const token = (expected: string) =>
 
 export const tokenSchema = token(EXPECTED_TOKEN);
 
-export const HEARTBEAT_INTERVAL_MS = 1_000;
-
 /** Maximum length of a profile, in seconds. Longer profiles are large and do not show more. */
 export const MAX_PROFILE_SECONDS = 60;
+
+/** Three pings, because the primary may send a ping up to a second late. It sends one each second. */
+const MIN_HANG_TIMEOUT_MS = 3_000;
+
+const EXPECTED_HANG_TIMEOUT = `false or a number of milliseconds from ${MIN_HANG_TIMEOUT_MS} to ${MAX_TIMER_MS}`;
+
+const hangTimeout = v.union(
+  [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],
+  EXPECTED_HANG_TIMEOUT,
+);
 
 /** The options that a user may pass to `bootstrap()`, with their defaults. */
 export const clusterOptionsSchema = optionGroup({
@@ -110,16 +118,7 @@ export const clusterOptionsSchema = optionGroup({
   rebalance: option(flag, true),
   compileCache: option(flag, true),
   readyTimeoutMs: option(durationMs(1), 30_000),
-  restart: optionGroup({
-    backoffMs: option(durationMs(), 100),
-    maxBackoffMs: option(durationMs(), 15_000),
-    stableAfterMs: option(durationMs(), 30_000),
-    maxFailures: option(integer(1, 1_000), 5),
-  }),
-  heartbeat: optionGroupOrFalse({
-    intervalMs: option(durationMs(10), HEARTBEAT_INTERVAL_MS),
-    timeoutMs: option(durationMs(100), 10_000),
-  }),
+  hangTimeoutMs: option(hangTimeout, 10_000),
   watchdog: option(flag, true),
   memory: optionGroup({
     softLimitBytes: option(memoryBytes, Infinity),
@@ -130,7 +129,6 @@ export const clusterOptionsSchema = optionGroup({
     maxAgeMs: option(durationMs(1), Infinity),
   }),
   reload: optionGroup({
-    canaryMs: option(durationMs(), 1_000),
     observeMs: option(durationMs(), 30_000),
   }),
   shutdown: optionGroup({

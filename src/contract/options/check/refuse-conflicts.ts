@@ -19,7 +19,7 @@ export interface Platform {
  */
 export function refuseConflicts(
   options: ClusterOptions,
-  { address, restart, memory, heartbeat, ...resolved }: ResolvedClusterOptions,
+  { address, memory, ...resolved }: ResolvedClusterOptions,
   platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
 ): void {
   for (const key of ['port', 'host'] as const) {
@@ -29,19 +29,9 @@ export function refuseConflicts(
       );
     }
   }
-  if (restart.backoffMs > restart.maxBackoffMs) {
-    refuse(
-      `restart.backoffMs (${restart.backoffMs}) is above restart.maxBackoffMs (${restart.maxBackoffMs}); lower the first or raise the second`,
-    );
-  }
   if (memory.softLimitBytes < Infinity && memory.softLimitBytes >= memory.hardLimitBytes) {
     refuse(
       `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
-    );
-  }
-  if (heartbeat.timeoutMs <= heartbeat.intervalMs) {
-    refuse(
-      `heartbeat.timeoutMs (${heartbeat.timeoutMs}) must be above heartbeat.intervalMs (${heartbeat.intervalMs})`,
     );
   }
   // With `workers: 0` the single process has nothing to balance, and no primary.
@@ -53,37 +43,6 @@ export function refuseConflicts(
     refuse(
       `expose is 'admin', and workers: 0 has no admin listener; set workers: 1 or expose: 'app'`,
     );
-  }
-}
-
-/**
- * Refuses a port 0 that may be an accident: `Number('')`, `Number(' ')` and `Number(null)` are 0,
- * and the system would then choose a port that nobody knows. The text '0' is accepted.
- *
- * @throws ClusterConfigurationError if a port is the number 0 in production, or `port` is 0 while
- * `PORT` is empty.
- */
-export function refuseUnmeantZero(
-  { port, admin }: Pick<ClusterOptions, 'port' | 'admin'>,
-  env: NodeJS.ProcessEnv,
-): void {
-  const meant = (key: string) =>
-    `write ${key}: '0', as text, if the system is to choose one, else give a port`;
-  if (port === 0 && env['PORT']?.trim() === '') {
-    refuse(
-      `port is 0, and the variable PORT is set but empty: Number('') is 0; give PORT a port or remove it, or ${meant('port')}`,
-    );
-  }
-  if (env['NODE_ENV'] !== 'production') return;
-  for (const [key, value] of [
-    ['port', port],
-    ['admin.port', admin?.port],
-  ] as const) {
-    if (value === 0) {
-      refuse(
-        `${key} is 0 in production (NODE_ENV), where nobody would find a port that the system chose; Number('') is 0, too: ${meant(key)}`,
-      );
-    }
   }
 }
 

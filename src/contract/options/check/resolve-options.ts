@@ -7,17 +7,9 @@ import type {
   ResolvedAdminOptions,
   ResolvedClusterOptions,
 } from '../resolved-options.interface.js';
-import {
-  ADMIN_HOST,
-  clusterOptionsSchema,
-  HEARTBEAT_INTERVAL_MS,
-  logFormatSchema,
-} from './options.schema.js';
-import { refuseConflicts, refuseUnmeantZero } from './refuse-conflicts.js';
+import { ADMIN_HOST, clusterOptionsSchema, logFormatSchema } from './options.schema.js';
+import { refuseConflicts } from './refuse-conflicts.js';
 import { integer, validate, MAX_WORKERS } from './validate.js';
-
-/** Used with `heartbeat: false`: workers are pinged to get current figures, and never count as hung. */
-const NEVER_HUNG = Object.freeze({ intervalMs: HEARTBEAT_INTERVAL_MS, timeoutMs: Infinity });
 
 /**
  * Checks the options of `bootstrap()`, fills in the default of each key that is `undefined`, and
@@ -31,7 +23,6 @@ export function resolveOptions(
   autoWorkers: () => number = availableWorkers,
 ): ResolvedClusterOptions {
   const { port, host, path, ...options } = validate(clusterOptionsSchema, input, 'options');
-  refuseUnmeantZero(input, env);
   const overrides = readEnvironment(env);
   const workers = overrides.workers ?? options.workers;
   const resolved: ResolvedClusterOptions = Object.freeze({
@@ -45,7 +36,7 @@ export function resolveOptions(
     addressGiven: (input.port ?? host ?? path) !== undefined,
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
     balancing: overrides.balancing ?? options.balancing,
-    heartbeat: options.heartbeat || NEVER_HUNG,
+    hangTimeoutMs: options.hangTimeoutMs || Infinity,
     control: options.control || undefined,
     log: overridden(options.log, overrides.log),
     memory: overridden(options.memory, overrides.memory),
@@ -55,7 +46,6 @@ export function resolveOptions(
       warnings: options.doctor !== false,
       ignore: options.doctor ? options.doctor.ignore : [],
     }),
-    bootLogs: overrides.bootLogs ?? 'first',
   });
   refuseConflicts(input, resolved);
   return resolved;

@@ -21,15 +21,16 @@ export const integerOf = (expected: string, min: number, max: number) =>
   );
 
 /** A time in ms that a timer can hold. */
-export const durationMs = (min = 0) => {
-  const expected = `a number of milliseconds from ${min} to ${MAX_TIMER_MS}`;
-  return v.pipe(
+export const durationMs = (
+  min = 0,
+  expected = `a number of milliseconds from ${min} to ${MAX_TIMER_MS}`,
+) =>
+  v.pipe(
     v.number(expected),
     v.finite(expected),
     v.minValue(min, expected),
     v.maxValue(MAX_TIMER_MS, expected),
   );
-};
 
 export const flag = v.boolean('true or false');
 

@@ -1,15 +1,14 @@
-import type { RestartOptions } from '../../../contract/options/index.js';
 import type { FailureCause } from '../../../contract/snapshot/index.js';
 
 /** The history of a slot's failures. */
 export interface FailureHistory {
-  /** The number of failures since a worker last lived for `stableAfterMs`. The backoff grows with it. */
+  /** The number of failures since a worker last lived for {@link STABLE_AFTER_MS}. The backoff grows with it. */
   readonly inARow: number;
-  /** The number of failures by the app's own fault since a worker lived for {@link recoveryMs}. */
+  /** The number of failures by the app's own fault since a worker lived for {@link RECOVERY_MS}. */
   readonly shortLives: number;
   /** Whether the worker that failed last had been ready. */
   readonly wasReady: boolean;
-  /** Whether the slot is in a crash loop. A worker that lives for {@link recoveryMs} ends it. */
+  /** Whether the slot is in a crash loop. A worker that lives for {@link RECOVERY_MS} ends it. */
   readonly degraded: boolean;
 }
 
@@ -28,26 +27,20 @@ export interface Failure {
   readonly started?: boolean;
 }
 
-/** The time that a worker must live until its slot's failures are forgotten, in ms. */
-export function recoveryMs(options: Required<RestartOptions>): number {
-  return RECOVERY_FACTOR * options.stableAfterMs;
-}
-
 export function recordFailure(
   history: FailureHistory,
   { cause, livedMs, started = true }: Failure,
-  options: Required<RestartOptions>,
 ): FailureHistory {
-  const recovered = livedMs !== undefined && livedMs >= recoveryMs(options);
+  const recovered = livedMs !== undefined && livedMs >= RECOVERY_MS;
   const before = recovered ? 0 : history.shortLives;
   // A kill from outside, or a lack of descriptors or memory, is not the app's fault and is not counted.
   const shortLives = cause === 'killed' || !started ? before : before + 1;
-  const stable = livedMs !== undefined && livedMs >= options.stableAfterMs;
+  const stable = livedMs !== undefined && livedMs >= STABLE_AFTER_MS;
   return {
     inARow: stable ? 0 : history.inARow + 1,
     shortLives,
     wasReady: livedMs !== undefined,
-    degraded: shortLives >= options.maxFailures,
+    degraded: shortLives >= MAX_FAILURES,
   };
 }
 
@@ -55,7 +48,7 @@ export function recordFailure(
  * The delay before the slot's next worker, in ms. If the last worker was stable, the delay is 0, or
  * short and random if other slots restart too. Otherwise it is an exponential backoff with jitter.
  * The backoff stays short if the last worker was ready, because the app serves between two failures.
- * If the last worker never was ready, the backoff grows to `maxBackoffMs`.
+ * If the last worker never was ready, the backoff grows to {@link MAX_BACKOFF_MS}.
  *
  * @param random 0..1, spreads slots that failed together.
  * @param together the number of restarts in the last {@link TOGETHER_MS}. If one cause ended many
@@ -63,15 +56,12 @@ export function recordFailure(
  */
 export function restartDelayMs(
   { inARow, wasReady }: FailureHistory,
-  options: Required<RestartOptions>,
   random: number,
   together = 0,
 ): number {
-  const { backoffMs, maxBackoffMs } = options;
-  if (inARow === 0) return random * Math.min(together * backoffMs, maxBackoffMs, TOGETHER_MS);
-  const quickMs = Math.max(backoffMs, QUICK_START_MS);
-  const longestMs = wasReady ? Math.min(quickMs, maxBackoffMs) : maxBackoffMs;
-  const backoff = backoffMs * BACKOFF_FACTOR ** Math.min(inARow - 1, MAX_EXPONENT);
+  if (inARow === 0) return random * Math.min(together * BACKOFF_MS, TOGETHER_MS);
+  const longestMs = wasReady ? QUICK_START_MS : MAX_BACKOFF_MS;
+  const backoff = BACKOFF_MS * BACKOFF_FACTOR ** (inARow - 1);
   return Math.min(Math.min(backoff, longestMs) * (1 + JITTER_RATIO * (2 * random - 1)), longestMs);
 }
 
@@ -83,11 +73,20 @@ const JITTER_RATIO = 0.2;
 /** Restarts within this time count as happening together. */
 export const TOGETHER_MS = 1_000;
 
-/** The maximum delay after a worker that was ready, unless `backoffMs` is longer. */
+/** The maximum delay after a worker that was ready. */
 const QUICK_START_MS = 1_000;
 
-/** Above 1, so that workers that always fail just after the stable time count as failing. */
-const RECOVERY_FACTOR = 2;
+/** The delay after the first failure. Short, because most failures do not repeat. */
+const BACKOFF_MS = 100;
 
-/** At this exponent every backoff is at its maximum. A higher exponent could give 0 × Infinity = NaN. */
-const MAX_EXPONENT = 64;
+/** The maximum delay. Long enough that a slot that cannot start takes little CPU, and soon enough after a repair. */
+export const MAX_BACKOFF_MS = 15_000;
+
+/** A worker that lived this long is restarted at once. Longer than most apps need to warm up and fail. */
+const STABLE_AFTER_MS = 30_000;
+
+/** Longer than the stable time, so that workers that always fail just after it count as failing. */
+export const RECOVERY_MS = 2 * STABLE_AFTER_MS;
+
+/** So many failures are a crash loop. Fewer may be chance: with four the fifth worker starts after 1.5 s. */
+export const MAX_FAILURES = 5;

@@ -14,6 +14,9 @@ import { retire } from '../worker/retire.js';
 import { fork, isWanted } from '../worker/workers.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 
+/** A new worker must live this long before its health is checked: most code that fails at all fails in its first second. */
+export const CANARY_MS = 1_000;
+
 /** The maximum time for a candidate's health check. A check that takes longer has failed. */
 const CHECK_TIMEOUT_MS = 2_000;
 
@@ -58,7 +61,7 @@ export function onCandidateReady(step: Step, worker: ReadyWorker): void {
   const isNew = candidacy.cause === 'reload' && step.state.reload?.outcome === 'completed';
   if (!isNew) return takeOver(step, candidacy);
   step.set({ replacement: { ...candidacy, phase: 'canary' } });
-  step.armFor(worker, 'canary-over', step.options.reload.canaryMs);
+  step.armFor(worker, 'canary-over', CANARY_MS);
 }
 
 export function endCanary(step: Step, worker: ReadyWorker): void {

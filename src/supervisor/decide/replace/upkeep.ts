@@ -1,5 +1,6 @@
 import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { inMegabytes, judgeMemory } from '../policies/memory.policy.js';
+import { MAX_BACKOFF_MS } from '../policies/restart.policy.js';
 import { isRecyclingDue } from '../policies/recycle.policy.js';
 import type { Reading, WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
@@ -46,9 +47,8 @@ export function settleUpkeep(step: Step): void {
   if (ended === undefined || ended.failure === null) return;
   const { slot, cause, failure } = ended;
   if (cause === 'reload' || cause === 'restart') return;
-  const retryMs = step.options.restart.maxBackoffMs;
-  step.setSlot(slot, { noReplacementBefore: step.now + retryMs });
-  const message = `is not replaced (cause=${cause}), next try in ${retryMs} ms: ${failure}`;
+  step.setSlot(slot, { noReplacementBefore: step.now + MAX_BACKOFF_MS });
+  const message = `is not replaced (cause=${cause}), next try in ${MAX_BACKOFF_MS} ms: ${failure}`;
   warnNotReplaced(step, slot, message);
 }
 
@@ -74,15 +74,14 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
 
 /** Postpones further replacements, because a new worker would be as large from the start. */
 function postpone(step: Step, worker: ReadyWorker, detail: string): void {
-  const pauseMs = step.options.restart.maxBackoffMs;
   const { index, noReplacementBefore } = step.slotOf(worker);
   step.setSlot(index, {
-    noReplacementBefore: Math.max(noReplacementBefore, worker.readyAt + pauseMs),
+    noReplacementBefore: Math.max(noReplacementBefore, worker.readyAt + MAX_BACKOFF_MS),
   });
   if (step.state.toldOfLimit) return;
   step.set({ toldOfLimit: true });
   step.emit('warning', {
-    message: `holds too much from the start (${detail}): memory.softLimitBytes is too low for this app; replaced once in ${pauseMs} ms at most`,
+    message: `holds too much from the start (${detail}): memory.softLimitBytes is too low for this app; replaced once in ${MAX_BACKOFF_MS} ms at most`,
     worker: worker.id,
   });
 }

@@ -70,7 +70,7 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
   const readyAt = worker.state === 'starting' ? undefined : worker.readyAt;
   const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
   const failure = { cause, livedMs, started };
-  const failures = recordFailure(step.slotOf(worker).failures, failure, step.options.restart);
+  const failures = recordFailure(step.slotOf(worker).failures, failure);
   step.setSlot(worker.slot, { failures });
 }
 

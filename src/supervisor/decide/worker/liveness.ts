@@ -1,5 +1,5 @@
 import type { BlockReport } from '../../../contract/ipc/index.js';
-import { isHung, isTickLate } from '../policies/heartbeat.policy.js';
+import { isHung, isTickLate, PING_INTERVAL_MS } from '../policies/heartbeat.policy.js';
 import type { Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { Step } from '../step.js';
@@ -13,10 +13,11 @@ const BUSY_UTILIZATION = 0.5;
  * unanswered ping, so that unread pings do not add up.
  */
 export function beat(step: Step, eventLoopUtilization: number): void {
-  const { intervalMs, timeoutMs } = step.options.heartbeat;
-  const lateMs = step.now - step.state.lastBeatAt - intervalMs;
-  if (lateMs >= timeoutMs) tellDelay(step, lateMs, eventLoopUtilization);
-  const late = isTickLate(step.state.lastBeatAt, step.now, intervalMs, timeoutMs);
+  const { lastBeatAt } = step.state;
+  const { hangTimeoutMs } = step.options;
+  const lateMs = step.now - lastBeatAt - PING_INTERVAL_MS;
+  if (lateMs >= hangTimeoutMs) tellDelay(step, lateMs, eventLoopUtilization);
+  const late = isTickLate(lastBeatAt, step.now);
   step.set({ lastBeatAt: step.now });
   for (const worker of step.state.workers.values()) {
     // After a late round answers may be unread in the primary's queue, so all timeouts begin again.
@@ -30,7 +31,7 @@ export function beat(step: Step, eventLoopUtilization: number): void {
 /** The event loop is blocked. The worker is judged when the timeout ends, not at the next round. */
 export function onBlocked(step: Step, worker: Worker, report: BlockReport): void {
   noteBlock(step, worker, report);
-  const leftMs = Math.max(step.options.heartbeat.timeoutMs - report.forMs, 0);
+  const leftMs = Math.max(step.options.hangTimeoutMs - report.forMs, 0);
   if (Number.isFinite(leftMs)) step.armFor(worker, 'block-overdue', leftMs);
 }
 
@@ -46,8 +47,7 @@ export function onResumed(step: Step, worker: Worker): void {
 }
 
 export function onBlockOverdue(step: Step, { id }: Worker): void {
-  const { intervalMs, timeoutMs } = step.options.heartbeat;
-  if (!isTickLate(step.state.lastBeatAt, step.now, intervalMs, timeoutMs)) killIfHung(step, id);
+  if (!isTickLate(step.state.lastBeatAt, step.now)) killIfHung(step, id);
 }
 
 /**
@@ -60,15 +60,15 @@ export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEven
 }
 
 function killIfHung(step: Step, id: number): void {
-  const { timeoutMs } = step.options.heartbeat;
+  const { hangTimeoutMs } = step.options;
   const worker = step.worker(id)!;
   const { ping: pinged, block, debugged, condemned } = worker;
   // The worker has been killed already, and `exit-overdue` handles the rest.
   if (condemned !== undefined) return;
   const silence = { pingSentAt: pinged?.sentAt, blockedSince: block?.since, debugged };
-  if (!isHung(silence, step.now, timeoutMs)) return;
+  if (!isHung(silence, step.now, hangTimeoutMs)) return;
   // Only SIGKILL works: a blocked event loop reads no message and runs no handler.
-  const detail = `it did not answer for ${timeoutMs} ms (heartbeat.timeoutMs) and was killed`;
+  const detail = `it did not answer for ${hangTimeoutMs} ms (hangTimeoutMs) and was killed`;
   condemn(step, worker, 'hang', detail);
 }
 
@@ -96,6 +96,6 @@ function tellDelay(step: Step, lateMs: number, eventLoopUtilization: number): vo
       ? 'its own event loop was blocked, or the process was stopped'
       : 'the machine was suspended or overloaded, or the process was stopped';
   step.emit('warning', {
-    message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.heartbeat.timeoutMs} ms (heartbeat.timeoutMs): ${cause}; no worker is judged by that time`,
+    message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.hangTimeoutMs} ms (hangTimeoutMs): ${cause}; no worker is judged by that time`,
   });
 }

@@ -6,11 +6,11 @@ import { candidateOf, isWanted, startSlot } from './workers.js';
 
 /** Starts a new worker in the slot, after a delay that depends on the slot's failures. */
 export function scheduleRestart(step: Step, index: number): void {
-  const { now, options } = step;
+  const { now } = step;
   const together = step.state.restartedAt.filter((at) => now - at < TOGETHER_MS);
   step.set({ restartedAt: [...together, now] });
   const { failures } = step.state.slots[index]!;
-  const delayMs = restartDelayMs(failures, options.restart, step.random(), together.length);
+  const delayMs = restartDelayMs(failures, step.random(), together.length);
   const { inARow, degraded } = failures;
   step.emit('worker-restarting', { slot: index, delayMs, failures: inARow, degraded });
   step.arm({ type: 'start-due', slot: index }, delayMs);

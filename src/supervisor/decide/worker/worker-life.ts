@@ -4,7 +4,7 @@ import {
   isAddressErrorCode,
 } from '../../../contract/errors/index.js';
 import { judgeMemory } from '../policies/memory.policy.js';
-import { recoveryMs } from '../policies/restart.policy.js';
+import { RECOVERY_MS } from '../policies/restart.policy.js';
 import { forgetBootErrors } from './boot-errors.js';
 import type { WorkerEvent, WorkerEventOf } from '../cluster-event.js';
 import type {
@@ -125,7 +125,7 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   step.enter(ready);
   const served = step.state.served ?? { url, endpoints };
   step.set({ served, minReady: minReady ?? step.state.minReady });
-  step.armFor(worker, 'recovered', recoveryMs(options.restart));
+  step.armFor(worker, 'recovered', RECOVERY_MS);
   step.emit('worker-ready', { worker: worker.id, bootMs: now - worker.startedAt });
   step.do({ type: 'joined', worker: worker.id });
   onCandidateReady(step, ready);

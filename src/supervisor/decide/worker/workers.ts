@@ -1,4 +1,5 @@
 import type { FailureCause, Trial } from '../../../contract/snapshot/index.js';
+import { MAX_FAILURES } from '../policies/restart.policy.js';
 import { mayPrintBootError } from './boot-errors.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../cluster-state.js';
 import type { Release } from '../../processes/release.js';
@@ -6,7 +7,7 @@ import type { Step } from '../step.js';
 
 /** Starts a process for a slot. The caller makes the new worker the slot's worker or its candidate. */
 export function fork(step: Step, slot: number, release: Release, trial?: Trial): WorkerId {
-  const { readyTimeoutMs, restart } = step.options;
+  const { readyTimeoutMs } = step.options;
   const { mayBeDebugged } = step.settings;
   const id = step.state.forks + 1;
   const printsBootError = mayPrintBootError(step, slot, release.generation);
@@ -38,7 +39,7 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     worker: id,
     slot,
     release,
-    patient: failures.inARow < restart.maxFailures,
+    patient: failures.inARow < MAX_FAILURES,
     workers: step.state.desired,
     printsBootError,
     trial: trial?.method,

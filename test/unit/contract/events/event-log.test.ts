@@ -29,7 +29,7 @@ const HUNG = {
   requests: [],
   worker: WORKER,
   cause: 'hang',
-  detail: 'it did not answer for 3000 ms (heartbeat.timeoutMs) and was killed',
+  detail: 'it did not answer for 3000 ms (hangTimeoutMs) and was killed',
   uptimeMs: 60_000,
   error: null,
 } as const;

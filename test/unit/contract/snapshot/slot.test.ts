@@ -7,7 +7,7 @@ afterEach(() => vi.useRealTimers());
 const ERROR = { name: 'Error', message: 'x' };
 
 /** One slot; its restarts are punctual. */
-const start = (workers = 1) => new FakeCluster(workers, { heartbeat: false });
+const start = (workers = 1) => new FakeCluster(workers, { hangTimeoutMs: false });
 
 describe('a slot', () => {
   it('gives its place to the next worker while the old one leaves, and keeps that', () => {

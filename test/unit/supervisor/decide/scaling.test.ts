@@ -6,7 +6,7 @@ import { STATS } from '../../support/fake-worker.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const start = (workers = 2) => new FakeCluster(workers, { heartbeat: false });
+const start = (workers = 2) => new FakeCluster(workers, { hangTimeoutMs: false });
 
 /** The workers that were told to leave do. */
 function letGo(cluster: FakeCluster): void {

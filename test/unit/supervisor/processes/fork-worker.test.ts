@@ -16,7 +16,11 @@ it('makes a worker that exits at once of one that cannot even be prepared', asyn
   const worker = forkWorker(
     { ...fork, patient: true, printsBootError: true, trial: undefined },
     program,
-    { watchdog: true, bootLogs: 'first', compileCache: false },
+    {
+      watchdog: true,
+      log: { format: 'text', level: 'info', write: undefined },
+      compileCache: false,
+    },
     tell,
   );
   expect(worker.identity).toEqual({ slot: 2, generation: 3, pid: NO_PID });

@@ -10,7 +10,7 @@ afterEach(() => vi.useRealTimers());
 
 const LISTENING = { balancing: 'shared', ports: [], sockets: [] } as const;
 const RELEASE = { generation: 4, script: '/app/main.js', cwd: '/app' };
-const start = (workers: number) => new FakeCluster(workers, { heartbeat: false });
+const start = (workers: number) => new FakeCluster(workers, { hangTimeoutMs: false });
 
 /** What is listed of each slot: its index, once for each process; or that it is dismissed. */
 function whereabouts(cluster: FakeCluster) {

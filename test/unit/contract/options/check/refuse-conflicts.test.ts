@@ -7,6 +7,7 @@ import {
 } from '../../../../../src/contract/options/check/refuse-conflicts.js';
 
 const LINUX_24: Platform = { system: 'linux', nodeVersion: '24.1.0' };
+const OLD_MAC: Platform = { system: 'darwin', nodeVersion: '20.19.0' };
 
 /** The options as if given alone, with what conflicts for the platform put in afterwards. */
 function refuse(options: ClusterOptions, platform = LINUX_24): void {
@@ -27,156 +28,98 @@ function refusal(options: ClusterOptions, platform = LINUX_24): string {
   throw new Error('the options were accepted');
 }
 
-const STRATEGIES = ['shared', 'reuse-port', 'round-robin', 'ports'] as const;
+const path = '/run/app.sock';
+const GIB = 2 ** 30;
 
-describe('every strategy', () => {
-  it.each(STRATEGIES)('is accepted with a port: %s', (balancing) => {
-    expect(() => refuse({ balancing, port: 3_000 })).not.toThrow();
-  });
-
-  it.each(STRATEGIES)('is accepted with one worker: %s', (balancing) => {
-    expect(() => refuse({ balancing, workers: 1 })).not.toThrow();
-  });
-
-  it.each(STRATEGIES)(
-    'is accepted without a worker, for there is nothing to balance: %s',
-    (balancing) => {
-      const old = { system: 'darwin', nodeVersion: '20.19.0' };
-      expect(() => refuse({ balancing, workers: 0, port: 0 }, old)).not.toThrow();
-      expect(() => refuse({ balancing, workers: 0, path: '/run/app.sock' }, old)).not.toThrow();
-    },
-  );
+it.each<[ClusterOptions, string]>([
+  [{ path, port: 80 }, `path and port exclude each other (path: "${path}", port: 80)`],
+  [{ path, port: 0 }, 'path and port exclude each other'],
+  [{ path, host: '::1' }, `path and host exclude each other (path: "${path}", host: ::1)`],
+  [
+    { memory: { softLimitBytes: GIB, hardLimitBytes: GIB } },
+    `memory.softLimitBytes (${GIB}) must be below memory.hardLimitBytes (${GIB})`,
+  ],
+  [{ balancing: 'ports', path }, `balancing 'ports' needs a port, and path is "${path}"`],
+  [{ balancing: 'reuse-port', path }, `balancing 'reuse-port' needs a port, and path is "${path}"`],
+  [
+    { balancing: 'ports', port: 0, workers: 1 },
+    "balancing 'ports' needs to know the first port, and port is 0",
+  ],
+  [
+    { balancing: 'ports', port: 65_533, workers: 4 },
+    'port 65533 and 4 workers goes beyond port 65535',
+  ],
+  [{ admin: { port: 3_000 } }, 'admin.port (3000) is a port of the app (port: 3000)'],
+  [
+    { host: '10.0.0.1', port: 3_001, admin: { port: 3_001, host: '::1' } },
+    'admin.port (3001) is a port of the app (port: 3001)',
+  ],
+  [
+    { balancing: 'ports', workers: 4, admin: { port: 3_003 } },
+    'admin.port (3003) is a port of the app (port: 3000 to 3003)',
+  ],
+  [{ expose: 'admin' }, "expose is 'admin', and there is no admin listener; give admin: { port }"],
+  [
+    { expose: 'admin', admin: { port: 1 }, workers: 0 },
+    "expose is 'admin', and workers: 0 has no admin listener",
+  ],
+])('refuses %j', (options, message) => {
+  expect(refusal(options)).toContain(message);
 });
 
-describe('a unix socket', () => {
-  it.each(['shared', 'round-robin'] as const)('is accepted with %s', (balancing) => {
-    expect(() => refuse({ balancing, path: '/run/app.sock' })).not.toThrow();
-  });
-
-  it.each(['reuse-port', 'ports'] as const)('is refused with %s, on any platform', (balancing) => {
-    for (const platform of [LINUX_24, { system: 'darwin', nodeVersion: '20.19.0' }]) {
-      const message = refusal({ balancing, path: '/run/app.sock' }, platform);
-      expect(message).toContain(`balancing '${balancing}' needs a port`);
-      expect(message).toContain('path is "/run/app.sock"');
-      expect(message).toContain("give a port, or set balancing to 'shared'");
-    }
-  });
+it.each<ClusterOptions>([
+  { memory: { softLimitBytes: GIB - 1, hardLimitBytes: GIB } },
+  { memory: { softLimitBytes: GIB } },
+  { balancing: 'shared', path },
+  { balancing: 'round-robin', path },
+  { balancing: 'ports', port: 65_532, workers: 4 },
+  { balancing: 'shared', port: 65_535, workers: 256 },
+  { balancing: 'reuse-port', port: 0, workers: 256 },
+  { port: 3_000, admin: { port: 3_001 } },
+  { port: 3_000, admin: { port: 0 } },
+  { port: 0, admin: { port: 0 } },
+  { port: 0, admin: { port: 3_000 } },
+  { path, admin: { port: 3_000 } },
+  { balancing: 'ports', admin: { port: 3_002 } },
+  { balancing: 'ports', admin: { port: 2_999 } },
+  { workers: 0, admin: { port: 3_000 } },
+])('accepts %j', (options) => {
+  expect(() => refuse(options)).not.toThrow();
 });
 
-describe('the strategy ports', () => {
-  it('is refused with port 0: the balancer in front has to know the first', () => {
-    const message = refusal({ balancing: 'ports', port: 0 });
-    expect(message).toContain("balancing 'ports' needs to know the first port, and port is 0");
-    expect(message).toContain('give a port');
-    expect(message).toContain('port + k');
-  });
-
-  it('is refused so with one worker too: it may be scaled', () => {
-    expect(refusal({ balancing: 'ports', port: 0, workers: 1 })).toContain('port is 0');
-  });
-
-  it.each([
-    [65_535, 1],
-    [65_532, 4],
-    [65_280, 256],
-    [1, 256],
-  ])('is accepted with port %d and %d workers', (port, workers) => {
-    expect(() => refuse({ balancing: 'ports', port, workers })).not.toThrow();
-  });
-
-  it.each([
-    [65_535, 2],
-    [65_533, 4],
-    [65_281, 256],
-  ])('is refused with port %d and %d workers', (port, workers) => {
-    const message = refusal({ balancing: 'ports', port, workers });
-    expect(message).toContain(`port ${port} and ${workers} workers goes beyond port 65535`);
-    expect(message).toContain('lower the port or the number of workers');
-  });
-
-  it('alone has to have room for all ports', () => {
-    for (const balancing of ['shared', 'reuse-port', 'round-robin'] as const) {
-      expect(() => refuse({ balancing, port: 65_535, workers: 256 })).not.toThrow();
-      expect(() => refuse({ balancing, port: 0, workers: 256 })).not.toThrow();
-    }
-  });
-
-  it('needs no certain platform', () => {
-    const platform = { system: 'darwin', nodeVersion: '20.19.0' };
-    expect(() => refuse({ balancing: 'ports', port: 3_000 }, platform)).not.toThrow();
-  });
-});
+it.each(['shared', 'reuse-port', 'round-robin', 'ports'] as const)(
+  'accepts %s without a worker, because there is nothing to balance',
+  (balancing) => {
+    expect(() => refuse({ balancing, workers: 0, port: 0 }, OLD_MAC)).not.toThrow();
+    expect(() => refuse({ balancing, workers: 0, path }, OLD_MAC)).not.toThrow();
+  },
+);
 
 describe('the strategy reuse-port', () => {
-  it.each(['22.12.0', '22.13.1', '22.99.0', '23.1.0', '23.11.0', '24.0.0', '24.21.3', '26.0.0'])(
+  it.each(['22.12.0', '22.99.0', '23.1.0', '24.0.0', '26.0.0'])(
     'is accepted on Linux with Node %s',
     (nodeVersion) => {
-      expect(() =>
-        refuse({ balancing: 'reuse-port' }, { system: 'linux', nodeVersion }),
-      ).not.toThrow();
+      const platform = { system: 'linux', nodeVersion };
+      expect(() => refuse({ balancing: 'reuse-port' }, platform)).not.toThrow();
     },
   );
 
   it.each([
     ['linux', '20.19.0'],
-    ['linux', '20.99.0'],
     ['linux', '21.7.3'],
     ['linux', '22.11.0'],
-    ['linux', '22.0.0'],
     ['linux', '23.0.0'],
     ['linux', 'unknown'],
     ['darwin', '24.1.0'],
     ['win32', '26.0.0'],
-    ['freebsd', '22.12.0'],
   ])('is refused on %s with Node %s, which it names', (system, nodeVersion) => {
     const message = refusal({ balancing: 'reuse-port' }, { system, nodeVersion });
     expect(message).toContain("balancing 'reuse-port' needs Linux and Node 22.12 or later");
     expect(message).toContain(`this is Node ${nodeVersion} on ${system}`);
-    expect(message).toContain("set balancing to 'shared', which is the default");
-  });
-});
-
-describe("the admin listener's port", () => {
-  it.each<[string, ClusterOptions]>([
-    ['is below the port of the app', { port: 3_000, admin: { port: 2_999 } }],
-    ['is above it', { port: 3_000, admin: { port: 3_001 } }],
-    ['is chosen by the system', { port: 3_000, admin: { port: 0 } }],
-    ['and that of the app are', { port: 0, admin: { port: 0 } }],
-    ['is given and that of the app is not', { port: 0, admin: { port: 3_000 } }],
-    ['is beside a unix socket', { path: '/run/app.sock', admin: { port: 3_000 } }],
-    ['is behind the last of the ports', { balancing: 'ports', admin: { port: 3_002 } }],
-    ['is before the first of the ports', { balancing: 'ports', admin: { port: 2_999 } }],
-  ])('is accepted where it %s', (_, options) => {
-    expect(() => refuse(options)).not.toThrow();
+    expect(() => refuse({ balancing: 'ports' }, { system, nodeVersion })).not.toThrow();
   });
 
-  it('is refused where it is the port of the app', () => {
-    const message = refusal({ port: 3_001, admin: { port: 3_001 } });
-    expect(message).toContain('admin.port (3001) is a port of the app (port: 3001)');
-    expect(message).toContain('give one of them another');
-  });
-
-  it('is refused where it is the port that the app has by default', () => {
-    expect(refusal({ admin: { port: 3_000 } })).toContain('admin.port (3000)');
-  });
-
-  it('is refused whatever the hosts are: the app may listen on all of them', () => {
-    const options = { host: '10.0.0.1', port: 3_000, admin: { port: 3_000, host: '::1' } };
-    expect(refusal(options)).toContain('admin.port (3000)');
-  });
-
-  it.each([3_001, 3_002, 3_003])('is refused as %d, which a worker listens on', (port) => {
-    const message = refusal({ balancing: 'ports', port: 3_000, workers: 4, admin: { port } });
-    expect(message).toContain(`admin.port (${port}) is a port of the app (port: 3000 to 3003)`);
-  });
-
-  it('is not looked at without a worker: nobody listens there', () => {
-    expect(() => refuse({ workers: 0, port: 3_000, admin: { port: 3_000 } })).not.toThrow();
-  });
-});
-
-describe('the platform', () => {
-  it('is that of this process where no other is given', () => {
+  it('is checked on the platform of this process where no other is given', () => {
     const resolved = { ...resolveOptions({ workers: 2 }, {}), balancing: 'reuse-port' as const };
     const [major, minor] = process.versions.node.split('.').map(Number) as [number, number];
     const supported = process.platform === 'linux' && (major > 22 || (major === 22 && minor >= 12));
@@ -186,33 +129,15 @@ describe('the platform', () => {
   });
 });
 
-describe('resolveOptions', () => {
-  const refusedWith = (options: ClusterOptions, env: NodeJS.ProcessEnv) => {
-    try {
-      resolveOptions(options, env, () => 4);
-    } catch (error) {
-      return (error as Error).message;
-    }
-    return undefined;
-  };
+describe('the environment', () => {
+  const resolve = (options: ClusterOptions, env: NodeJS.ProcessEnv) => () =>
+    resolveOptions(options, env, () => 4);
 
-  it('refuses a conflict that the environment makes', () => {
-    expect(refusedWith({ path: '/a.sock' }, { CLUSTER_BALANCING: 'ports' })).toContain(
-      `balancing 'ports' needs a port, and path is "/a.sock"`,
-    );
-    expect(refusedWith({ balancing: 'ports', port: 65_530 }, { CLUSTER_WORKERS: '7' })).toContain(
-      'port 65530 and 7 workers',
-    );
-  });
-
-  it('accepts what the environment mends', () => {
-    const env = { CLUSTER_BALANCING: 'shared' };
-    expect(refusedWith({ balancing: 'ports', port: 0 }, env)).toBeUndefined();
-    expect(refusedWith({ balancing: 'ports', port: 0 }, { CLUSTER_WORKERS: '0' })).toBeUndefined();
-  });
-
-  it('counts the workers that auto means', () => {
-    expect(refusedWith({ balancing: 'ports', port: 65_532 }, {})).toBeUndefined();
-    expect(refusedWith({ balancing: 'ports', port: 65_533 }, {})).toContain('4 workers');
+  it('may make a conflict, and mend one', () => {
+    expect(resolve({ path }, { CLUSTER_BALANCING: 'ports' })).toThrow("balancing 'ports' needs");
+    const options = { balancing: 'ports', port: 65_533 } as const;
+    expect(resolve(options, {})).toThrow('port 65533 and 4 workers');
+    expect(resolve(options, { CLUSTER_WORKERS: '3' })).not.toThrow();
+    expect(resolve({ ...options, port: 0 }, { CLUSTER_BALANCING: 'shared' })).not.toThrow();
   });
 });

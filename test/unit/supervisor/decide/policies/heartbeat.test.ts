@@ -52,12 +52,8 @@ describe('a worker is hung', () => {
 
 describe('a tick is late', () => {
   it('above twice the interval', () => {
-    expect(isTickLate(1_000, 2_000, 1_000)).toBe(false);
-    expect(isTickLate(1_000, 3_000, 1_000)).toBe(false);
-    expect(isTickLate(1_000, 3_001, 1_000)).toBe(true);
-    // With less than two intervals until a worker is hung: before it would count as that.
-    expect(isTickLate(0, 8_000, 6_000, 10_000)).toBe(false);
-    expect(isTickLate(0, 8_001, 6_000, 10_000)).toBe(true);
+    expect(isTickLate(1_000, 3_000)).toBe(false);
+    expect(isTickLate(1_000, 3_001)).toBe(true);
   });
 });
 
@@ -122,7 +118,7 @@ describe('the heartbeat', () => {
     expect(cluster.events('worker-died')).toMatchObject([
       {
         cause: 'hang',
-        detail: 'it did not answer for 10000 ms (heartbeat.timeoutMs) and was killed',
+        detail: 'it did not answer for 10000 ms (hangTimeoutMs) and was killed',
       },
     ]);
   });
@@ -145,7 +141,7 @@ describe('the heartbeat', () => {
   });
 
   it('kills nobody where it is off, and still pings', () => {
-    const { worker } = start(1, { heartbeat: false });
+    const { worker } = start(1, { hangTimeoutMs: false });
     wait(600_000);
     expect([pings(worker).length, ...worker.signals]).toEqual([1]);
   });
@@ -185,7 +181,7 @@ describe('the heartbeat', () => {
       wait(5_000);
       expect(cluster.events('warning')).toEqual([
         {
-          message: `the primary was late by 16.5 s, more than 10000 ms (heartbeat.timeoutMs): ${cause}; no worker is judged by that time`,
+          message: `the primary was late by 16.5 s, more than 10000 ms (hangTimeoutMs): ${cause}; no worker is judged by that time`,
         },
       ]);
     },
@@ -193,7 +189,7 @@ describe('the heartbeat', () => {
 
   it.each([
     ['by less', 9_999, {}, 0],
-    ['where it judges nobody', 3_600_000, { heartbeat: false }, 0],
+    ['where it judges nobody', 3_600_000, { hangTimeoutMs: false }, 0],
     ['by as much, in its first round', 10_000, {}, 1],
   ] as const)('says that it was late %s: %s ms', (_, lateMs, options, times) => {
     const { cluster } = start(1, options);

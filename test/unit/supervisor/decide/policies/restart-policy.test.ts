@@ -1,21 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { RestartOptions } from '../../../../../src/contract/options/index.js';
 import {
   type Failure,
   type FailureHistory,
   NO_FAILURES,
   recordFailure,
-  recoveryMs,
+  RECOVERY_MS,
   restartDelayMs,
 } from '../../../../../src/supervisor/decide/policies/restart.policy.js';
 import { FAILURE_CAUSES } from '../../../../../src/contract/snapshot/index.js';
-
-const OPTIONS: Required<RestartOptions> = {
-  backoffMs: 100,
-  maxBackoffMs: 15_000,
-  stableAfterMs: 30_000,
-  maxFailures: 5,
-};
 
 const FAILED_BOOT: Failure = { cause: 'boot', livedMs: undefined };
 const CRASH: Failure = { cause: 'crash', livedMs: 0 };
@@ -23,18 +15,18 @@ const KILL: Failure = { cause: 'killed', livedMs: 0 };
 const NEVER_STARTED: Failure = { cause: 'boot', livedMs: undefined, started: false };
 
 /** A slot's history of failures after each of these failures. */
-function after(failures: readonly Failure[], options = OPTIONS): FailureHistory[] {
+function after(failures: readonly Failure[]): FailureHistory[] {
   let history = NO_FAILURES;
-  return failures.map((failure) => (history = recordFailure(history, failure, options)));
+  return failures.map((failure) => (history = recordFailure(history, failure)));
 }
 
 const times = (count: number, failure: Failure): Failure[] => Array<Failure>(count).fill(failure);
 const lives = (...livedMs: number[]): Failure[] =>
   livedMs.map((each) => ({ ...CRASH, livedMs: each }));
-const last = (failures: readonly Failure[], options = OPTIONS) => after(failures, options).at(-1)!;
+const last = (failures: readonly Failure[]) => after(failures).at(-1)!;
 
-const delays = (failures: readonly Failure[], options = OPTIONS, random = 0.5) =>
-  after(failures, options).map((history) => restartDelayMs(history, options, random));
+const delays = (failures: readonly Failure[], random = 0.5) =>
+  after(failures).map((history) => restartDelayMs(history, random));
 
 const degraded = (failures: readonly Failure[]) => after(failures).map((each) => each.degraded);
 
@@ -63,13 +55,6 @@ describe('the wait before a restart', () => {
     expect(delays([...times(9, FAILED_BOOT), CRASH]).slice(-2)).toEqual([15_000, 1_000]);
   });
 
-  it('after a life that was ready is as long as a first backoff above 1 s, and never above the longest', () => {
-    expect(delays(times(3, CRASH), { ...OPTIONS, backoffMs: 4_000 })).toEqual([
-      4_000, 4_000, 4_000,
-    ]);
-    expect(delays(times(3, CRASH), { ...OPTIONS, maxBackoffMs: 150 })).toEqual([100, 150, 150]);
-  });
-
   it('starts again at the first backoff after a stable life', () => {
     expect(delays(lives(0, 0, 40_000, 0, 0))).toEqual([100, 200, 0, 100, 200]);
   });
@@ -80,7 +65,7 @@ describe('the wait before a restart', () => {
     [0.5, 100],
     [1, 120],
   ])('is spread by the jitter: at random %d it is %d ms', (random, delayMs) => {
-    expect(delays([CRASH], OPTIONS, random)).toEqual([delayMs]);
+    expect(delays([CRASH], random)).toEqual([delayMs]);
   });
 
   it.each([
@@ -88,23 +73,12 @@ describe('the wait before a restart', () => {
     ['the longest', FAILED_BOOT, 12_000, 15_000],
   ])('is spread also at %s, so that slots do not restart together', (_, failure, from, to) => {
     const row = times(10, failure);
-    expect([0, 0.999].map((random) => delays(row, OPTIONS, random).at(-1))).toEqual([from, to]);
-  });
-
-  it('always fits a timer: with its jitter too it stays below 2 ** 31', () => {
-    const longest = 2 ** 31 - 1;
-    const options = { ...OPTIONS, backoffMs: longest, maxBackoffMs: longest };
-    for (const failure of [CRASH, FAILED_BOOT]) {
-      expect(Math.max(...delays(times(5, failure), options, 0.999))).toBeLessThan(2 ** 31);
-    }
+    expect([0, 0.999].map((random) => delays(row, random).at(-1))).toEqual([from, to]);
   });
 
   it('is a number however long the row of failures is', () => {
     const long = { ...NO_FAILURES, inARow: 5_000 };
-    for (const backoffMs of [0, 1, 15_000]) {
-      const delayMs = restartDelayMs(long, { ...OPTIONS, backoffMs }, 0.5);
-      expect(delayMs).toBe(backoffMs === 0 ? 0 : 15_000);
-    }
+    expect(restartDelayMs(long, 0.5)).toBe(15_000);
   });
 });
 
@@ -116,17 +90,13 @@ describe('a crash loop', () => {
     },
   );
 
-  it('begins with the first failure where one is allowed', () => {
-    expect(last([CRASH], { ...OPTIONS, maxFailures: 1 }).degraded).toBe(true);
-  });
-
   it('is seen whatever the cadence: also of workers that die at 31 s each time', () => {
     expect(degraded(lives(31_000, 31_000, 31_000, 31_000, 31_000)).at(-1)).toBe(true);
     expect(delays(lives(31_000, 31_000, 31_000, 31_000, 31_000))).toEqual([0, 0, 0, 0, 0]);
   });
 
   it('is not seen where each life is twice as long as a stable one, and is where a little shorter', () => {
-    const each = recoveryMs(OPTIONS);
+    const each = RECOVERY_MS;
     expect(degraded(lives(each, each, each, each, each, each))).not.toContain(true);
     expect(degraded(lives(each, each - 1, each - 1, each - 1, each - 1)).at(-1)).toBe(true);
   });
@@ -147,8 +117,8 @@ describe('a crash loop', () => {
 describe('the history of failures', () => {
   it('is not changed by the next one: a policy is pure', () => {
     const before = Object.freeze(last(times(2, CRASH)));
-    restartDelayMs(before, OPTIONS, 0.5);
-    const next = recordFailure(before, FAILED_BOOT, OPTIONS);
+    restartDelayMs(before, 0.5);
+    const next = recordFailure(before, FAILED_BOOT);
     expect(before).toEqual({ inARow: 2, shortLives: 2, wasReady: true, degraded: false });
     expect(next).toEqual({ inARow: 3, shortLives: 3, wasReady: false, degraded: false });
   });
@@ -196,10 +166,8 @@ describe('a worker that could not even be started', () => {
 });
 
 describe('slots that fail together after a stable life', () => {
-  const spread = (together: number, options = OPTIONS) =>
-    [0, 0.5, 0.999].map((random) =>
-      Math.round(restartDelayMs(NO_FAILURES, options, random, together)),
-    );
+  const spread = (together: number) =>
+    [0, 0.5, 0.999].map((random) => Math.round(restartDelayMs(NO_FAILURES, random, together)));
 
   it('restart at once, the first of them', () => {
     expect(spread(0)).toEqual([0, 0, 0]);
@@ -212,23 +180,8 @@ describe('slots that fail together after a stable life', () => {
     expect(spread(255)).toEqual([0, 500, 999]);
   });
 
-  it('restart at once where the backoff is none', () => {
-    expect(spread(5, { ...OPTIONS, backoffMs: 0 })).toEqual([0, 0, 0]);
-  });
-
-  it('wait never longer than the longest delay', () => {
-    expect(spread(5, { ...OPTIONS, maxBackoffMs: 200 })).toEqual([0, 100, 200]);
-  });
-
   it('wait for their own backoff where they have one', () => {
     const history = { ...NO_FAILURES, inARow: 3 };
-    expect(restartDelayMs(history, OPTIONS, 0.5, 5)).toBe(400);
-  });
-});
-
-describe('the time after which the past is forgotten', () => {
-  it('is twice a stable life', () => {
-    expect(recoveryMs(OPTIONS)).toBe(60_000);
-    expect(recoveryMs({ ...OPTIONS, stableAfterMs: 0 })).toBe(0);
+    expect(restartDelayMs(history, 0.5, 5)).toBe(400);
   });
 });

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MAX_FAILURES } from '../../../../../src/supervisor/decide/policies/restart.policy.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const CANARY_MS = 1_000;
 const OBSERVE_MS = 20_000;
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
 const start = (workers: number, observeMs = OBSERVE_MS) =>
-  new FakeCluster(workers, { heartbeat: false, reload: { canaryMs: CANARY_MS, observeMs } });
+  new FakeCluster(workers, { hangTimeoutMs: false, reload: { observeMs } });
 
 /** Every worker there is, slot by slot. */
 const picture = (cluster: FakeCluster) => cluster.picture.toSorted();
@@ -127,7 +127,7 @@ describe('a worker of the new release that dies while the reload is under way', 
 
   it('goes on where the release before was in a crash loop itself: there is nothing better', () => {
     const cluster = start(2);
-    cluster.crash(0, cluster.options.restart.maxFailures);
+    cluster.crash(0, MAX_FAILURES);
     expect(cluster.supervisor.snapshot().workers[0]?.degraded).toBe(true);
     cluster.newest(0).becomeReady();
     cluster.deploy('1');

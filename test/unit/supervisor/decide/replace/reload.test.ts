@@ -1,18 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CANARY_MS } from '../../../../../src/supervisor/decide/replace/replacement.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 import type { FakeWorker } from '../../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const CANARY_MS = 1_000;
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
 /** The fake program is at the same path before and after. */
 const OVERWRITTEN = '; the release before, gen=0, cannot come back: it was overwritten in place';
 
-const start = (workers = 2) =>
-  new FakeCluster(workers, { heartbeat: false, reload: { canaryMs: CANARY_MS } });
+const start = (workers = 2) => new FakeCluster(workers, { hangTimeoutMs: false });
 
 /** The worker of a slot asks for a reload. */
 function ask(cluster: FakeCluster, slot: number): FakeWorker {

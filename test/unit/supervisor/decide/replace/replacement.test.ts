@@ -1,19 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MAX_FAILURES } from '../../../../../src/supervisor/decide/policies/restart.policy.js';
+import { CANARY_MS } from '../../../../../src/supervisor/decide/replace/replacement.js';
 import type { ClusterOptions } from '../../../../../src/contract/options/index.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const CANARY_MS = 1_000;
 const CHECK_TIMEOUT_MS = 2_000;
 const CRASH = { code: 1 };
 const WELL = { code: 0 };
 
 const start = (workers = 2, options: ClusterOptions = {}) =>
   new FakeCluster(workers, {
-    heartbeat: false,
-    reload: { canaryMs: CANARY_MS },
+    hangTimeoutMs: false,
+
     memory: { softLimitBytes: 1e9 },
     ...options,
   });
@@ -121,8 +122,8 @@ describe.each(['recycle', 'memory'] as const)('a worker that is replaced by %s',
 
 describe('the past of a slot', () => {
   it('is forgotten with the other code that a reload brings, once that has proven itself', () => {
-    const cluster = start(2, { restart: { maxFailures: 2 } });
-    cluster.crash(0, 2);
+    const cluster = start(2, {});
+    cluster.crash(0, MAX_FAILURES);
     cluster.newest(0).becomeReady();
     cluster.reload();
     const candidate = cluster.reachCheck(0);

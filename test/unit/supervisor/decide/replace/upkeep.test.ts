@@ -16,7 +16,7 @@ const BUSY: ClusterOptions = { recycle: { maxRequests: 1_000 } };
 
 /** Nobody is judged by the pings that nobody answers here. */
 const start = (options: ClusterOptions, workers = 2, state?: 'starting') =>
-  new FakeCluster(workers, { heartbeat: false, ...options }, state);
+  new FakeCluster(workers, { hangTimeoutMs: false, ...options }, state);
 
 /** The limits are looked at once a second. */
 const check = () => vi.advanceTimersByTime(1_000);
@@ -194,7 +194,7 @@ describe('a worker above the hard limit', () => {
   });
 
   it('is killed also as a candidate', () => {
-    const cluster = start({ ...BOTH, reload: { canaryMs: 5_000 } }, 1);
+    const cluster = start({ ...BOTH }, 1);
     void cluster.supervisor.reload('test');
     cluster.newest(0).becomeReady();
     holds(cluster.newest(0), 500);
@@ -240,7 +240,7 @@ describe('a worker that has served long enough', () => {
   it('is replaced sooner or later than others, by the jitter', () => {
     const clusters = Array.from(
       { length: 20 },
-      () => new FakeCluster(1, { heartbeat: false, ...BUSY }, 'ready', true),
+      () => new FakeCluster(1, { hangTimeoutMs: false, ...BUSY }, 'ready', true),
     );
     const replacedAt = (requests: number) => {
       for (const cluster of clusters) serves(cluster.serving(0), requests);

@@ -7,7 +7,7 @@ afterEach(() => vi.useRealTimers());
 /** The last slot still starts: until it has, the cluster does not give up. */
 function start(workers = 3) {
   const options = {
-    heartbeat: false,
+    hangTimeoutMs: false,
     readyTimeoutMs: 900_000,
   } as const;
   const cluster = new FakeCluster(workers, options, 'starting');

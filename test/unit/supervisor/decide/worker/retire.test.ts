@@ -21,7 +21,7 @@ const DRAIN: DrainReport = {
 
 /** A cluster of one, in which nobody is judged by the pings that nobody answers here. */
 function start(options: ClusterOptions = {}, state?: 'starting') {
-  const all = { heartbeat: false, shutdown: SHUTDOWN, ...options } as const;
+  const all = { hangTimeoutMs: false, shutdown: SHUTDOWN, ...options } as const;
   const cluster = new FakeCluster(1, all, state);
   return { cluster, worker: cluster.newest(0) };
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PING_INTERVAL_MS } from '../../../../../src/supervisor/decide/policies/heartbeat.policy.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -11,8 +12,7 @@ describe('a process that SIGKILL does not end', () => {
     const cluster = new FakeCluster(2);
     const stuck = cluster.current(0);
     for (const worker of cluster.forked) worker.lively = worker !== stuck;
-    const { intervalMs, timeoutMs } = cluster.options.heartbeat;
-    vi.advanceTimersByTime(timeoutMs + 2 * intervalMs);
+    vi.advanceTimersByTime(cluster.options.hangTimeoutMs + 2 * PING_INTERVAL_MS);
     expect(stuck.signals).toContain('SIGKILL');
     expect(cluster.forked).toHaveLength(2);
 
@@ -30,7 +30,7 @@ describe('a process that SIGKILL does not end', () => {
   });
 
   it('does not keep the primary from its end', async () => {
-    const cluster = new FakeCluster(1, { heartbeat: false });
+    const cluster = new FakeCluster(1, { hangTimeoutMs: false });
     cluster.supervisor.stop('SIGTERM', 'SIGTERM');
     for (const signal of ['SIGTERM', 'SIGTERM'] as const) cluster.supervisor.stop(signal, signal);
     expect(cluster.newest(0).signals).toContain('SIGKILL');
@@ -43,7 +43,7 @@ describe('a process that SIGKILL does not end', () => {
   });
 
   it('holds up neither a drain nor the reload that waits for it', async () => {
-    const cluster = new FakeCluster(1, { heartbeat: false, reload: { canaryMs: 0 } });
+    const cluster = new FakeCluster(1, { hangTimeoutMs: false });
     const told = cluster.reload();
     cluster.takeOver();
     vi.advanceTimersByTime(60_000);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CANARY_MS } from '../../../../../src/supervisor/decide/replace/replacement.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 import type { FakeWorker } from '../../../support/fake-worker.js';
 
@@ -12,7 +13,7 @@ const TIMED_OUT =
 
 /** Workers that have not come up yet; slot 0 first. */
 function start(workers = 2) {
-  const cluster = new FakeCluster(workers, { heartbeat: false }, 'starting');
+  const cluster = new FakeCluster(workers, { hangTimeoutMs: false }, 'starting');
   const served = vi.fn();
   void cluster.supervisor.serving.then(({ url }) => served(url));
   return { cluster, served, workers: cluster.forked as readonly FakeWorker[] };
@@ -125,7 +126,7 @@ describe('a reload', () => {
     expect(asked(cluster)).toEqual([1, 0]);
     answer(workers[0]!);
     expect(asked(cluster)).toEqual([1, 1]);
-    vi.advanceTimersByTime(cluster.options.reload.canaryMs);
+    vi.advanceTimersByTime(CANARY_MS);
     expect(candidate.sent('check')).toEqual([]);
     answer(candidate);
     expect(candidate.sent('check')).toHaveLength(1);
@@ -137,12 +138,12 @@ describe('a reload', () => {
     const first = cluster.newest(0);
     ready(first);
     answer(first);
-    vi.advanceTimersByTime(cluster.options.reload.canaryMs);
+    vi.advanceTimersByTime(CANARY_MS);
     first.answerCheck(true);
     cluster.forked[0]!.exit({ code: 0 });
     const second = cluster.newest(1);
     ready(second);
-    vi.advanceTimersByTime(cluster.options.reload.canaryMs);
+    vi.advanceTimersByTime(CANARY_MS);
     expect(second.sent('check')).toHaveLength(1);
     expect(asked(cluster)).toEqual([1, 0, 1, 0]);
     await cluster.settled();

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterOptions } from '../../../../src/contract/options/index.js';
-import { FakeCluster } from '../../support/fake-cluster.js';
+import { RECOVERY_MS } from '../../../../../src/supervisor/decide/policies/restart.policy.js';
+import type { ClusterOptions } from '../../../../../src/contract/options/index.js';
+import { FakeCluster } from '../../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -10,13 +11,12 @@ const NEVER_STARTED = { code: null };
 const KILLED = { signal: 'SIGKILL' } as const;
 
 /** Nobody is judged by the pings that nobody answers here. */
-function start(workers = 2, restart: ClusterOptions['restart'] = {}, state?: 'starting') {
+function start(workers = 2, state?: 'starting') {
   const options: ClusterOptions = {
-    heartbeat: false,
-    reload: { canaryMs: 10_000 },
+    hangTimeoutMs: false,
+
     rebalance: false,
     readyTimeoutMs: 900_000,
-    restart,
   };
   const cluster = new FakeCluster(workers, options, state);
   return {
@@ -53,7 +53,7 @@ describe('a slot whose worker failed', () => {
   });
 
   it('knows how long its worker had lived: from ready to its end', () => {
-    const { cluster } = start(1, {}, 'starting');
+    const { cluster } = start(1, 'starting');
     vi.advanceTimersByTime(20_000);
     cluster.newest(0).becomeReady();
     vi.advanceTimersByTime(29_999);
@@ -89,21 +89,21 @@ describe('a slot whose worker failed', () => {
   });
 
   it('is in a crash loop until a worker has lived twice as long as a stable one', () => {
-    const { fail, degraded } = start(2, { stableAfterMs: 700 });
+    const { fail, degraded } = start(2);
     for (let i = 0; i < 5; i += 1) fail(0);
-    vi.advanceTimersByTime(1_399);
+    vi.advanceTimersByTime(RECOVERY_MS - 1);
     expect(degraded()).toEqual([0]);
     vi.advanceTimersByTime(1);
     expect(degraded()).toEqual([]);
   });
 
   it('is not forgiven for the life of a candidate, nor of a worker that has left it', () => {
-    const { cluster, fail, degraded } = start(2, { stableAfterMs: 700 });
+    const { cluster, fail, degraded } = start(2);
     for (let i = 0; i < 5; i += 1) fail(0);
     void cluster.supervisor.reload('test');
     cluster.newest(0).becomeReady();
     cluster.serving(0).say({ type: 'leaving' });
-    vi.advanceTimersByTime(9_000);
+    vi.advanceTimersByTime(RECOVERY_MS + 1_000);
     expect(degraded()).toEqual([0]);
   });
 });
@@ -139,7 +139,7 @@ describe('the cluster', () => {
   const failed = ({ cluster }: ReturnType<typeof start>) => cluster.events('failed');
 
   it('gives up where no worker has ever become ready after two tries a slot', async () => {
-    const started = start(2, {}, 'starting');
+    const started = start(2, 'starting');
     const { cluster } = started;
     for (const slot of [0, 1, 0]) cluster.restart(slot);
     expect(failed(started)).toEqual([]);
@@ -152,7 +152,7 @@ describe('the cluster', () => {
   });
 
   it('waits for the first boot of a slot, however often the others failed, and no longer', () => {
-    const started = start(2, {}, 'starting');
+    const started = start(2, 'starting');
     const { cluster } = started;
     for (let i = 0; i < 10; i += 1) cluster.restart(0);
     expect(failed(started)).toEqual([]);
@@ -175,7 +175,7 @@ describe('the cluster', () => {
   });
 
   it('gives the last error that a worker reported as the cause', () => {
-    const started = start(1, {}, 'starting');
+    const started = start(1, 'starting');
     const { cluster } = started;
     const error = { name: 'TypeError', message: 'x is undefined' };
     cluster.restart(0).say({ type: 'boot-failed', phase: 'init', error });
@@ -184,7 +184,7 @@ describe('the cluster', () => {
   });
 
   it('points to the output of a worker that reported none', () => {
-    const started = start(1, {}, 'starting');
+    const started = start(1, 'starting');
     started.cluster.restart(0);
     started.cluster.fail(0);
     const message = 'exited with code 1; see its output above';
