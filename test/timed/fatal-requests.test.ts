@@ -40,6 +40,12 @@ async function repeat(adapter: string, kind: string) {
     await delay(1_000);
   }
   await Promise.all(fatal);
+  await others.stop();
+  const lost = others.lost.length;
+  const died = cluster.all('worker-died').length;
+  console.log(
+    `${kind}, ${SECONDS} s: ${died} workers died, others lost ${lost} of ${lost + others.answeredAt.length} requests`,
+  );
   const endedAt = performance.now();
   await eventually(
     `a whole cluster after ${kind}`,
@@ -47,13 +53,8 @@ async function repeat(adapter: string, kind: string) {
     (ready) => ready === OPTIONS.workers,
     WHOLE_MS,
   );
-  const wholeMs = Math.round(performance.now() - endedAt);
-  await others.stop();
-  const lost = others.lost.length;
   const deaths = cluster.all('worker-died');
-  console.log(
-    `${kind}, ${SECONDS} s: ${deaths.length} workers died, others lost ${lost} of ${lost + others.answeredAt.length} requests, whole after ${wholeMs} ms`,
-  );
+  console.log(`${kind}: whole after ${Math.round(performance.now() - endedAt)} ms`);
   expect(deaths.length).toBeGreaterThan(SECONDS / 10);
   expect(cluster.all('failed')).toEqual([]);
   expect((await request(cluster.url, `/fatal/${kind}/good`)).outcome).toBe('ok');
