@@ -63,7 +63,7 @@ describe('an app without an HTTP server', () => {
 
   it('is killed where it hangs, and its stack is reported', async () => {
     const cluster = await start({
-      options: { hangTimeoutMs: 500 },
+      options: { hangTimeoutMs: 3_000 },
       env: { ...behaviour('context'), TEST_HANG_SLOT: '0' },
     });
     const death = await cluster.event('worker-died');
