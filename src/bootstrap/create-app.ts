@@ -32,7 +32,7 @@ export async function createAppBy(
     return await createAppBy(create, context);
   }
   throw new ClusterConfigurationError(
-    `createApp() gave ${describe(created)}, and not an app; return what NestFactory.create(), createMicroservice() or createApplicationContext() gives, or a module that exports createApp or a default function`,
+    `createApp() gave ${describe(created)}, and not an app; return what NestFactory.create(), createMicroservice() or createApplicationContext() gives, or write bootstrap(() => import('./app.js')), and export createApp from app.ts`,
   );
 }
 

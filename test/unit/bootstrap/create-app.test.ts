@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { createAppBy } from '../../../src/bootstrap/create-app.js';
 import type { CreateApp } from '../../../src/bootstrap/cluster-runtime.interface.js';
@@ -44,6 +45,14 @@ describe('createApp', () => {
     });
   });
 
+  it('names the first line that works if the function gives nothing', async () => {
+    await expect(created(undefined)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        "write bootstrap(() => import('./app.js')), and export createApp from app.ts",
+      ) as string,
+    });
+  });
+
   it('throws on what the user’s function throws', async () => {
     const error = new Error('no database');
     await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
@@ -55,6 +64,45 @@ describe('createApp', () => {
       code: 'CLUSTER_CONFIGURATION',
       message: expect.stringMatching(/^two copies of Nest are loaded/) as string,
       cause: error,
+    });
+  });
+
+  describe('in a built ES module that is imported by another name', () => {
+    /** A function that lets Node import `name` from `main.cjs`, in a folder with `files`. */
+    const importing = (name: string, files: readonly string[]) => {
+      const folder = temporaryDirectory();
+      for (const file of files) {
+        mkdirSync(dirname(join(folder, file)), { recursive: true });
+        writeFileSync(join(folder, file), '');
+      }
+      const main = join(folder, 'main.cjs'); // Vitest leaves the import() of a required file to Node
+      writeFileSync(main, `exports.load = () => import('${name}');`);
+      return { main, load: (createRequire(main)(main) as { load: CreateApp }).load };
+    };
+
+    it.each([
+      ['without its extension', './app', ['app.js'], './app.js'],
+      ['without its extension, next to a folder', './app', ['app.js', 'app/x.js'], './app.js'],
+      ['as a folder', './app', ['app/index.js'], './app/index.js'],
+      ['as TypeScript', './app.ts', ['app.js'], './app.js'],
+      ['in another folder', './api/app', ['api/app.mjs'], './api/app.mjs'],
+    ])('is told the right name: %s', async (_what, name, files, right) => {
+      const { main, load } = importing(name, files);
+      await expect(createAppBy(load, CONTEXT)).rejects.toMatchObject({
+        code: 'CLUSTER_CONFIGURATION',
+        message: `${main} imports '${name}', and Node does not find a file of this name; write '${right}' there, also in TypeScript`,
+        cause: { code: expect.stringMatching(/^ERR_/) as string },
+      });
+    });
+
+    it.each([
+      ['a file that is nowhere', './other'],
+      ['a package', 'nestjs-nowhere'],
+    ])('is left as it is: %s', async (_what, name) => {
+      const { load } = importing(name, ['app.js']);
+      await expect(createAppBy(load, CONTEXT)).rejects.toMatchObject({
+        code: 'ERR_MODULE_NOT_FOUND',
+      });
     });
   });
 
