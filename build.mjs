@@ -14,9 +14,7 @@ const sourceOf = (file) => `src/${inDist(file)}.ts`;
 const PROGRAMS = {
   'offload-thread': 'src/offload/thread/thread-entry.ts',
   'app-host': 'src/tools/app/app-host.ts',
-  'boot-examiner': 'src/tools/boot/app/examine.ts',
   'doctor-examiner': 'src/tools/doctor/app/examine.ts',
-  'warm-examiner': 'src/tools/warm/examine.ts',
   'tune-load': 'src/tools/tune/run/load-process.ts',
 };
 
@@ -26,7 +24,6 @@ const PROGRAMS = {
  */
 const SINGLE_FILES = {
   'early-boot': 'src/worker/boot/early-boot.ts',
-  'boot-recorder': 'src/tools/boot/app/recorder.ts',
   'watchdog-thread': 'src/worker/watchdog/watchdog-thread.ts',
   'hub-thread': 'src/hub/thread/hub-thread.ts',
   'admin-thread': 'src/observe/admin/admin-thread.ts',

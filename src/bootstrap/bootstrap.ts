@@ -71,7 +71,7 @@ export async function bootstrap<F extends AppFactory>(
     }
     // Node caches only the files that it loads from here on.
     const { openCompileCache } = await import('../contract/process/compile-cache.js');
-    const lacking = resolved.compileCache ? openCompileCache(process.argv[1]) : undefined;
+    const lacking = openCompileCache();
     const { runPrimary } = await import('./roles/run-primary.js');
     return await runPrimary(resolved, lacking);
   } catch (error) {

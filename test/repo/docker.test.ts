@@ -77,19 +77,9 @@ describe('deploy/Dockerfile', () => {
     expect(textOf('USER')).toEqual([`${runAsUser}:${runAsGroup}`]);
   });
 
-  it('fills the compile cache as the user of the app, which owns nothing else', () => {
-    const [user, group] = textOf('USER')[0]!.split(':');
-    const [install, warm] = textOf('RUN');
-    expect(install).toBe(
-      `install -d -m 700 -o ${user} -g ${group} node_modules/.cache/nestjs-cluster`,
-    );
-    expect(wordsOf(warm!)).toEqual(['node_modules/.bin/nestjs-cluster', 'warm', 'dist/main.js']);
-    const keywords = last.map(({ keyword }) => keyword);
-    expect(keywords.filter((each) => each === 'RUN' || each === 'USER')).toEqual([
-      'RUN',
-      'USER',
-      'RUN',
-    ]);
+  it('leaves all files of the image to root', () => {
+    expect(textOf('RUN')).toEqual([]);
+    expect(textOf('COPY').filter((text) => text.includes('--chown'))).toEqual([]);
   });
 
   it('makes the primary process 1, which gets the signals', () => {

@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['bootstrap', 'contract', 'module', 'observe', 'offload'],
   hub: ['contract', 'worker'],
   integrations: ['contract', 'module', 'observe', 'offload', 'worker'],
-  tools: ['bootstrap', 'contract', 'control', 'observe', 'supervisor'],
+  tools: ['contract', 'control', 'observe', 'supervisor'],
 };
 
 /** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */

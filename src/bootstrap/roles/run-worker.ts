@@ -39,7 +39,7 @@ export async function runWorker(
     });
   }
   // One worker is enough: all compile the same files.
-  if (slot === 0) link.afterStart(() => keepCompiled());
+  if (slot === 0) link.afterStart(keepCompiled);
   return { role: 'worker', identity };
 }
 

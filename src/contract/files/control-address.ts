@@ -23,11 +23,16 @@ export function controlDirectories(env: NodeJS.ProcessEnv = process.env): readon
   ];
 }
 
-/** The default path of a new cluster's control socket. The directory need not exist. */
-export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
+/** The directory for new sockets and for the compile cache. It need not exist. */
+export function ownDirectory(env?: NodeJS.ProcessEnv): string {
   const directories = controlDirectories(env);
   // Skips directories of other users. After `su` or `sudo`, `XDG_RUNTIME_DIR` may name such a directory.
-  const directory = directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
+  return directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
+}
+
+/** The default path of a new cluster's control socket. The directory need not exist. */
+export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
+  const directory = ownDirectory(env);
   const end = `.${pid}${SUFFIX}`;
   const room = MAX_PATH_BYTES - Buffer.byteLength(directory) - 1 - end.length;
   return join(directory, `${name.slice(0, Math.max(1, room))}${end}`);

@@ -16,8 +16,8 @@ export interface WorkerAssignment {
   readonly ownArguments: number;
   /** Whether the worker itself prints the error if its start fails; else the primary logs it. */
   readonly printsBootError: boolean;
-  /** Whether the worker uses Node's compile cache. */
-  readonly compileCache?: boolean | undefined;
+  /** The resolved directory of Node's compile cache; `undefined` without one. */
+  readonly compileCache?: string | undefined;
   /** Whether Nest logs only warnings and errors until the worker is ready. */
   readonly quiet?: boolean | undefined;
   /** `Class.method`, which runs in a thread although it has no `@CpuBound()`: `advise --try` tries it. */

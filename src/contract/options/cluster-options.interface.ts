@@ -145,12 +145,6 @@ export interface ClusterOptions {
    * a letter or digit. Default: the name in the nearest package.json of the program.
    */
   name?: string | undefined;
-  /**
-   * Whether the code that Node has compiled is kept on disk, which shortens the next start. Kept in
-   * `node_modules/.cache/nestjs-cluster` of the app or, if that cannot be written, in the temporary
-   * directory. Node 22.8 or later. Default true. `NODE_COMPILE_CACHE` gives another directory.
-   */
-  compileCache?: boolean | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
   /**

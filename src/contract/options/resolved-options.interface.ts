@@ -23,7 +23,7 @@ export interface ResolvedAdminOptions {
 /** {@link ClusterOptions} with the defaults and the environment applied. Frozen. */
 export interface ResolvedClusterOptions extends Pick<
   InForce<ClusterOptions>,
-  'balancing' | 'compileCache' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog'
+  'balancing' | 'expose' | 'rebalance' | 'readyTimeoutMs' | 'watchdog'
 > {
   readonly address: ListenAddress;
   /** Whether the user gave the address. Otherwise it is the default, which only an app with an HTTP server uses. */

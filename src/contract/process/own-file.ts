@@ -11,14 +11,11 @@ export const LEAVE_OUT_OF_BUNDLE =
 type ProgramFile =
   | 'admin-thread.cjs'
   | 'app-host.js'
-  | 'boot-examiner.js'
-  | 'boot-recorder.cjs'
   | 'doctor-examiner.js'
   | 'early-boot.cjs'
   | 'hub-thread.cjs'
   | 'offload-thread.js'
   | 'tune-load.js'
-  | 'warm-examiner.js'
   | 'watchdog-thread.cjs';
 
 /** A file of this package, by its path within the package. */

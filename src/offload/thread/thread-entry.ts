@@ -1,11 +1,11 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
-import { enableCompileCache } from '../../contract/process/compile-cache.js';
+import { openCompileCache } from '../../contract/process/compile-cache.js';
 import type { ThreadSettings } from './plan.js';
 import { ThreadHost, type ThreadMessage } from './thread-host.js';
 
 const { plan, niceIncrement, compileCache } = workerData as ThreadSettings;
-if (compileCache !== undefined) enableCompileCache(compileCache);
+if (compileCache !== undefined) openCompileCache(compileCache);
 const host = new ThreadHost(plan);
 
 /** The function that piscina calls for each message, once this promise has resolved. */

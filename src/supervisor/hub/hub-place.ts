@@ -1,10 +1,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   claimDirectory,
-  defaultSocketPath,
   MAX_PATH_BYTES,
+  ownDirectory,
 } from '../../contract/files/control-address.js';
 
 /** The place of a hub's socket. Only this user can enter the directory. */
@@ -23,7 +23,7 @@ export interface HubPlace {
 export function findHubPlace(file: string): HubPlace {
   try {
     // Absolute even if TMPDIR is relative, because a worker may have another working directory.
-    const directory = resolve(dirname(defaultSocketPath('hub', process.pid)));
+    const directory = resolve(ownDirectory());
     const path = join(directory, file);
     refuseLong(path);
     claimDirectory(directory);

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../../contract/ipc/assignment.js';
 import { closeHandle, isOurs } from '../../contract/ipc/index.js';
 import { ADMIN_TOKEN_VARIABLE, type ResolvedClusterOptions } from '../../contract/options/index.js';
+import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 import type { ProcessExit } from '../decide/policies/exit-cause.policy.js';
 import type { Effect } from '../decide/effect.js';
@@ -32,7 +33,7 @@ const LAST_WORDS_MS = 200;
 const REPORT_DESCRIPTOR = 4;
 
 type Fork = Effect & { readonly type: 'fork' };
-type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'log' | 'compileCache'>;
+type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'log'>;
 
 /**
  * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
@@ -67,7 +68,7 @@ export function forkWorker(
 function fork(
   { worker, slot, workers, printsBootError, trial }: Fork,
   release: Release,
-  { watchdog, log, compileCache }: LaunchOptions,
+  { watchdog, log }: LaunchOptions,
 ): Worker {
   const { execArgv, own } = workerArguments(workers, release.script);
   const isShown = log.level === 'debug' || worker === 1;
@@ -97,7 +98,7 @@ function fork(
     reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
     ownArguments: own,
     printsBootError,
-    compileCache,
+    compileCache: compileCacheDirectory(),
     quiet: !isShown,
     trial,
   };

@@ -1,9 +1,12 @@
+import { relative } from 'node:path';
+import { OWN_DIRECTORY } from '../../contract/process/own-directory.js';
 import type { AppMethod, MethodProfile } from '../../contract/snapshot/index.js';
-import { moduleOf } from '../boot/attribution.js';
 import { type CallTree, isOfApp, pathOf } from '../profiles/call-tree.js';
 import { callTreeOf, type CpuProfile, sampleMs } from '../profiles/cpu-summary.js';
 import { CodeMap, type ScriptFrame } from './code-map.js';
 import { type Kind, KindsOfWork, mayWait } from './remedies.js';
+
+const INSTALLED = '/node_modules/';
 
 /** A CPU profile as V8's inspector makes it. */
 export interface InspectorProfile extends CpuProfile {
@@ -132,7 +135,7 @@ function siteOf(
     return { owner: ownerAt(inner), entry: ownerAt(outer), kinds: spent };
   }
   const file = path.find(({ url }) => /^(?:file:|\/)/.test(url));
-  const name = file && moduleOf(pathOf(file.url), process.cwd());
+  const name = file && moduleOf(pathOf(file.url));
   const owner = name === undefined ? undefined : known(work, name, undefined, undefined);
   return { owner, entry: owner, kinds: spent };
 }
@@ -153,4 +156,15 @@ function known(
 
 function add<K>(sums: Map<K, number>, key: K, ms: number): void {
   sums.set(key, (sums.get(key) ?? 0) + ms);
+}
+
+/** The package of a file, or the path of the app's own file. */
+function moduleOf(path: string): string {
+  const installed = path.lastIndexOf(INSTALLED);
+  if (installed >= 0) {
+    const [first = '', second = ''] = path.slice(installed + INSTALLED.length).split('/');
+    return first.startsWith('@') ? `${first}/${second}` : first;
+  }
+  if (OWN_DIRECTORY !== undefined && path.startsWith(OWN_DIRECTORY)) return 'nestjs-cluster';
+  return relative(process.cwd(), path);
 }

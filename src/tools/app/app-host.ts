@@ -1,22 +1,10 @@
-import { openCompileCache } from '../../contract/process/compile-cache.js';
-import type { Outcome, WorkerTask } from './examined-worker.js';
+import { ExaminedWorker, type Outcome, type WorkerTask } from './examined-worker.js';
 
 /**
  * This process runs between the command and the worker. It leads its own process group, so that the
  * command can end everything that the app starts. Its only argument is a {@link WorkerTask} in JSON.
  */
-const task = JSON.parse(process.argv[2]!) as WorkerTask;
-if (task.compileCache) await compilePrimary();
-// Loaded only here: Node caches no file that was loaded before the cache was opened.
-const { ExaminedWorker } = await import('./examined-worker.js');
-const worker = new ExaminedWorker(task);
-
-/** Loads the files of a primary. Node writes the cache when this process exits. */
-async function compilePrimary(): Promise<void> {
-  openCompileCache(task.script);
-  await import('../../bootstrap/roles/run-primary.js');
-  if (!process.connected) process.exit(0); // the command has died
-}
+const worker = new ExaminedWorker(JSON.parse(process.argv[2]!) as WorkerTask);
 
 async function end(outcome?: Outcome): Promise<never> {
   await worker.end();

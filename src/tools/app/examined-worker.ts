@@ -16,7 +16,6 @@ import {
 import { ThreadProgram } from '../../contract/process/thread-program.js';
 import type { HubAddress } from '../../contract/snapshot/index.js';
 import { HubHost } from '../../supervisor/hub/hub-host.js';
-import { workerArguments } from '../../supervisor/processes/worker-arguments.js';
 
 /** The outcome of the app's start. */
 export type Outcome =
@@ -29,21 +28,16 @@ export type Outcome =
       readonly type: 'failed';
       /** The rest of a sentence that begins with "the app". */
       readonly why: string;
-      /** Whether the process is a worker of this package: the app has called `bootstrap()`, or could not be loaded. */
-      readonly isOurs: boolean;
     };
 
 /** The task of {@link ExaminedWorker}. */
 export interface WorkerTask {
   readonly script: string;
-  /** How long the app may take to start. Some apps wait for ever for a database. */
-  readonly readyMs: number;
   readonly examination: ExaminationAssignment;
-  /** A file that the worker loads before the app. Default: none. */
-  readonly preload?: string;
-  /** Whether the worker fills Node's compile cache. Default false. */
-  readonly compileCache?: boolean;
 }
+
+/** How long the app may take to start. Some apps wait for ever for a database. */
+const READY_MS = 60_000;
 
 /** How long a program that listens somewhere may take until it calls `bootstrap()`. */
 const BOOTSTRAP_MS = 3_000;
@@ -55,9 +49,9 @@ const LAST_WORDS_MS = 1_000;
 const CLOSE_MS = 5_000;
 
 /**
- * The only worker that the commands `doctor`, `boot` and `warm` start. This process acts as its primary and
- * lets it listen on a free port of the loopback address. So the app's address, admin listener and
- * number of workers have no effect.
+ * The only worker that the command `doctor` starts. This process acts as its primary and lets it
+ * listen on a free port of the loopback address. So the app's address, admin listener and number of
+ * workers have no effect.
  */
 export class ExaminedWorker {
   readonly #worker: Worker;
@@ -71,26 +65,19 @@ export class ExaminedWorker {
   #isOurs = false;
   #failed = false;
 
-  constructor(private readonly task: WorkerTask) {
-    const { script, preload, compileCache, examination } = task;
-    // The compile cache is opened before the app is loaded, as in the workers of a cluster.
-    const { execArgv, own } = compileCache
-      ? workerArguments(1, script)
-      : { execArgv: process.execArgv, own: 0 };
+  constructor({ script, examination }: WorkerTask) {
     const assignment: WorkerAssignment = {
       slot: 0,
       generation: 0,
       workers: 1,
       primaryPid: process.pid,
       reportTo: undefined,
-      ownArguments: own,
+      ownArguments: 0,
       printsBootError: true,
-      compileCache,
       examination,
     };
     cluster.setupPrimary({
       exec: script,
-      execArgv: preload === undefined ? execArgv : ['--require', preload, ...execArgv],
       args: [],
       serialization: 'json',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -108,13 +95,12 @@ export class ExaminedWorker {
 
   /** Resolves once the app has been examined or has failed. */
   async outcome(): Promise<Outcome> {
-    const { readyMs } = this.task;
     const timer = setTimeout(() => {
       const missing = this.#isOurs
         ? 'was not ready'
         : 'has not called bootstrap() of nestjs-cluster';
-      this.#fail(`${missing} within ${readyMs / 1_000} s`);
-    }, readyMs);
+      this.#fail(`${missing} within ${READY_MS / 1_000} s`);
+    }, READY_MS);
     const [outcome] = await once(this.#outcome, 'outcome');
     clearTimeout(timer);
     return outcome as Outcome;
@@ -175,7 +161,7 @@ export class ExaminedWorker {
 
   #fail(why: string): void {
     this.#failed = true;
-    this.#outcome.emit('outcome', { type: 'failed', why, isOurs: this.#isOurs });
+    this.#outcome.emit('outcome', { type: 'failed', why });
   }
 
   #send(message: PrimaryMessage): void {

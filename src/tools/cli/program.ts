@@ -16,7 +16,6 @@ import {
 } from './arguments.js';
 import { besideThis } from '../../contract/process/own-file.js';
 import { addAdviseCommand } from '../advise/command.js';
-import { addBootCommand } from '../boot/command.js';
 import { addChangeCommands } from '../control/change-commands.js';
 import { addInspectCommands } from '../control/inspect-commands.js';
 import { addWatchCommands } from '../control/watch-commands.js';
@@ -27,7 +26,6 @@ import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nginxConfiguration, type NginxOptions } from './nginx.js';
 import { goesAround, openAddress } from './open-address.js';
 import { addTuneCommand } from '../tune/command.js';
-import { addWarmCommand } from '../warm/command.js';
 import { describedPorts, runningPorts } from './worker-ports.js';
 
 /** The options by which a command finds the ports of the workers. */
@@ -75,9 +73,7 @@ function createProgram(): Command {
   addAdviseCommand(program);
   program.commandsGroup('Before production:');
   addDoctorCommand(program);
-  addBootCommand(program);
   addTuneCommand(program);
-  addWarmCommand(program);
   program.commandsGroup('A proxy or packet filter in front of the workers:');
   addGenerators(program);
   program.helpCommand('help [command]', 'Shows the help of a command');

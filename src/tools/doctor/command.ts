@@ -1,6 +1,8 @@
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { interruptible } from '../app/interruption.js';
-import { MAIN_ARGUMENT, mainFile } from '../app/main-file.js';
 import { wholeNumber, workerCount } from '../cli/arguments.js';
 import { examineApp } from './examine-app.js';
 import { pageOf } from './report.js';
@@ -25,7 +27,7 @@ export function addDoctorCommand(program: Command): void {
         'The app starts as usual: it connects to its database, and its hooks run. ' +
         'The exit code is 1 if there is a problem.',
     )
-    .argument(...MAIN_ARGUMENT)
+    .argument('[main]', 'the file that calls bootstrap()', 'dist/main.js')
     .option(
       '--workers <n>',
       'look at it for so many workers (default: what it would run with here)',
@@ -43,7 +45,11 @@ export function addDoctorCommand(program: Command): void {
     )
     .option('--json', 'print JSON', false);
   doctor.action(async (main: string, options: DoctorArguments) => {
-    await run(mainFile(doctor, main), options);
+    const script = mainFile(main);
+    if (script !== undefined) return await run(script, options);
+    doctor.error(
+      `error: there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
+    );
   });
 }
 
@@ -59,4 +65,16 @@ async function run(script: string, options: DoctorArguments): Promise<void> {
     const isWrong = report.findings.some(({ level }) => level === 'problem');
     process.exitCode = isWrong ? 1 : 0;
   });
+}
+
+/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. */
+function mainFile(main: string): string | undefined {
+  const path = resolve(main);
+  // Symbolic links are not resolved, because the app may look for its files next to the link.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
+  try {
+    return createRequire(path).resolve(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -37,7 +37,7 @@ if (isMainThread && assignment?.primaryPid === process.ppid) {
   // Removes the arguments that the primary added, because the app would pass them on to its own
   // threads and processes. Node itself has read the arguments already.
   process.execArgv.splice(0, assignment.ownArguments);
-  if (assignment.compileCache) openCompileCache(process.argv[1]);
+  if (assignment.compileCache !== undefined) openCompileCache(assignment.compileCache);
   process.once('uncaughtExceptionMonitor', onUncaught);
   Reflect.set(globalThis, HANDOVER, () => process.off('uncaughtExceptionMonitor', onUncaught));
 }

@@ -116,7 +116,6 @@ export const clusterOptionsSchema = optionGroup({
   workers: option(workersSchema, 'auto'),
   balancing: option(balancingSchema, 'shared'),
   rebalance: option(flag, true),
-  compileCache: option(flag, true),
   readyTimeoutMs: option(durationMs(1), 30_000),
   hangTimeoutMs: option(hangTimeout, 10_000),
   watchdog: option(flag, true),

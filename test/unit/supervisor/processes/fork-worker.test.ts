@@ -19,7 +19,6 @@ it('makes a worker that exits at once of one that cannot even be prepared', asyn
     {
       watchdog: true,
       log: { format: 'text', level: 'info', write: undefined },
-      compileCache: false,
     },
     tell,
   );

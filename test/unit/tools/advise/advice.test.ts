@@ -110,6 +110,19 @@ it('counts a callback inside a method for the method, and not for the one before
   ).toEqual(['Prices.compute']);
 });
 
+it('names the package of code without a method of the app, also where this package is linked', () => {
+  const own: Frame = ['own', join(import.meta.dirname, '../../../../src/index.ts'), 3];
+  const scoped: Frame = ['scoped', '/app/node_modules/a/node_modules/@b/c/index.js', 3];
+  const often = (frame: Frame): Run[] =>
+    [1, 2, 3].flatMap((): Run[] => [
+      [50, frame],
+      [9, IDLE],
+    ]);
+
+  expect(namesOf(advise(often(own)))).toEqual(['nestjs-cluster']);
+  expect(namesOf(advise(often(scoped)))).toEqual(['@b/c']);
+});
+
 it('finds a method by its name in its class if a decorator has replaced it', () => {
   const wrapped: Frame = ['compute', APP, 55]; // in the class, and in no method
   const outside: Frame = ['compute', APP, 500];

@@ -128,23 +128,6 @@ describe('the options', () => {
   });
 });
 
-describe('warm', () => {
-  it('explains itself', async () => {
-    const help = await printed('warm', '--help');
-
-    expect(help).toContain('Usage: nestjs-cluster warm [options] [main]');
-    expect(help).toMatch(/as\s+the\s+user\s+of\s+the\s+app/);
-  });
-
-  it.each([
-    { args: ['nope.js'], says: 'there is no file "nope.js"; build the app first' },
-    { args: ['--timeout', '0'], says: 'from 1 to 3600' },
-    { args: ['a.js', 'more'], says: 'too many arguments' },
-  ])('refuses $args as wrong usage', async ({ args, says }) => {
-    expect(await refusal(64, 'warm', ...args)).toContain(says);
-  });
-});
-
 describe('nginx', () => {
   const described = ['nginx', '--port', '3000', '--workers', '2'];
 

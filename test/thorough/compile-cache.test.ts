@@ -1,0 +1,54 @@
+import { afterEach, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { filesBelow } from '../support/doctor.js';
+import { getJson } from '../support/http-client.js';
+import { nodeFor } from '../support/nodes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+
+afterEach(stopAll);
+
+it('a second start compiles nothing, in workers and in threads', async (context) => {
+  const node = nodeFor(24, context);
+  const TMPDIR = temporaryDirectory();
+  const cache = `${TMPDIR}/nestjs-cluster-${process.getuid!()}/compile-cache`;
+
+  const run = async (): Promise<string[]> => {
+    const cluster = await ClusterProcess.start({
+      node,
+      options: { workers: 1 },
+      env: { ...behaviour('compile-cache'), TMPDIR },
+    });
+    for (const place of ['worker', 'thread']) {
+      const { body } = await getJson(cluster.url, `/cache/${place}`);
+      expect(body.directory).toMatch(new RegExp(`^${cache}/v24`));
+    }
+    cluster.kill('SIGTERM');
+    await cluster.exited();
+    // Node writes a file that is missing or cannot be used.
+    return filesBelow(cache);
+  };
+
+  const files = await run();
+  expect(files.length).toBeGreaterThan(20);
+  expect(await run()).toEqual(files);
+});
+
+it.for([
+  { variables: () => ({ NODE_COMPILE_CACHE: temporaryDirectory() }) },
+  { variables: () => ({ NODE_DISABLE_COMPILE_CACHE: '1' }) },
+])('leaves the decision to the variables of Node', async ({ variables }, context) => {
+  const env = variables();
+  const TMPDIR = temporaryDirectory();
+  const cluster = await ClusterProcess.start({
+    node: nodeFor(24, context),
+    options: { workers: 1 },
+    env: { ...behaviour('compile-cache'), TMPDIR, ...env },
+  });
+  for (const place of ['worker', 'thread']) {
+    const { body } = await getJson(cluster.url, `/cache/${place}`);
+    expect(body.directory).toEqual(
+      'NODE_COMPILE_CACHE' in env ? expect.stringContaining(env.NODE_COMPILE_CACHE) : null,
+    );
+  }
+});
