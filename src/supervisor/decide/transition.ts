@@ -57,6 +57,8 @@ export function newCluster(
     timers: new Map(),
     release,
     previous: undefined,
+    strikes: 0,
+    endings: [],
     reload: undefined,
     lastReload: release.generation,
     reloads: { completed: 0, aborted: 0, reverted: 0 },

@@ -11,6 +11,12 @@ import { isRequested, noLongerAwait, requestReplacement, withdraw } from './repl
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
+/** Failures of workers that served after which a release is taken back. */
+const MAX_STRIKES = 2;
+
+/** Error texts that are remembered. Workers of a real app die of only a few errors. */
+const MAX_ENDINGS = 32;
+
 /**
  * Replaces every worker by a worker that runs the program as it is on disk now. Further requests
  * during a reload get the result of that reload.
@@ -18,7 +24,7 @@ import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
  * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
  * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
  *    is left, the reload ends, and its release is observed.
- * 3. If a worker of the new release fails, the reload is aborted. `goBack` looks for the files of
+ * 3. If the new release fails (see `countsAgainst`), the reload is aborted. `goBack` looks for the files of
  *    the release before, `bringBack` makes that release current, and `settleReload` replaces the
  *    slots in the same way.
  */
@@ -43,7 +49,8 @@ export function programFound(step: Step, program: ProgramPaths | Error): void {
   if (underWay.outcome !== 'completed') return bringBack(step, underWay, program);
   if (program instanceof Error) return end(step, 'aborted', program.message);
   const release = { ...program, generation: underWay.generation };
-  step.set({ reload: { ...underWay, release, before: releaseBefore(step.state, release) } });
+  const before = releaseBefore(step.state, release);
+  step.set({ strikes: 0, reload: { ...underWay, release, before } });
 }
 
 /** Called after each event: replaces the slots one by one, and then ends the reload. */
@@ -78,26 +85,61 @@ function failureOf({ ended }: Step, { generation }: Release): string | undefined
 }
 
 /**
- * Called when a worker has failed. If its release is being rolled out or observed, the cluster goes
- * back to the release before. A kill from outside is ignored: it says nothing about a release.
+ * Called when a worker has failed. If its release is being rolled out or observed, and the failure
+ * counts against that release, the cluster goes back to the release before.
  */
 export function releaseFailed(
   step: Step,
-  { slot, generation }: Worker,
+  worker: Worker,
   cause: FailureCause,
   detail: string,
 ): void {
+  // A kill from outside says nothing about a release.
   if (cause === 'killed') return;
   const { reload: underWay, release, previous } = step.state;
+  const { slot, generation } = worker;
+  const before = underWay === undefined ? previous : underWay.before;
+  const isWatched =
+    underWay === undefined
+      ? generation === release.generation
+      : underWay.outcome === 'completed' && generation === underWay.generation;
+  const isToBlame =
+    before !== undefined && isWatched && countsAgainst(step, worker, before, detail);
+  noteEnding(step, generation, detail);
+  if (!isToBlame) return;
   const reason = `worker=${slot} gen=${generation}: ${detail}`;
-  if (underWay === undefined) {
-    if (previous === undefined || generation !== release.generation) return;
-    const outcome = 'reverted';
-    const before = previous;
-    goBack(step, { generation, release, before, startedAt: step.now, outcome, reason });
-  } else if (underWay.outcome === 'completed' && underWay.before !== undefined) {
-    if (generation === underWay.generation) goBack(step, { ...underWay, reason });
-  }
+  const observed = {
+    generation,
+    release,
+    before,
+    startedAt: step.now,
+    outcome: 'reverted',
+  } as const;
+  goBack(step, { ...(underWay ?? observed), reason });
+}
+
+/**
+ * Whether a failure shows that the release does not work: the worker did not come up, or two
+ * workers have failed soon, of errors that the release before did not have. A single failure may be
+ * due to a request, and a client must not be able to take back a release with one request.
+ */
+function countsAgainst(step: Step, worker: Worker, before: Release, detail: string): boolean {
+  if (worker.state === 'starting' || worker.readyAt === undefined) return true;
+  if (step.now - worker.readyAt >= step.options.reload.observeMs) return false;
+  const isOld = step.state.endings.some(
+    (each) => each.generation <= before.generation && each.text === detail,
+  );
+  if (isOld) return false;
+  const strikes = step.state.strikes + 1;
+  step.set({ strikes });
+  return strikes >= MAX_STRIKES;
+}
+
+function noteEnding(step: Step, generation: number, text: string): void {
+  const others = step.state.endings.filter(
+    (each) => each.generation !== generation || each.text !== text,
+  );
+  step.set({ endings: [...others, { generation, text }].slice(-MAX_ENDINGS) });
 }
 
 /** Ends the observation of a release. From now on, a failure does not make the cluster go back. */
