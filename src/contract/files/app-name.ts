@@ -5,11 +5,14 @@ import { cleanName } from './control-address.js';
 /** The name in the nearest package.json above a program, or else the name of the program's directory. */
 export function appName(script: string): string {
   const start = dirname(realPath(script));
-  for (let at = start; ; at = dirname(at)) {
-    const name = nameIn(join(at, 'package.json'));
-    if (name !== undefined) return name;
-    if (at === dirname(at)) return cleanName(basename(start)) || 'app';
-  }
+  return packageName(start) ?? (cleanName(basename(start)) || 'app');
+}
+
+/** The name in the nearest package.json at or above a directory. */
+export function packageName(directory: string): string | undefined {
+  const name = nameIn(join(directory, 'package.json'));
+  const parent = dirname(directory);
+  return name ?? (parent === directory ? undefined : packageName(parent));
 }
 
 function nameIn(file: string): string | undefined {

@@ -1,7 +1,6 @@
 import { lstatSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { USAGE_EXIT_CODE } from '../cli/arguments.js';
-import { appName } from '../../contract/files/app-name.js';
+import { packageName } from '../../contract/files/app-name.js';
 import { ClusterError, NoClusterError } from '../../contract/errors/index.js';
 import { controlDirectories, problemOfDirectory } from '../../contract/files/control-address.js';
 import { listeningSockets } from '../../contract/files/stale-sockets.js';
@@ -27,40 +26,31 @@ export const NOBODY =
  * Finds the cluster that the user means.
  *
  * @param wanted the cluster's name, the pid of its primary or the path of its socket. Default: the
- *   only cluster. If there are several, the only one of the app in the working directory.
+ *   cluster of the app in the working directory, whose nearest package.json has its name. Outside
+ *   any project: the only cluster.
  * @throws NoClusterError, AmbiguousClusterError
  */
 export async function findCluster(wanted: string | undefined): Promise<FoundCluster> {
   if (wanted?.includes('/')) return { name: wanted, pid: undefined, path: wanted };
+  const app = wanted === undefined ? packageName(process.cwd()) : undefined;
   const all = await clustersOfUser();
-  const fit = all.filter(
-    ({ name, pid }) => wanted === undefined || name === wanted || String(pid) === wanted,
+  const fit = all.filter(({ name, pid }) =>
+    app === undefined ? [undefined, name, String(pid)].includes(wanted) : name === app,
   );
   if (fit.length === 1) return fit[0]!;
-  if (wanted === undefined && fit.length > 1) {
-    const own = ofThisApp(fit);
-    if (own !== undefined) return own;
-  }
-  const shown = (fit.length > 0 ? fit : all).map(labelOf).join(', ');
   if (fit.length > 1) {
-    throw new AmbiguousClusterError(`there are several clusters: ${shown}; choose by --cluster`);
+    const named = wanted === undefined && app === undefined ? '' : ` named ${fit[0]!.name}`;
+    throw new AmbiguousClusterError(
+      `there are several clusters${named}: ${fit.map(labelOf).join(', ')}; choose by --cluster`,
+    );
   }
+  if (all.length === 0) throw new NoClusterError(NOBODY);
+  const running = all.map(labelOf).join(', ');
   throw new NoClusterError(
-    shown === ''
-      ? NOBODY
-      : `no cluster has the name or pid ${JSON.stringify(wanted)}; there are ${shown}`,
+    app === undefined
+      ? `no cluster has the name or pid ${JSON.stringify(wanted)}; running: ${running}`
+      : `${app}, the app of this directory, is not running; running: ${running} (use -c)`,
   );
-}
-
-/** The cluster with the name in the nearest package.json. `undefined` if several have that name. */
-function ofThisApp(clusters: readonly FoundCluster[]): FoundCluster | undefined {
-  const app = appName(join(process.cwd(), 'main.js'));
-  const [own, ...others] = clusters.filter(({ name }) => name === app);
-  if (own === undefined || others.length > 0) return undefined;
-  process.stderr.write(
-    `using ${labelOf(own)}, the app of this directory; --cluster chooses another\n`,
-  );
-  return own;
 }
 
 /** All clusters of this user that listen. Removes the sockets of clusters that have died. */

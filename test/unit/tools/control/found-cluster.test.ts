@@ -30,56 +30,84 @@ async function running(name: string, pid: number, status: object = {}): Promise<
   });
 }
 
-/** Commands run in a folder of an app of this name. */
-function inAppOf(name: string): void {
+/** Commands run in a folder of an app of this name, or outside any project. */
+function inAppOf(name?: string): void {
   const app = temporaryDirectory();
   const folder = join(app, 'src', 'cats');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(app, 'package.json'), JSON.stringify({ name }));
+  if (name !== undefined) writeFileSync(join(app, 'package.json'), JSON.stringify({ name }));
   const spy = vi.spyOn(process, 'cwd').mockReturnValue(folder);
   onTestFinished(() => spy.mockRestore());
 }
 
-describe('a command without --cluster, where several clusters run', () => {
-  it('takes the one of the app in whose directory it runs, and says so', async () => {
+describe('a command without --cluster in the directory of an app', () => {
+  it('takes the cluster of this app, whatever else runs', async () => {
     await running('acme-shop', 4711);
     await running('billing', 4712);
     inAppOf('@acme/shop');
 
-    const { code, stdout, stderr } = await commandLine('status');
+    const { code, stdout } = await commandLine('status');
 
     expect(code).toBe(0);
     expect(stdout).toContain('acme-shop (primary pid 4711,');
-    expect(stderr).toBe(
-      'using acme-shop (pid 4711), the app of this directory; --cluster chooses another\n',
-    );
   });
 
-  it.each([
-    ['another app', 'orders'],
-    ['an app that runs twice', 'billing'],
-  ])('refuses to choose in the directory of %s', async (_what, name) => {
-    await running('shop', 4711);
+  it.each(['status', 'stop', 'reload', 'scale 3', 'restart 0'])(
+    'refuses `%s` if the app does not run, also if there is only one cluster',
+    async (command) => {
+      await running('p12', 4712);
+      inAppOf('p11');
+
+      const { code, stdout, stderr } = await commandLine(...command.split(' '));
+
+      expect([code, stdout]).toEqual([69, '']);
+      expect(stderr).toContain(
+        'p11, the app of this directory, is not running; running: p12 (pid 4712) (use -c)',
+      );
+    },
+  );
+
+  it('refuses to choose between two clusters of this app, and names their pids', async () => {
     await running('billing', 4712);
     await running('billing', 4713);
-    inAppOf(name);
+    inAppOf('billing');
 
     const { code, stdout, stderr } = await commandLine('status');
 
     expect([code, stdout]).toEqual([64, '']);
-    expect(stderr).toContain('billing (pid 4713)');
-    expect(stderr).toContain('choose by --cluster');
+    expect(stderr).toContain('billing (pid 4712), billing (pid 4713); choose by --cluster');
   });
 
-  it('says nothing where there is nothing to choose, or a choice was made', async () => {
-    await running('shop', 4711);
-    inAppOf('shop');
-    expect(await commandLine('status')).toMatchObject({ code: 0, stderr: '' });
-
+  it('takes the cluster that --cluster names', async () => {
     await running('billing', 4712);
-    const chosen = await commandLine('status', '-c', 'billing');
-    expect(chosen).toMatchObject({ code: 0, stderr: '' });
-    expect(chosen.stdout).toContain('billing (primary pid 4712,');
+    inAppOf('shop');
+
+    const { code, stdout } = await commandLine('status', '-c', 'billing');
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('billing (primary pid 4712,');
+  });
+});
+
+describe('a command without --cluster outside any project', () => {
+  beforeEach(() => inAppOf());
+
+  it('takes the only cluster', async () => {
+    await running('shop', 4711);
+    const { code, stdout } = await commandLine('status');
+    expect(code).toBe(0);
+    expect(stdout).toContain('shop (primary pid 4711,');
+  });
+
+  it('refuses to choose between several', async () => {
+    await running('shop', 4711);
+    await running('billing', 4712);
+
+    const { code, stdout, stderr } = await commandLine('status');
+
+    expect([code, stdout]).toEqual([64, '']);
+    expect(stderr).toContain('billing (pid 4712)');
+    expect(stderr).toContain('choose by --cluster');
   });
 });
 
