@@ -7,6 +7,7 @@ export const FINDING_NAMES = [
   'socket-io-adapter',
   'socket-io-polling',
   'in-process-events',
+  'web-socket-broadcast',
   'database-pool',
   'schema-synchronization',
   'own-health',

@@ -5,6 +5,7 @@ import { cache } from './checks/cache.js';
 import { cpuBoundInline } from './checks/cpu-bound.js';
 import { inProcessEvents } from './checks/in-process-events.js';
 import { scheduledJobs } from './checks/scheduled-jobs.js';
+import { schemaSynchronization } from './checks/schema-synchronization.js';
 import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
 import { throttler } from './checks/throttler.js';
 import { type Check, findingsOf } from './finding.js';
@@ -18,6 +19,7 @@ export const CHEAP_CHECKS: readonly Check[] = [
   socketIoAdapter,
   socketIoPolling,
   inProcessEvents,
+  schemaSynchronization,
 ];
 
 /** A line for each finding. Every worker of the app has the same findings. */

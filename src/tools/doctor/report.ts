@@ -1,3 +1,4 @@
+import type { FindingName } from '../../contract/options/index.js';
 import type { Finding } from '../../observe/findings/finding.js';
 
 /** The doctor's report on an app. */
@@ -11,7 +12,34 @@ export interface DoctorReport {
   readonly ignored: readonly string[];
 }
 
-/** The report as text: each finding's name and place, with its problem and remedy below. */
+/** The page of docs/ that explains a finding. */
+const PAGES: Readonly<Record<FindingName, string>> = {
+  'scheduled-jobs': 'scheduled-jobs.md',
+  throttler: 'shared-state.md',
+  cache: 'shared-state.md',
+  sessions: 'shared-state.md',
+  'socket-io-adapter': 'socket.io.md',
+  'socket-io-polling': 'socket.io.md',
+  'in-process-events': 'hub.md#events',
+  'web-socket-broadcast': 'websockets.md',
+  'database-pool': 'database-pools.md',
+  'schema-synchronization': 'shared-state.md',
+  'own-health': 'health.md',
+  'own-metrics': 'metrics.md',
+  'keep-alive': 'doctor.md#keep-alive',
+  memory: 'number-of-workers.md',
+  'signal-listener': 'shutdown-hooks.md',
+  'shutdown-hooks': 'shutdown-hooks.md',
+  'force-close-connections': 'shutdown-hooks.md',
+  'cpu-bound-inline': 'cpu-bound-methods.md',
+  'cpu-bound-parameter': 'cpu-bound-methods.md',
+  'cpu-bound-return': 'cpu-bound-methods.md',
+  'cpu-bound-context': 'async-local-storage.md#nestjs-cls',
+  'cpu-bound-threads': 'cpu-bound-methods.md#threads',
+  warning: 'reference/messages-run.md',
+};
+
+/** The report as text: each finding's name and place, with its problem, remedy and page below. */
 export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
   const problems = findings.filter(({ level }) => level === 'problem').length;
   const width = Math.max(...findings.map(({ name }) => name.length), 0);
@@ -19,7 +47,7 @@ export function pageOf({ main, workers, findings, ignored }: DoctorReport): stri
   const rows = findings.map(({ name, level, where, problem, remedy }) =>
     [
       `${level.padEnd('problem'.length)}  ${name.padEnd(width)}  ${where}`,
-      ...[problem, `-> ${remedy}`].map((text) => indent + text),
+      ...[problem, `-> ${remedy}`, `see docs/${PAGES[name]}`].map((text) => indent + text),
     ].join('\n'),
   );
   const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;

@@ -14,6 +14,7 @@ export type Metadata = Parameters<typeof Module>[0];
 export async function appOf(
   metadata: Metadata,
   adapter?: FastifyAdapter,
+  prepare: (app: INestApplication) => void = () => {},
 ): Promise<INestApplication> {
   @Module(metadata)
   class AppModule {}
@@ -22,6 +23,7 @@ export async function appOf(
     ? NestFactory.create(AppModule, options)
     : NestFactory.create(AppModule, adapter, options));
   onTestFinished(() => app.close());
+  prepare(app);
   return app.init();
 }
 

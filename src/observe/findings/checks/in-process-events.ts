@@ -66,16 +66,18 @@ function isPubSub(value: unknown): boolean {
   return 'publish' in pubSub && ('asyncIterableIterator' in pubSub || 'asyncIterator' in pubSub);
 }
 
-/** The objects that a route may stream: fields of its controller and of the controller's providers. */
+/**
+ * The objects that a route may stream: fields of its controller and of the controller's providers.
+ * A route whose controller or providers hold a class of this package gets events of all workers.
+ */
 function streamsOf(app: AppView): Observation[] {
-  if (app.providers.some(({ instance }) => extendsOneOf(instance, OURS))) return [];
   const providers = new Map(app.providers.map((provider) => [provider.instance, provider]));
-  const members = app.controllers.filter(hasStream).flatMap((controller) => [
-    controller,
-    ...fieldsOf(controller.instance)
-      .flatMap(([, value]) => providers.get(value) ?? [])
-      .filter(({ instance }) => !extendsOneOf(instance, OF_NEST)),
-  ]);
+  const members = app.controllers.filter(hasStream).flatMap((controller) => {
+    const held = fieldsOf(controller.instance).flatMap(([, value]) => providers.get(value) ?? []);
+    const reached = [controller, ...held];
+    if (reached.some(holdsOurs)) return [];
+    return reached.filter(({ instance }) => !extendsOneOf(instance, OF_NEST));
+  });
   const places = new Map<unknown, string>();
   addFields(places, members, (value, field) => EMITTERS.has(classOf(value)) && !ENDING.test(field));
   return observe(places, {
@@ -83,6 +85,11 @@ function streamsOf(app: AppView): Observation[] {
     remedy:
       'emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker',
   });
+}
+
+function holdsOurs({ instance }: Member): boolean {
+  const values = [instance, ...fieldsOf(instance).map(([, value]) => value)];
+  return values.some((value) => extendsOneOf(value, OURS));
 }
 
 function hasStream(controller: Member): boolean {

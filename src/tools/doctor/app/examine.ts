@@ -5,8 +5,8 @@ import { databasePool } from '../checks/database-pool.js';
 import { forceCloseConnections, keepAlive } from '../checks/http-server.js';
 import { memory } from '../checks/memory.js';
 import { ownHealth, ownMetrics } from '../checks/own-endpoints.js';
-import { schemaSynchronization } from '../checks/schema-synchronization.js';
 import { sessions } from '../checks/sessions.js';
+import { webSocketBroadcasts } from '../checks/web-socket-broadcasts.js';
 import { SignalListeners } from './signal-listeners.js';
 
 const CHECKS: readonly Check[] = [
@@ -14,8 +14,8 @@ const CHECKS: readonly Check[] = [
   memory(),
   ...CHEAP_CHECKS,
   sessions,
+  webSocketBroadcasts,
   databasePool,
-  schemaSynchronization,
   ownHealth,
   ownMetrics,
   keepAlive,

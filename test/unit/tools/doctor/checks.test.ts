@@ -2,6 +2,9 @@ import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { runInThisContext } from 'node:vm';
 import { Controller, Get } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { IoAdapter } from '@nestjs/platform-socket.io';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { OWN_DIRECTORY } from '../../../../src/contract/process/own-directory.js';
 import { SignalListeners } from '../../../../src/tools/doctor/app/signal-listeners.js';
@@ -12,7 +15,8 @@ import {
 } from '../../../../src/tools/doctor/checks/http-server.js';
 import { memory } from '../../../../src/tools/doctor/checks/memory.js';
 import { ownHealth, ownMetrics } from '../../../../src/tools/doctor/checks/own-endpoints.js';
-import { schemaSynchronization } from '../../../../src/tools/doctor/checks/schema-synchronization.js';
+import { schemaSynchronization } from '../../../../src/observe/findings/checks/schema-synchronization.js';
+import { webSocketBroadcasts } from '../../../../src/tools/doctor/checks/web-socket-broadcasts.js';
 import { appOf, look, SITUATION } from '../../support/app-findings.js';
 
 describe('endpoints of the app', () => {
@@ -139,6 +143,38 @@ describe('a schema that TypeORM synchronizes', () => {
     const found = look(schemaSynchronization, app, SITUATION);
     const line = `DataSource (AppModule): TypeORM has ${option}: true, so several workers alter the schema at once`;
     expect(found).toEqual(option === '' ? [] : [line]);
+  });
+});
+
+describe('a gateway of ws', () => {
+  class Chat {
+    server!: { readonly clients: ReadonlySet<{ send(text: string): void }> };
+    shout(text: string) {
+      for (const client of this.server.clients) client.send(text);
+    }
+  }
+  class Echo {
+    echo(text: string) {
+      return text;
+    }
+  }
+  for (const gateway of [Chat, Echo]) WebSocketGateway()(gateway);
+
+  it.each([
+    ['broadcasts over server.clients', WsAdapter, Chat, 1],
+    ['answers its own client', WsAdapter, Echo, 0],
+    ['has the name of another library’s field', IoAdapter, Chat, 0],
+  ])('that %s (%o, %o) has %i findings', async (_, Adapter, gateway, count) => {
+    const app = await appOf({ providers: [gateway] }, undefined, (each) =>
+      each.useWebSocketAdapter(new Adapter(each)),
+    );
+    expect(look(webSocketBroadcasts, app, SITUATION)).toEqual(
+      Array.from(
+        { length: count },
+        () =>
+          'Chat (AppModule): a broadcast over server.clients reaches the WebSockets of one worker',
+      ),
+    );
   });
 });
 

@@ -272,13 +272,15 @@ describe('events inside the process', () => {
       ]);
     });
 
-    it('name ClusterEvents as remedy, and are none beside it', async () => {
+    it('name ClusterEvents as remedy, and are none in a controller that has it', async () => {
       const metadata = streaming(new Subject());
       expect(startWarnings(await appOf(metadata), [], 4)).toEqual([
         "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker; doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
       ]);
       class ClusterEvents {}
-      expect(await find({ ...metadata, providers: [ClusterEvents] })).toEqual([]);
+      const unused = { ...metadata, providers: [...metadata.providers!, ClusterEvents] };
+      expect(await find(unused)).toEqual(['Streams.events (AppModule)']);
+      expect(await find(streaming(new Notifications(new ClusterEvents())))).toEqual([]);
     });
 
     it('are not what ends a stream, what a client of a broker has, nor what Nest keeps', async () => {

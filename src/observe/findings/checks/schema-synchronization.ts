@@ -1,5 +1,5 @@
-import { at, classOf, nameOfMember } from '../../../observe/findings/app-view.js';
-import type { Check } from '../../../observe/findings/finding.js';
+import { at, classOf, nameOfMember } from '../app-view.js';
+import type { Check } from '../finding.js';
 
 export const schemaSynchronization: Check = {
   name: 'schema-synchronization',
