@@ -24,7 +24,7 @@ export const CONNECTION = Symbol('nestjs-cluster.connection');
 /** `_httpMessage` is the response that is sent now. Node 20 to 26 set it and do not document it. */
 export type TrackedSocket = Socket & {
   [CONNECTION]?: Connection;
-  readonly _httpMessage?: { finished: boolean } | null;
+  _httpMessage?: { readonly finished: boolean } | null | undefined;
 };
 
 /** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */

@@ -27,6 +27,8 @@ const IDLE_GRACE_MS = 250;
  */
 const RECENT_MS = 1_000;
 
+const UNFINISHED = { finished: false };
+
 /**
  * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
  * metrics. Listens to Node's diagnostics channels, because they cost less per request than listeners
@@ -129,28 +131,35 @@ export class RequestTracker {
     const now = performance.now();
     if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
-    // Node can only close all idle connections at once, so one recent connection keeps all open.
-    for (const { inFlight, startedAt } of this.#connections) {
-      if (patient && inFlight === 0 && now - startedAt < RECENT_MS) return;
-    }
-    this.#closeIdleConnections();
+    const isRecent = ({ startedAt }: Connection) => patient && now - startedAt < RECENT_MS;
+    this.#closeIdleConnections(isRecent);
     // Until Node 26.4 a connection that never sent a byte does not count as idle
     // (https://github.com/nodejs/node/issues/63452).
-    for (const { socket, inFlight } of this.#connections) {
-      if (inFlight === 0 && socket.bytesRead === 0) socket.destroy();
+    for (const connection of this.#connections) {
+      const { socket, inFlight } = connection;
+      if (inFlight === 0 && socket.bytesRead === 0 && !isRecent(connection)) socket.destroy();
     }
   }
 
-  /** Node would also close a connection whose response has ended and is still being sent. */
-  #closeIdleConnections(): void {
-    const sending = [...this.#connections].flatMap(({ socket }) => socket._httpMessage ?? []);
-    const ended = sending.filter(({ finished }) => finished);
-    for (const response of ended) response.finished = false;
+  /**
+   * Lets Node close idle connections: only Node knows whether a request has arrived in part. Node
+   * spares a connection whose response is not finished. So recent connections get such a response
+   * for this call, and so do those whose response has ended and is still being sent.
+   */
+  #closeIdleConnections(isRecent: (connection: Connection) => boolean): void {
+    const spared: (() => void)[] = [];
+    for (const connection of this.#connections) {
+      const { socket, inFlight } = connection;
+      const message = socket._httpMessage;
+      if (message?.finished !== true && (inFlight > 0 || !isRecent(connection))) continue;
+      socket._httpMessage = UNFINISHED;
+      spared.push(() => (socket._httpMessage = message));
+    }
     try {
       // A server for HTTP/2 only does not have this method.
       for (const server of this.#servers) server.closeIdleConnections?.();
     } finally {
-      for (const response of ended) response.finished = true;
+      for (const restore of spared) restore();
     }
   }
 
