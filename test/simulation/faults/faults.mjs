@@ -129,6 +129,21 @@ export const FAULTS = [
   ]),
   ...inFile(`${CORE}replace/reload.ts`, [
     {
+      what: 'one failure of a worker that served takes a release back',
+      find: 'strikes >= MAX_STRIKES',
+      replace: 'strikes >= 1',
+    },
+    {
+      what: 'failures of workers that served never take a release back',
+      find: 'strikes >= MAX_STRIKES',
+      replace: 'strikes > MAX_STRIKES + 100',
+    },
+    {
+      what: 'an error that the release before had takes a release back',
+      find: 'if (isOld) return false;',
+      replace: '',
+    },
+    {
       what: 'a reload asks for each slot more than once',
       find: `if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;`,
       replace: '',
@@ -150,13 +165,13 @@ export const FAULTS = [
     },
     {
       what: 'a release that fails while it is rolled out is rolled out to the end',
-      find: 'if (generation === underWay.generation) goBack(',
-      replace: 'if (generation !== underWay.generation) goBack(',
+      find: `underWay.outcome === 'completed' && generation === underWay.generation`,
+      replace: `underWay.outcome === 'completed' && generation !== underWay.generation`,
     },
     {
       what: 'a release that fails once it is everywhere stays',
-      find: 'if (previous === undefined || generation !== release.generation) return;',
-      replace: 'return;',
+      find: '? generation === release.generation',
+      replace: '? false',
     },
     {
       what: 'a release is observed for ever',

@@ -18,6 +18,12 @@ export class Releases implements Invariant {
   /** The last release that was completed and not reverted. */
   #current: Release | undefined;
   readonly #takenBack = new Set<number>();
+  /** The generations of workers that an error has ended, by its text. */
+  readonly #endings = new Map<string, Set<number>>();
+  /** Failures that count against the watched release. */
+  #strikes = 0;
+  /** Whether failures have shown that the watched release does not work. */
+  #isToBlame = false;
 
   after(step: Observation): void {
     const { effects, state, before } = step;
@@ -52,16 +58,24 @@ export class Releases implements Invariant {
     const isObserved = this.#watched?.generation === this.#current!.generation;
     const earlier = isAgain && isObserved && before.previous ? before.previous : usual;
     this.#watched = { generation, before: earlier };
+    this.#strikes = 0;
+    this.#isToBlame = false;
   }
 
-  /** The loss of a worker by its own fault has to revert a watched release or end its reload. */
+  /** Workers that do not come up, or two that fail of new errors, have to revert a watched release or end its reload. */
   #judge({ effects, before, state, world }: Observation): void {
     for (const effect of effects) {
       if (effect.type !== 'emit') continue;
-      const isDeath = effect.name === 'worker-died' && effect.event.cause !== 'killed';
-      if (!isDeath && effect.name !== 'worker-failing') continue;
+      const text = textOf(effect);
+      if (text === undefined) continue;
       const worker = before.workers.get((effect.event as { worker: number }).worker);
-      if (worker === undefined || !this.#isWatched(worker, before, world)) continue;
+      if (worker === undefined || before.slots[worker.slot]!.worker !== worker.id) continue;
+      const isOfRelease =
+        this.#watched?.before !== undefined && worker.generation === this.#watched.generation;
+      const counts = isOfRelease && this.#countsAgainst(worker, text, world);
+      this.#endings.set(text, (this.#endings.get(text) ?? new Set()).add(worker.generation));
+      this.#isToBlame ||= counts;
+      if (!counts || !this.#isWatched(worker, before, world)) continue;
       const ended = effects.some((each) => each.type === 'emit' && each.name === 'reload-ended');
       const goesBack = state.reload !== undefined && state.reload.outcome !== 'completed';
       hold('a release that fails is not left standing', goesBack || ended, () => ({
@@ -70,6 +84,16 @@ export class Releases implements Invariant {
         reload: state.reload,
       }));
     }
+  }
+
+  #countsAgainst(worker: Worker, text: string, { clock, settings }: Observation['world']) {
+    if (worker.state === 'starting' || worker.readyAt === undefined) return true;
+    if (clock.now - worker.readyAt >= settings.options.reload.observeMs) return false;
+    const { generation } = this.#watched!.before!;
+    const endings = [...(this.#endings.get(text) ?? [])];
+    if (endings.some((each) => each <= generation)) return false;
+    this.#strikes += 1;
+    return this.#strikes >= 2;
   }
 
   #isWatched(worker: Worker, state: ClusterState, { clock, settings }: Observation['world']) {
@@ -84,6 +108,8 @@ export class Releases implements Invariant {
   }
 
   #ended({ state, before, world }: Observation, { outcome, reason }: Ended): void {
+    const isRight = outcome !== 'reverted' || !this.#watched || this.#isToBlame;
+    hold('one failure of a worker that served reverts no release', isRight, () => before.reload);
     const watched = this.#watched;
     const { release, generation: ended } = before.reload!;
     if (outcome === 'completed') {
@@ -110,4 +136,16 @@ interface Ended {
 
 function isSame(a: Pick<Release, 'script'>, b: Pick<Release, 'script'>): boolean {
   return a.script === b.script;
+}
+
+/** The words for a failure that is not a kill from outside; `undefined` for any other event. */
+function textOf(effect: Observation['effects'][number] & { type: 'emit' }): string | undefined {
+  const inWords = (error: { name: string; message: string }) => `${error.name}: ${error.message}`;
+  if (effect.name === 'worker-failing') {
+    const { error } = effect.event;
+    return error === null ? '' : inWords(error);
+  }
+  if (effect.name !== 'worker-died' || effect.event.cause === 'killed') return undefined;
+  const { detail, error } = effect.event;
+  return error === null ? detail : `${detail}: ${inWords(error)}`;
 }

@@ -21,6 +21,13 @@ function goesBack(cluster: FakeCluster, slot: number): void {
   cluster.succeed(slot);
 }
 
+/** A worker of a slot is killed from outside, and the next one of its release does not come up. */
+function failToComeUp(cluster: FakeCluster, slot: number): void {
+  cluster.current(slot).exit({ signal: 'SIGKILL', code: null });
+  vi.advanceTimersByTime(200);
+  cluster.newest(slot).exit({ code: 1 });
+}
+
 /** The first slots run release 1 in a reload of the others. */
 function halfway(workers: number, reloaded: number) {
   const cluster = start(workers);
@@ -44,7 +51,7 @@ describe('a worker of the new release that dies while the reload is under way', 
     const candidate = cluster.newest(2);
     candidate.becomeReady();
 
-    cluster.current(0).exit({ code: 1 });
+    failToComeUp(cluster, 0);
 
     expect(candidate.handle.state).toBe('draining');
     vi.advanceTimersByTime(200);
@@ -74,6 +81,9 @@ describe('a worker of the new release that dies while the reload is under way', 
     if (how === 'fatal') {
       const error = { name: 'TypeError', message: 'no such table' };
       cluster.current(0).say({ type: 'fatal', error, abort: false, requests: [] });
+      vi.advanceTimersByTime(1_000);
+      cluster.newest(0).becomeReady();
+      cluster.newest(0).say({ type: 'fatal', error, abort: false });
     } else {
       // An operator's kill: the slot comes back as it was.
       cluster.current(0).exit({ signal: 'SIGKILL' });
@@ -100,7 +110,7 @@ describe('a worker of the new release that dies while the reload is under way', 
     const cluster = start(3);
     const told = cluster.reload();
     cluster.replaceSlots(1);
-    cluster.current(0).exit({ code: 1 });
+    failToComeUp(cluster, 0);
     await cluster.settled();
     expect(told).toEqual([
       {
@@ -116,7 +126,7 @@ describe('a worker of the new release that dies while the reload is under way', 
   it('says so where the files of the release before are gone', async () => {
     const { cluster, told } = halfway(3, 2);
     cluster.missing = new Error('/app is not there');
-    cluster.current(0).exit({ code: 1 });
+    failToComeUp(cluster, 0);
     await cluster.settled();
     expect(told[0]?.reason).toBe(
       'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: /app is not there',
@@ -140,7 +150,7 @@ describe('a worker of the new release that dies while the reload is under way', 
 
   it('ends the way back where that fails, and says so', async () => {
     const { cluster, told } = halfway(3, 2);
-    cluster.current(0).exit({ code: 1 });
+    failToComeUp(cluster, 0);
     vi.advanceTimersByTime(200);
     cluster.newest(1).exit({ code: 1 });
     await cluster.settled();
@@ -155,12 +165,62 @@ describe('a worker of the new release that dies while the reload is under way', 
   });
 });
 
+describe('a failure that a request may have caused', () => {
+  const crash = (cluster: FakeCluster, slot: number, message: string): void => {
+    cluster.current(slot).say({ type: 'fatal', error: { name: 'Error', message }, abort: false });
+    vi.advanceTimersByTime(1_000);
+    cluster.newest(slot).becomeReady();
+  };
+  const taken = (cluster: FakeCluster) => cluster.events('reload-reverting').length > 0;
+
+  it('takes back no release alone, while it is rolled out nor while it is observed', () => {
+    const { cluster } = halfway(3, 1);
+    crash(cluster, 0, 'a');
+    expect(cluster.events('reload-ended')).toEqual([]);
+    const other = observed(2);
+    crash(other, 0, 'a');
+    vi.advanceTimersByTime(OBSERVE_MS);
+    expect([taken(cluster), taken(other)]).toEqual([false, false]);
+  });
+
+  it.each([
+    ['in two slots', [0, 1]],
+    ['twice in the same slot', [1, 1]],
+  ])('takes it back %s', (_, slots) => {
+    const cluster = observed(2);
+    for (const slot of slots) crash(cluster, slot, 'new');
+    expect(cluster.events('reload-reverting')).toMatchObject([
+      { generation: 1, to: 0, reason: expect.stringContaining('Error: new') },
+    ]);
+  });
+
+  it('takes it back never, if the release before had the same error', () => {
+    const cluster = start(2);
+    crash(cluster, 0, 'old');
+    cluster.deploy('1');
+    cluster.replaceSlots(2);
+    for (const slot of [0, 1, 0, 1]) crash(cluster, slot, 'old');
+    crash(cluster, 0, 'new');
+    expect(taken(cluster)).toBe(false);
+    crash(cluster, 1, 'other');
+    expect(taken(cluster)).toBe(true);
+  });
+
+  it('does not count of a worker that has served for observeMs', () => {
+    const { cluster } = halfway(3, 1);
+    vi.advanceTimersByTime(OBSERVE_MS);
+    crash(cluster, 0, 'a');
+    crash(cluster, 0, 'b');
+    expect(taken(cluster)).toBe(false);
+  });
+});
+
 describe('a release that is observed', () => {
   it('goes back, slot by slot, if a worker of it dies', async () => {
     const cluster = observed(3);
     vi.advanceTimersByTime(OBSERVE_MS - 1_000);
 
-    cluster.current(1).exit({ code: 1 });
+    failToComeUp(cluster, 1);
 
     vi.advanceTimersByTime(200);
     cluster.newest(1).becomeReady();
@@ -198,7 +258,8 @@ describe('a release that is observed', () => {
 
   it('goes back once: the release before is not observed in turn', () => {
     const cluster = observed(1);
-    cluster.restart(0);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
     cluster.newest(0).becomeReady();
     expect(picture(cluster)).toEqual(allOf(0, 1));
     cluster.restart(0);
@@ -226,7 +287,8 @@ describe('a release that is observed', () => {
   it('stays where the release before is not there, and that is told once', () => {
     const cluster = observed(2);
     cluster.missing = new Error('/app is not there');
-    cluster.restart(0);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
     cluster.restart(1);
     expect(cluster.forks.slice(-2)).toMatchObject([{ generation: 1 }, { generation: 1 }]);
     expect(cluster.events('reload-ended').slice(1)).toMatchObject([
@@ -241,7 +303,7 @@ describe('a release that is observed', () => {
     const cluster = observed(2);
     cluster.current(1).askToBeReplaced();
     const candidate = cluster.newest(1);
-    cluster.current(0).exit({ code: 1 });
+    failToComeUp(cluster, 0);
     expect(candidate.handle.state).toBe('draining');
     vi.advanceTimersByTime(200);
     cluster.newest(0).becomeReady();
@@ -253,7 +315,8 @@ describe('a release that is observed', () => {
     const cluster = observed(2);
     cluster.deploy('2');
     cluster.replaceSlots(2);
-    cluster.restart(0);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
     expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 1 }]);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/1/main.js' });
   });
@@ -262,14 +325,15 @@ describe('a release that is observed', () => {
     const cluster = observed(2);
     cluster.reload();
     cluster.replaceSlots(2);
-    cluster.restart(0);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
     expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 0 }]);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/main.js' });
   });
 
   it('makes nobody wait for a reload that comes on the way back: it is that one', async () => {
     const cluster = observed(2);
-    cluster.current(0).exit({ code: 1 });
+    failToComeUp(cluster, 0);
     const told = cluster.reload();
     vi.advanceTimersByTime(200);
     cluster.newest(0).becomeReady();
