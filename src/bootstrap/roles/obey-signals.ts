@@ -1,6 +1,8 @@
 import { isatty } from 'node:tty';
 import type { EmitEvent } from '../../contract/events/index.js';
+import { OnceAMinute } from '../../contract/errors/index.js';
 import { MAX_WORKERS } from '../../contract/options/index.js';
+import { availableCores } from '../../contract/options/check/available-workers.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
 
 /** Signals that ask the cluster to end. */
@@ -9,11 +11,18 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
 const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
+/**
+ * Signals add workers up to this many for each core. A repeated signal would otherwise start so many
+ * processes that the primary answers nobody.
+ */
+const SCALE_UP_FACTOR = 4;
+
 /** Handles the signals of the primary. */
 export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   // Checked at the start, because isatty() returns false once the terminal is closed and SIGHUP comes.
   const inTerminal = isatty(0);
-  const refuse = (signal: string, why: string) => emit('warning', { message: `${signal}: ${why}` });
+  const refusals = new OnceAMinute((message) => emit('warning', { message }));
+  const refuse = (signal: string, why: string) => refusals.say(`${signal}: ${why}`, signal);
   for (const signal of STOP_SIGNALS) {
     process.on(signal, () => supervisor.stop(signal, signal));
   }
@@ -27,8 +36,9 @@ export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
     process.on(signal, () => {
       const workers = supervisor.snapshot().desired + step;
-      if (workers < 1 || workers > MAX_WORKERS) {
-        return refuse(signal, `there cannot be ${workers} workers`);
+      const most = Math.min(MAX_WORKERS, SCALE_UP_FACTOR * availableCores());
+      if (workers < 1 || (step > 0 && workers > most)) {
+        return refuse(signal, `there cannot be ${workers} workers, only 1 to ${most}`);
       }
       supervisor.scale(workers, signal).catch((error: Error) => refuse(signal, error.message));
     });

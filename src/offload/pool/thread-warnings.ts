@@ -22,8 +22,11 @@ function filesOf({ tasks }: ThreadPlan): readonly string[] {
  * @returns whether a file has changed.
  */
 export function warnOfChanges(plan: ThreadPlan, warn: (message: string) => void): boolean {
-  const isNew = (file: string) =>
-    (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > performance.timeOrigin;
+  const isNew = (file: string): boolean => {
+    const changedAt = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    // A time ahead of the clock says nothing: the file would count as changed for ever.
+    return changedAt > performance.timeOrigin && changedAt <= Date.now();
+  };
   const changed = filesOf(plan).filter(isNew);
   if (changed.length === 0) return false;
   warn(

@@ -211,7 +211,7 @@ export interface ClusterState {
   readonly previous: Release | undefined;
   /** Failures of workers that served, which count against the release that is rolled out or observed. */
   readonly strikes: number;
-  /** What ended workers lately, to tell the errors of a new release from those of the release before. */
+  /** The latest errors that ended workers, by release. */
   readonly endings: readonly { readonly generation: number; readonly text: string }[];
   readonly reload: ReloadUnderWay | undefined;
   /** Number of the last reload that began. */

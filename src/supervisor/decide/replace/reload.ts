@@ -186,7 +186,7 @@ function goBack(step: Step, failed: ReloadUnderWay): void {
     return end(step, outcome, reason);
   }
   if (!isSameProgram(before, release!)) return step.do({ type: 'find-program', earlier: before });
-  bringBack(step, failed, new Error('it was overwritten in place'));
+  bringBack(step, failed, new Error('it has the same path'));
 }
 
 /** @param files the paths of the release before, or why they are missing. */

@@ -6,10 +6,15 @@ import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
 it('names the files that have changed since the process started', () => {
   const directory = temporaryDirectory();
-  const [changed, same] = ['changed.js', 'same.js'].map((name) => join(directory, name));
-  for (const file of [changed!, same!]) writeFileSync(file, '');
+  const [changed, same, ahead] = ['changed.js', 'same.js', 'ahead.js'].map((name) =>
+    join(directory, name),
+  );
+  for (const file of [changed!, same!, ahead!]) writeFileSync(file, '');
   utimesSync(same!, 1, 1);
-  const files = [changed!, same!, join(directory, 'gone.js')];
+  // As an archive may have it: it would count as changed for ever.
+  const later = Date.now() / 1_000 + 3_600;
+  utimesSync(ahead!, later, later);
+  const files = [changed!, same!, ahead!, join(directory, 'gone.js')];
   const tasks = files.map((file) => ({
     name: 'A.a',
     className: 'A',

@@ -83,7 +83,7 @@ describe('a worker of the new release that dies while the reload is under way', 
       cluster.current(0).say({ type: 'fatal', error, abort: false, requests: [] });
       vi.advanceTimersByTime(1_000);
       cluster.newest(0).becomeReady();
-      cluster.newest(0).say({ type: 'fatal', error, abort: false });
+      cluster.newest(0).say({ type: 'fatal', error, abort: false, requests: [] });
     } else {
       // An operator's kill: the slot comes back as it was.
       cluster.current(0).exit({ signal: 'SIGKILL' });
@@ -117,7 +117,7 @@ describe('a worker of the new release that dies while the reload is under way', 
         outcome: 'aborted',
         generation: 1,
         reason:
-          'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: it was overwritten in place',
+          'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: it has the same path',
       },
     ]);
     expect(picture(cluster)).toEqual(expect.arrayContaining(['1: gen=0 ready', '2: gen=0 ready']));
@@ -167,7 +167,9 @@ describe('a worker of the new release that dies while the reload is under way', 
 
 describe('a failure that a request may have caused', () => {
   const crash = (cluster: FakeCluster, slot: number, message: string): void => {
-    cluster.current(slot).say({ type: 'fatal', error: { name: 'Error', message }, abort: false });
+    cluster
+      .current(slot)
+      .say({ type: 'fatal', error: { name: 'Error', message }, abort: false, requests: [] });
     vi.advanceTimersByTime(1_000);
     cluster.newest(slot).becomeReady();
   };

@@ -9,7 +9,7 @@ afterEach(() => vi.useRealTimers());
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
 /** The fake program is at the same path before and after. */
-const OVERWRITTEN = '; the release before, gen=0, cannot come back: it was overwritten in place';
+const OVERWRITTEN = '; the release before, gen=0, cannot come back: it has the same path';
 
 const start = (workers = 2) => new FakeCluster(workers, { hangTimeoutMs: false });
 

@@ -1,0 +1,47 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { obeySignals } from '../../../../src/bootstrap/roles/obey-signals.js';
+import { availableCores } from '../../../../src/contract/options/check/available-workers.js';
+import type { Supervisor } from '../../../../src/supervisor/supervisor.js';
+
+/** The signals of a primary whose reload never ends. */
+function start() {
+  vi.useFakeTimers();
+  const listeners = new Map<string | symbol, () => void>();
+  const on = vi.spyOn(process, 'on').mockImplementation((signal, listener) => {
+    listeners.set(signal, listener as () => void);
+    return process;
+  });
+  onTestFinished(() => {
+    on.mockRestore();
+    vi.useRealTimers();
+  });
+  const warnings: string[] = [];
+  let desired = 1;
+  const supervisor = {
+    reloading: true,
+    snapshot: () => ({ desired }),
+    scale: (workers: number) => Promise.resolve((desired = workers)),
+    stop: () => {},
+  } as unknown as Supervisor;
+  obeySignals(supervisor, (_, event) => void warnings.push((event as { message: string }).message));
+  return { signal: (name: string) => listeners.get(name)!(), warnings, desired: () => desired };
+}
+
+it('warns once a minute of a SIGHUP that is refused, with the number of those between', () => {
+  const { signal, warnings } = start();
+  for (let times = 0; times < 2_000; times += 1) signal('SIGHUP');
+  expect(warnings).toEqual(['SIGHUP: a reload is under way already; this starts no other']);
+  vi.advanceTimersByTime(60_000);
+  signal('SIGHUP');
+  expect(warnings[1]).toContain('and 1999 times before');
+});
+
+it('adds workers by SIGTTIN up to four for each core', () => {
+  const { signal, warnings, desired } = start();
+  const most = 4 * availableCores();
+  for (let times = 0; times < most + 20; times += 1) signal('SIGTTIN');
+  expect(desired()).toBe(most);
+  expect(warnings).toEqual([`SIGTTIN: there cannot be ${most + 1} workers, only 1 to ${most}`]);
+  signal('SIGTTOU');
+  expect(desired()).toBe(most - 1);
+});
