@@ -253,7 +253,6 @@ describe('the check', () => {
   it('refuses no process of which a compiler has just written a file', async () => {
     const file = join(temporaryDirectory(), 'a.js');
     writeFileSync(file, '');
-    utimesSync(file, 4e9, 4e9);
     const task = { name: 'A.a', className: 'A', injected: false, site: { file, place: '' } };
     const { pool, all, warnings } = start({}, { ...PLAN, tasks: [task] });
     const written = pool.check();
