@@ -2,6 +2,9 @@ import { statSync } from 'node:fs';
 import type { ThreadPlan } from '../thread/plan.js';
 import type { ThreadReport } from '../thread/thread-host.js';
 
+/** Times of files are exact to less than a ms, and Date.now() is not. */
+const CLOCK_ERROR_MS = 1_000;
+
 /** A thread that loads for longer than this causes a warning. */
 const SLOW_MS = 10_000;
 
@@ -24,8 +27,8 @@ function filesOf({ tasks }: ThreadPlan): readonly string[] {
 export function warnOfChanges(plan: ThreadPlan, warn: (message: string) => void): boolean {
   const isNew = (file: string): boolean => {
     const changedAt = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    // A time ahead of the clock says nothing: the file would count as changed for ever.
-    return changedAt > performance.timeOrigin && changedAt <= Date.now();
+    // A time far ahead of the clock says nothing: the file would count as changed for ever.
+    return changedAt > performance.timeOrigin && changedAt < Date.now() + CLOCK_ERROR_MS;
   };
   const changed = filesOf(plan).filter(isNew);
   if (changed.length === 0) return false;

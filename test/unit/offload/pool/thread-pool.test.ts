@@ -253,6 +253,8 @@ describe('the check', () => {
   it('refuses no process of which a compiler has just written a file', async () => {
     const file = join(temporaryDirectory(), 'a.js');
     writeFileSync(file, '');
+    const soon = Date.now() / 1_000 + 0.5;
+    utimesSync(file, soon, soon);
     const task = { name: 'A.a', className: 'A', injected: false, site: { file, place: '' } };
     const { pool, all, warnings } = start({}, { ...PLAN, tasks: [task] });
     const written = pool.check();
