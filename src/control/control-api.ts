@@ -9,7 +9,6 @@ import { busy, Mutations } from './mutations.js';
 import { profileRoutes } from './profile-routes.js';
 import { expectNothing, mustExist, parse } from './request-body.js';
 import { ok, Refusal, type Routes } from './route.js';
-import { trialRoutes } from './trial-routes.js';
 
 const REASON = 'control socket';
 
@@ -67,7 +66,6 @@ export class ControlApi {
           ok(await cluster.restart(slot, REASON)),
         );
       },
-      ...trialRoutes(cluster, this.#mutations),
       ...profileRoutes(cluster, this.#mutations),
       // A stop is accepted while another change is under way, and ends that change.
       'POST /v1/stop': async ({ body }) => {

@@ -2,11 +2,9 @@ import type { EventListeners } from '../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
-  CollectedMetrics,
   Recording,
   ReloadResult,
   RestartResult,
-  Trial,
   WorkerStack,
 } from '../contract/snapshot/index.js';
 
@@ -17,9 +15,7 @@ export interface ControlledCluster {
   snapshot(): ClusterSnapshot;
   reload(reason: string): Promise<ReloadResult>;
   scale(workers: number, reason: string): Promise<ClusterSnapshot>;
-  /** @param extra the trial of the new worker. */
-  restart(slot: number, reason: string, extra?: { trial: Trial }): Promise<RestartResult>;
-  collectMetrics(): Promise<CollectedMetrics>;
+  restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
   /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */
   readonly inspections: {

@@ -78,13 +78,8 @@ export class Offload {
       threads: !COMMON_JS && mode === 'threads',
       mainFile: this.link.bootstrapped ? undefined : mainFile(),
     };
-    const { trial } = this.link;
-    const untried =
-      trial === undefined
-        ? []
-        : (await import('./trial.js')).beginTrial(trial, this.explorer.members(), situation);
     const { found, warnings, ...explored } = this.explorer.explore(situation);
-    const refusals = [...untried, ...explored.refusals, ...refusalsOfQueues(found, this.remote)];
+    const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     if (situation.threads && found.length + refusals.length > 0) {
       const { missingThreadProgram } = await import('./thread/thread-program.js');
       refuse(missingThreadProgram());
@@ -195,10 +190,8 @@ export class Offload {
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
     const utilization = (): number => this.#dispatcher?.running.utilization(threads) ?? 0;
-    // If something is wrong already, the problems that only a thread finds are reported with it. The
-    // primary has no worker of a trial verify its threads, so it does that before it is ready.
-    const atOnce = refusals.length > 0 || this.link.trial !== undefined;
-    if (atOnce || !this.link.provideThreads({ verify, keep, utilization })) {
+    // If something is wrong already, the problems that only a thread finds are reported with it.
+    if (refusals.length > 0 || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
       keep();
     }

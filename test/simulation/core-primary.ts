@@ -4,7 +4,6 @@ import type {
   ClusterState,
   WorkerId,
 } from '../../src/supervisor/decide/cluster-state.js';
-import type { Trial } from '../../src/contract/snapshot/index.js';
 import type { Timer } from '../../src/supervisor/decide/timer.js';
 import type { Effect } from '../../src/supervisor/decide/effect.js';
 import { PING_INTERVAL_MS } from '../../src/supervisor/decide/policies/heartbeat.policy.js';
@@ -45,8 +44,8 @@ export class CorePrimary implements Primary {
     this.#post({ type: 'scale', workers, reason: 'test', requester, error });
   }
 
-  restart(slot: number, requester: Requester, trial?: Trial): void {
-    this.#post({ type: 'restart', slot, reason: 'test', requester, trial });
+  restart(slot: number, requester: Requester): void {
+    this.#post({ type: 'restart', slot, reason: 'test', requester });
   }
 
   hear(worker: WorkerId, event: WorkerEvent): void {

@@ -4,7 +4,6 @@ import type {
   ClusterState,
   WorkerId,
 } from '../../src/supervisor/decide/cluster-state.js';
-import type { Trial } from '../../src/contract/snapshot/index.js';
 import type { Transition } from '../../src/supervisor/decide/transition.js';
 import type { SIGINT, World } from './world.js';
 
@@ -17,7 +16,7 @@ export interface Primary {
   stop(signal: typeof SIGINT | undefined): void;
   reload(requester: Requester): void;
   scale(workers: number, requester: Requester): void;
-  restart(slot: number, requester: Requester, trial?: Trial): void;
+  restart(slot: number, requester: Requester): void;
   /** Takes an event of a worker: a message, or the exit of its process. */
   hear(worker: WorkerId, event: WorkerEvent): void;
   /** Checks the last step, if it has not been checked yet. @throws Broken */

@@ -70,8 +70,8 @@ export const WELL_DEPLOYED: Deployment = { broken: false, diesMs: 0, files: 'bes
 export type Deed =
   | ({ readonly kind: 'reload' } & Deployment)
   | { readonly kind: 'scale'; readonly workers: number; readonly refused: boolean }
-  /** The slot may not exist. With `trialMs`, the new worker tries a method in a thread. */
-  | { readonly kind: 'restart'; readonly slot: number; readonly trialMs: number }
+  /** The slot may not exist. */
+  | { readonly kind: 'restart'; readonly slot: number }
   /** A service that all workers need fails, so that every ready worker ends. */
   | { readonly kind: 'outage' }
   /** The primary is suspended for a time, with or without its workers. */
@@ -224,7 +224,6 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('restart' as const),
       slot: fc.integer({ min: 0, max: 4 }),
-      trialMs: often(2, 0, fc.constantFrom(2_000, 20_000)),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('outage' as const) }) },

@@ -5,7 +5,6 @@ import type {
   ClusterState,
   WorkerId,
 } from '../../src/supervisor/decide/cluster-state.js';
-import type { Trial } from '../../src/contract/snapshot/index.js';
 import { SLICE_MS } from '../../src/supervisor/deadline.js';
 import { transition } from '../../src/supervisor/decide/transition.js';
 import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
@@ -111,10 +110,10 @@ export class ShellPrimary implements Primary {
     void this.#supervisor.scale(workers, 'test').catch(() => {});
   }
 
-  restart(slot: number, requester: Requester, trial?: Trial): void {
+  restart(slot: number, requester: Requester): void {
     if (requester.by === 'worker')
       return this.#ask(requester.worker, 'restart-request', { id: requester.id, slot });
-    void this.#supervisor.restart(slot, 'test', { trial });
+    void this.#supervisor.restart(slot, 'test');
   }
 
   hear(worker: WorkerId, event: WorkerEvent): void {

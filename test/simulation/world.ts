@@ -140,11 +140,10 @@ export class World implements Surface {
   }
 
   /** A worker always requests the restart of its own slot. */
-  askToRestart(by: WorkerId | undefined, slot = 0, trialMs = 0): void {
+  askToRestart(by: WorkerId | undefined, slot = 0): void {
     const requester = this.#requester(by);
     const which = requester.by === 'worker' ? requester.slot : slot;
-    const trial = trialMs > 0 ? { method: 'A.b', forMs: trialMs } : undefined;
-    this.primary.restart(which, requester, trial);
+    this.primary.restart(which, requester);
   }
 
   /** Records the effects of a step and has the invariants checked. */
@@ -202,7 +201,7 @@ export class World implements Surface {
         this.refuses = false;
         return;
       case 'restart':
-        return this.askToRestart(undefined, deed.slot, deed.trialMs);
+        return this.askToRestart(undefined, deed.slot);
       case 'outage':
         for (const process of this.processes.values()) process.crash();
         return;

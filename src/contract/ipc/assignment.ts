@@ -20,8 +20,6 @@ export interface WorkerAssignment {
   readonly compileCache?: string | undefined;
   /** Whether Nest logs only warnings and errors until the worker is ready. */
   readonly quiet?: boolean | undefined;
-  /** `Class.method`, which runs in a thread although it has no `@CpuBound()`: `advise --try` tries it. */
-  readonly trial?: string | undefined;
   /** Set if the primary is the command `nestjs-cluster doctor`, which only examines the app. */
   readonly examination?: ExaminationAssignment | undefined;
 }

@@ -22,14 +22,6 @@ export interface RestartResult {
   readonly reason: string | null;
 }
 
-/** A trial of `@CpuBound()`, which ends with its worker. */
-export interface Trial {
-  /** `Class.method`. */
-  readonly method: string;
-  /** The time after which the worker is replaced by one without the trial, if nobody asks before. */
-  readonly forMs: number;
-}
-
 /** How a worker of a slot ended. */
 export interface WorkerExit {
   readonly cause: FailureCause | RetireCause;
@@ -95,8 +87,6 @@ export type WorkerSnapshot = SlotCounts & {
   readonly pid: number | null;
   readonly generation: number;
   readonly state: WorkerState;
-  /** The method that `advise --try` tries in this worker. */
-  readonly trial?: string;
   readonly uptimeSeconds: number;
   /** Number of workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
   readonly restarts: number;

@@ -18,8 +18,6 @@ export interface ClusterPort {
   readonly bootstrapped: boolean;
   /** The desired number of worker processes, which share the machine. */
   readonly workers: number;
-  /** `Class.method`, which runs in a thread although it has no `@CpuBound()`; `undefined` without a trial. */
-  readonly trial: string | undefined;
   /** Resolves within 500 ms, if necessary with the last known snapshot. */
   snapshot(): Promise<AgedSnapshot>;
   /** @throws ClusterError without a primary. */

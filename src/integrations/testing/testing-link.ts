@@ -44,7 +44,6 @@ const FIRST_PID = 2 ** 22;
 /** The link to a fake cluster. Measures nothing and sends no messages. */
 export class TestingLink implements ClusterLink {
   readonly bootstrapped = false;
-  readonly trial = undefined;
   readonly accepting = true;
   readonly showsDetails = true;
   readonly leaderRole: LeaderRole;

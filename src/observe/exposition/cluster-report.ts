@@ -81,7 +81,6 @@ function describeWorker(worker: WorkerSnapshot) {
     pid: worker.pid,
     generation: worker.generation,
     state: worker.state,
-    ...(worker.trial !== undefined && { trial: worker.trial }),
     uptimeSeconds: worker.uptimeSeconds,
     restarts: worker.restarts,
     lastExit: worker.lastExit,

@@ -3,10 +3,7 @@ import { parameterNames } from './arguments.js';
 import { functionNameOf } from '../cpu-bound.metadata.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
-import type { MainFile, PlannedTask, ThreadPlan } from '../thread/plan.js';
-
-/** Stands for the place of a class that has no `@CpuBound()`, in a trial. */
-export const TRIAL = 'trial';
+import type { MainFile, ThreadPlan } from '../thread/plan.js';
 
 /** Each method once, with the first of its instances. */
 export function methodsOf(found: readonly Found[]): readonly Found[] {
@@ -44,11 +41,12 @@ export function planOf(
   main: MainFile | undefined,
 ): ThreadPlan {
   return {
-    tasks: methods.map(({ name, definition, className, injected }): PlannedTask => {
-      const site = definition.site!;
-      const trial = site.place === TRIAL && { trial: definition.method };
-      return { name, site, className, injected, ...trial };
-    }),
+    tasks: methods.map(({ name, definition, className, injected }) => ({
+      name,
+      site: definition.site!,
+      className,
+      injected,
+    })),
     module: module && { name: module.name, file: moduleOrigin },
     main,
   };

@@ -8,8 +8,6 @@ export interface PlannedTask {
   readonly className: string;
   /** Whether the instance comes from `offload.module`, because Nest injects something into it. */
   readonly injected: boolean;
-  /** The method, if a trial gave it `@CpuBound()`: then the thread finds the class by its name. */
-  readonly trial?: string;
 }
 
 /** The data with which a thread starts. */

@@ -10,7 +10,6 @@ import type { TracedTask } from '../task/trace-context.js';
 import { AppCode } from './app-code.js';
 import { type Claim, isFirstToClaim } from './claim.js';
 import { CpuClock } from './cpu-clock.js';
-import { methodOfClass } from './method-of-class.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
@@ -146,16 +145,14 @@ export class ThreadHost {
   }
 
   async #load(task: PlannedTask, moduleProblem: string | undefined): Promise<Loaded> {
-    const { name, site, className, injected, trial } = task;
-    const find = () =>
-      trial === undefined ? declaredTask(name, site) : methodOfClass(className, trial, site);
+    const { name, site, className, injected } = task;
     const { file } = site;
     const problem = (kind: Problem['kind'], reason: string): Loaded => ({
       problem: { kind, task: name, file, className, reason },
     });
     let definition: CpuBoundDefinition | undefined;
     try {
-      definition = await this.#code.evaluate(file, find);
+      definition = await this.#code.evaluate(file, () => declaredTask(name, site));
     } catch (error) {
       return problem('import', reasonOf(error));
     }

@@ -1,5 +1,4 @@
 import type { DrainReport, ErrorReport, WorkerMessage } from '../../contract/ipc/index.js';
-import type { Trial } from '../../contract/snapshot/index.js';
 import type { ProgramPaths } from '../processes/release.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Requester, WorkerId } from './cluster-state.js';
@@ -34,8 +33,6 @@ export type ClusterEvent =
       readonly requester: Requester;
       /** The path to which the old worker sends a heap snapshot after its last request. */
       readonly snapshotTo?: string | undefined;
-      /** The trial of the new worker. */
-      readonly trial?: Trial | undefined;
     }
   | {
       readonly type: 'stop';

@@ -10,7 +10,6 @@ import type {
   ReloadOutcome,
   ReplaceCause,
   RetireCause,
-  Trial,
   WorkerExit,
 } from '../../contract/snapshot/index.js';
 import type { FailureHistory } from './policies/restart.policy.js';
@@ -59,8 +58,6 @@ interface AnyWorker {
   readonly lapsed: boolean;
   /** Names of the jobs that the worker runs now. Each job may run in only one worker at a time. */
   readonly jobs: readonly string[];
-  /** The method that this worker alone runs in a thread. */
-  readonly trial: Trial | undefined;
 }
 
 export interface StartingWorker extends AnyWorker {
@@ -125,8 +122,6 @@ export interface ReplacementRequest {
   readonly release: Release;
   /** The unix socket to which the old worker sends a heap snapshot. */
   readonly snapshotTo?: string | undefined;
-  /** The trial of the new worker. */
-  readonly trial?: Trial | undefined;
 }
 
 /** The replacement under way. Replacements run one at a time. */

@@ -17,8 +17,6 @@ export type Effect =
       /** The number of workers that share the machine. */
       readonly workers: number;
       readonly printsBootError: boolean;
-      /** `Class.method`, which the worker runs in a thread although it has no `@CpuBound()`. */
-      readonly trial: string | undefined;
     }
   | { readonly type: 'send'; readonly worker: WorkerId; readonly message: PrimaryMessage }
   | { readonly type: 'kill'; readonly worker: WorkerId; readonly signal: NodeJS.Signals }

@@ -17,5 +17,4 @@ export type WorkerTimer =
   | 'block-overdue'
   | 'canary-over'
   | 'check-overdue'
-  | 'verify-overdue'
-  | 'trial-over';
+  | 'verify-overdue';

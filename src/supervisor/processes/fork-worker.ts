@@ -66,7 +66,7 @@ export function forkWorker(
 }
 
 function fork(
-  { worker, slot, workers, printsBootError, trial }: Fork,
+  { worker, slot, workers, printsBootError }: Fork,
   release: Release,
   { watchdog, log }: LaunchOptions,
 ): Worker {
@@ -100,7 +100,6 @@ function fork(
     printsBootError,
     compileCache: compileCacheDirectory(),
     quiet: !isShown,
-    trial,
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),

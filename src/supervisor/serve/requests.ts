@@ -9,8 +9,8 @@ import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { Requester, WorkerId } from '../decide/cluster-state.js';
 import type { Answer, Effect } from '../decide/effect.js';
 
-/** A caller may ask for more than the replacement: a heap snapshot of the old worker, or a trial in the new one. */
-type Extra = Pick<ClusterEvent & { readonly type: 'restart' }, 'snapshotTo' | 'trial'>;
+/** A caller may ask for more than the replacement: a heap snapshot of the old worker. */
+type Extra = Pick<ClusterEvent & { readonly type: 'restart' }, 'snapshotTo'>;
 
 interface Caller {
   resolve(result: unknown): void;

@@ -80,7 +80,6 @@ function processSnapshot(
   return {
     pid: handle?.identity.pid ?? null,
     state: worker?.state ?? ('exited' as const),
-    ...(worker?.trial && { trial: worker.trial.method }),
     uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
     heartbeatAgeMs: handle?.seenAt === undefined ? null : Math.round(now - handle.seenAt),
     responsive: handle !== undefined && isResponsive(handle, now),

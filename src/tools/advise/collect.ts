@@ -26,24 +26,20 @@ const AGAIN_MS = 500;
 /** A slot that has no worker to profile for this number of times is left out. */
 const MAX_FAILURES = 30;
 
-export const NO_MODULE =
+const NO_MODULE =
   'the app does not import ClusterModule, so its methods are not known; import ClusterModule.forRoot() and reload';
 
 /**
  * Profiles all workers at the same time, in windows, until the time is over. A worker that is
  * replaced goes on in the next window of its slot.
  *
- * @param slots default: the slots of all workers that serve.
- * @param signal ends the profiles early.
  * @throws ClusterUnreachableError, ClusterRefusedError if no window is complete.
  */
 export async function collect(
   client: Pick<ControlClient, 'get' | 'post'>,
   seconds: number,
-  slots?: readonly number[],
-  signal?: AbortSignal,
 ): Promise<Collected> {
-  const followed = new Set(slots ?? (await servingSlots(client)));
+  const followed = new Set(await servingSlots(client));
   const until = performance.now() + seconds * 1_000;
   const work = noWork();
   const pids = new Set<number>();
@@ -51,7 +47,7 @@ export async function collect(
   const record = async (slot: number, windowS: number): Promise<MethodProfile | undefined> => {
     try {
       const path = `/v1/workers/${slot}/method-profile?seconds=${windowS}`;
-      return await client.post(path, undefined, signal);
+      return await client.post(path);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       lost.set(`${slot} ${error.message}`, { slot, reason: error.message });
@@ -61,7 +57,7 @@ export async function collect(
   const follow = async (slot: number): Promise<void> => {
     for (let failures = 0; failures < MAX_FAILURES;) {
       const left = Math.round((until - performance.now()) / 1_000);
-      if (left < 1 || signal?.aborted) return;
+      if (left < 1) return;
       const recorded = await record(slot, Math.min(WINDOW_S, left));
       if (recorded === undefined) {
         failures += 1;

@@ -117,7 +117,7 @@ function isBlocking({ method }: Owner, times: readonly number[], allMs: number):
  *
  * @param without what does not run on the event loop.
  */
-export function waitP99({ slices, ms }: Work, without: readonly Owner[]): number {
+function waitP99({ slices, ms }: Work, without: readonly Owner[]): number {
   const lengths = slices
     .map((slice) => without.reduce((left, owner) => left - timeIn(slice, owner), slice.ms))
     .toSorted((a, b) => b - a);

@@ -16,7 +16,6 @@ export interface Interruption {
  */
 export async function interruptible(
   run: (interruption: Interruption) => Promise<void>,
-  what = 'the app',
 ): Promise<void> {
   const controller = new AbortController();
   const started: Interruption['started'] = new Set();
@@ -24,7 +23,7 @@ export async function interruptible(
   const receive = (signal: NodeJS.Signals): void => {
     exitCode = 128 + constants.signals[signal]; // a shell's exit code for a signal
     if (controller.signal.aborted) process.exit(exitCode);
-    process.stderr.write(`${signal}: ending ${what}\n`);
+    process.stderr.write(`${signal}: ending the app\n`);
     controller.abort();
   };
   const exit = (): void => {

@@ -31,8 +31,8 @@ export class ControlClient {
    *
    * @throws ClusterUnreachableError, ClusterRefusedError
    */
-  async post<T>(path: string, body?: object, signal?: AbortSignal): Promise<T> {
-    return this.#json(await this.open('POST', path, { body, signal }));
+  async post<T>(path: string, body?: object): Promise<T> {
+    return this.#json(await this.open('POST', path, { body }));
   }
 
   /**

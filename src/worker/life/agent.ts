@@ -46,7 +46,7 @@ export class WorkerAgent {
   readonly #boot: BootWatch;
 
   constructor(
-    { identity, workers, primaryPid, reportTo, printsBootError, trial }: OwnAssignment,
+    { identity, workers, primaryPid, reportTo, printsBootError }: OwnAssignment,
     private readonly options: ResolvedClusterOptions,
     droppedLogLines: () => number,
   ) {
@@ -59,7 +59,6 @@ export class WorkerAgent {
     const { balancing } = options;
     const link = new WorkerLink(identity, this.#channel, workers, balancing, droppedLogLines);
     this.link = link;
-    link.trial = trial;
     link.configure(options);
     this.#rebalance = new Rebalance(link.tracker);
     this.#served = new ServedApp(link, link.connectionLimit, (message) => link.warn(message));

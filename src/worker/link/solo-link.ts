@@ -20,7 +20,6 @@ const NO_PRIMARY =
 /** The link of a process without a primary. Answers every question for this process alone. */
 export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
-  readonly trial = undefined;
   readonly leaderRole: LeaderRole;
   readonly #timer: NodeJS.Timeout;
   /** The number of apps that are served in this process. */

@@ -42,7 +42,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
   readonly connectionLimit = new ConnectionLimit(this.tracker, (message) => this.say(message));
-  trial: string | undefined;
   readonly #pending = new PendingRequests();
   #subscribing = false;
   #asking: NodeJS.Timeout | undefined;

@@ -7,20 +7,6 @@ const SHELL = 'src/supervisor/';
  * its file. If only rare lives show a fault, it has a `seed`, at which the tests begin.
  */
 export const FAULTS = [
-  ...inFile(`${CORE}replace/restart-request.ts`, [
-    {
-      what: 'a trial whose end failed once goes on for ever',
-      find: `step.armFor(worker, 'trial-over', trial!.forMs);`,
-      replace: '',
-    },
-  ]),
-  ...inFile(`${CORE}replace/replacement.ts`, [
-    {
-      what: 'a trial has no end',
-      find: `if (trial !== undefined) step.armFor(`,
-      replace: `if (trial === 0) step.armFor(`,
-    },
-  ]),
   ...inFile(`${CORE}shutdown.ts`, [
     {
       what: 'the shutdown leaves the timers of restarts armed',
@@ -277,8 +263,8 @@ export const FAULTS = [
     },
     {
       what: 'the old worker leaves as soon as its candidate starts',
-      find: 'const candidate = fork(step, slot, release, request.trial);',
-      replace: `const candidate = fork(step, slot, release, request.trial);\n  const old = step.worker(worker!);\n  if (old?.state === 'ready') retire(step, old, cause);`,
+      find: 'const candidate = fork(step, slot, release);',
+      replace: `const candidate = fork(step, slot, release);\n  const old = step.worker(worker!);\n  if (old?.state === 'ready') retire(step, old, cause);`,
     },
     {
       what: 'the old worker leaves because its candidate failed',

@@ -58,9 +58,6 @@ export class Timers implements Invariant {
         return ends('stop-overdue', leaves || has('stop-overdue'));
       case 'ready': {
         ends('exit-overdue', !killed || leaves);
-        if (worker.trial !== undefined && state.slots[worker.slot]!.worker === worker.id) {
-          ends('trial-over', has('trial-over'));
-        }
         if (worker.leaving !== undefined) ends('leave-due', has('leave-due'));
         const recovers = clock.now - worker.readyAt < RECOVERY_MS;
         if (recovers)
@@ -121,8 +118,6 @@ function isNeeded(timer: Timer, state: ClusterState): boolean {
       return replacement?.phase === 'canary' && replacement.candidate === worker.id;
     case 'check-overdue':
       return replacement?.phase === 'checking' && replacement.candidate === worker.id;
-    case 'trial-over':
-      return worker.state === 'ready' && worker.trial !== undefined;
     case 'verify-overdue':
       return worker.state === 'ready' && state.verification.asked === worker.id;
   }

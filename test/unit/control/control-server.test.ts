@@ -53,7 +53,6 @@ async function serve(
     scale: vi.fn(async () => SNAPSHOT),
     restart: vi.fn(async () => DONE),
     stop: vi.fn(),
-    collectMetrics: vi.fn(async () => ({ snapshot: SNAPSHOT, workers: [], retired: [] })),
     inspections: { stack: vi.fn(), record: vi.fn(), snapshot: vi.fn() },
     ...cluster,
   };
@@ -122,55 +121,7 @@ async function openStream(
   await eventually('an answer', () => text.includes(begins));
 }
 
-const TRIAL = JSON.stringify({ method: 'Reports.build', seconds: 60 });
-
 const MUTATIONS = ['/v1/reload', '/v1/scale', '/v1/stop', '/v1/workers/0/restart'] as const;
-
-describe('a trial', () => {
-  const workers = [{ slot: 0, pid: 1, trial: 'Other.method' }, { slot: 1 }];
-
-  it('restarts the worker of its slot with the method', async () => {
-    const { post, fake } = await serve();
-    expect((await post('/v1/workers/1/trial', TRIAL)).json).toEqual(DONE);
-    const trial = { method: 'Reports.build', forMs: 60_000 };
-    expect(fake.restart).toHaveBeenCalledWith(1, 'a trial of Reports.build', { trial });
-  });
-
-  it.each([
-    ['another trial', { snapshot: () => ({ ...SNAPSHOT, workers }) as never }, 409, 'Other.method'],
-    ['a reload', { reloading: true }, 409, 'a reload is under way'],
-  ])('is refused during %s', async (_, cluster, status, message) => {
-    const { post } = await serve(cluster);
-    const answer = await post('/v1/workers/1/trial', TRIAL);
-    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(message)]);
-  });
-
-  it.each([
-    ['', 400],
-    ['{"method":"build","seconds":60}', 400],
-    ['{"method":"A.b c","seconds":60}', 400],
-    [`{"method":"A.${'b'.repeat(200)}","seconds":60}`, 400],
-    ['{"method":"A.b","seconds":0}', 400],
-    ['{"method":"A.b","seconds":7201}', 400],
-  ])('is refused for the body %s', async (body, status) => {
-    const { post } = await serve();
-    const answer = await post('/v1/workers/1/trial', body);
-    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining('Class.method')]);
-  });
-
-  it('is refused for a slot that is not there', async () => {
-    const { post } = await serve();
-    expect((await post('/v1/workers/2/trial', TRIAL)).status).toBe(404);
-  });
-});
-
-it('has the metrics of the newest process of a slot', async () => {
-  const workers = ['a', 'b'].map((body) => ({ slot: 1, ageMs: 0, body }));
-  const collectMetrics = async () => ({ snapshot: SNAPSHOT, workers, retired: [] });
-  const { ask } = await serve({ collectMetrics });
-  expect((await ask('/v1/workers/1/metrics')).json).toEqual({ slot: 1, ageMs: 0, body: 'b' });
-  expect((await ask('/v1/workers/0/metrics')).json.error.code).toBe('NO_METRICS');
-});
 
 describe('the status', () => {
   it('is what is documented, without anything that is not on its list', async () => {

@@ -51,7 +51,6 @@ export class FakeCluster {
   /** Every worker there ever was. */
   readonly forked: FakeWorker[] = [];
   /** The arguments of each fork. */
-  readonly trials: (string | undefined)[] = [];
   readonly forks: { slot: number; generation: number; script: string; printsBootError: boolean }[] =
     [];
   /** The program that the next reload finds, or the reason why it finds none. */
@@ -103,13 +102,12 @@ export class FakeCluster {
       acceptors: { close: () => Promise.resolve() },
       hub: { address: () => Promise.reject(new Error('no hub')) },
       startProcess: (
-        { slot, release, workers, printsBootError, trial },
+        { slot, release, workers, printsBootError },
         _program,
         _options,
         tell,
       ) => {
         this.assigned.push(workers);
-        this.trials.push(trial);
         const { generation, script } = release;
         const worker = new FakeWorker(
           { slot, pid: ++this.#pid, generation, state: 'starting' },

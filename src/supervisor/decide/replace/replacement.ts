@@ -50,7 +50,7 @@ export function beginNextReplacement(step: Step): void {
     step.emit('worker-replacing', { worker, cause, detail });
   }
   step.disarm({ type: 'start-due', slot });
-  const candidate = fork(step, slot, release, request.trial);
+  const candidate = fork(step, slot, release);
   step.set({ replacement: { ...request, release, phase: 'booting', candidate } });
 }
 
@@ -116,8 +116,6 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     // The failures of the old release say nothing about the new release.
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
-  const { trial } = candidacy;
-  if (trial !== undefined) step.armFor({ id: candidate }, 'trial-over', trial.forMs);
   answerBeforeDrain(step, cause, slot);
   // A worker that has failed was counted at that time.
   if (predecessor === undefined || predecessor.state === 'draining') {

@@ -1,6 +1,6 @@
 import { SHUTTING_DOWN } from '../../../contract/snapshot/index.js';
 import type { ClusterEvent } from '../cluster-event.js';
-import type { ClusterState, PendingRequest, LiveWorker } from '../cluster-state.js';
+import type { ClusterState, PendingRequest } from '../cluster-state.js';
 import { answerRequests, restarted } from './answers.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
@@ -13,7 +13,7 @@ import { isWanted, wantedSlots } from '../worker/workers.js';
  */
 export function restart(
   step: Step,
-  { slot, reason, requester, snapshotTo, trial }: Extract<ClusterEvent, { type: 'restart' }>,
+  { slot, reason, requester, snapshotTo }: Extract<ClusterEvent, { type: 'restart' }>,
 ): void {
   const { state } = step;
   const refusal = refusalOf(state, slot);
@@ -24,7 +24,7 @@ export function restart(
   step.set({ pendingRequests: [...state.pendingRequests, request] });
   if (!isRestarting(state, slot)) {
     const { release } = state.slots[slot]!;
-    const wish = { cause: 'restart', detail: reason, snapshotTo, trial } as const;
+    const wish = { cause: 'restart', detail: reason, snapshotTo } as const;
     requestReplacement(step, { slot, release, ...wish });
   }
   // If the requester already drains for this restart, the restart must not wait for the requester's exit.
@@ -39,16 +39,6 @@ export function settleRestarts(step: Step): void {
 /** Answers all restart requests, because the cluster shuts down. */
 export function cancelRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) answer(step, slot, SHUTTING_DOWN);
-}
-
-/** Replaces the worker of a trial by one without it. Asks again later, because the new worker may fail. */
-export function endTrial(step: Step, worker: LiveWorker): void {
-  const { slot, trial } = worker;
-  step.armFor(worker, 'trial-over', trial!.forMs);
-  if (isRestarting(step.state, slot)) return;
-  const { release } = step.state.slots[slot]!;
-  const detail = `the trial of ${trial!.method} is over`;
-  requestReplacement(step, { slot, cause: 'restart', detail, release });
 }
 
 /** Why a slot cannot get a new worker now. */

@@ -1,4 +1,4 @@
-import type { FailureCause, Trial } from '../../../contract/snapshot/index.js';
+import type { FailureCause } from '../../../contract/snapshot/index.js';
 import { MAX_FAILURES } from '../policies/restart.policy.js';
 import { mayPrintBootError } from './boot-errors.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../cluster-state.js';
@@ -6,7 +6,7 @@ import type { Release } from '../../processes/release.js';
 import type { Step } from '../step.js';
 
 /** Starts a process for a slot. The caller makes the new worker the slot's worker or its candidate. */
-export function fork(step: Step, slot: number, release: Release, trial?: Trial): WorkerId {
+export function fork(step: Step, slot: number, release: Release): WorkerId {
   const { readyTimeoutMs } = step.options;
   const { mayBeDebugged } = step.settings;
   const id = step.state.forks + 1;
@@ -31,7 +31,6 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     follows: false,
     lapsed: false,
     jobs: [],
-    trial,
   });
   const { failures } = step.state.slots[slot]!;
   step.do({
@@ -42,7 +41,6 @@ export function fork(step: Step, slot: number, release: Release, trial?: Trial):
     patient: failures.inARow < MAX_FAILURES,
     workers: step.state.desired,
     printsBootError,
-    trial: trial?.method,
   });
   if (!mayBeDebugged) step.arm({ type: 'ready-overdue', worker: id }, readyTimeoutMs);
   return id;
