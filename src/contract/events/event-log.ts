@@ -1,10 +1,9 @@
 import { oneLine } from '../errors/index.js';
 import { reportError } from '../ipc/index.js';
-import { LOG_LEVELS, type ResolvedLogOptions } from '../options/index.js';
+import { LOG_LEVELS, type LogOptions, type ResolvedLogOptions } from '../options/index.js';
 import type { ClusterEventName, ClusterEventMap, EmitEvent } from './event-map.js';
 import { describeEvent } from './describe-event.js';
-import { lineFormat, type LogEntry, type Terminal } from './formats/index.js';
-import { guardWrite } from './guard-write.js';
+import { formatLine, type LogEntry, type Terminal } from './line-format.js';
 
 interface LogStream extends Terminal {
   write(text: string): unknown;
@@ -18,7 +17,7 @@ export interface LogStreams {
 
 /**
  * Writes each event at or above the log level as one line. The line goes to the user's `log.write`,
- * or else to the stream that the format uses for the level of the event.
+ * or else to standard output (`info`) or standard error.
  *
  * @param edit changes the lines.
  */
@@ -27,20 +26,44 @@ export function createEventLog(
   streams: LogStreams = { out: process.stdout, err: process.stderr },
   edit: (line: string) => string = (line) => line,
 ): EmitEvent {
-  const format = lineFormat(log.format);
+  const { format } = log;
   const write =
     log.write &&
     guardWrite(log.write, (thrown) => {
       const message = 'log.write failed, and its line is lost; this is said once';
       const entry = entryOf('warning', { message, error: reportError(thrown) });
-      streams.err.write(`${format.line(entry, streams.err)}\n`);
+      streams.err.write(`${formatLine(format, entry, streams.err)}\n`);
     });
   return (name, event) => {
     const entry = entryOf(name, event);
     if (!isWritten(entry, log)) return;
-    if (write) return write(edit(format.line(entry, undefined)), entry.level);
-    const stream = streams[format.streams[entry.level]];
-    stream.write(`${edit(format.line(entry, stream))}\n`);
+    if (write) return write(edit(formatLine(format, entry)), entry.level);
+    const stream = entry.level === 'info' ? streams.out : streams.err;
+    stream.write(`${edit(formatLine(format, entry, stream))}\n`);
+  };
+}
+
+type Write = NonNullable<LogOptions['write']>;
+
+/**
+ * Wraps the user's `log.write` so that its errors do not end the process.
+ *
+ * @param tell is called with the first error only: later errors would be the same for each line.
+ */
+function guardWrite(write: Write, tell: (error: unknown) => void): Write {
+  let told = false;
+  const threw = (error: unknown): void => {
+    if (told) return;
+    told = true;
+    tell(error);
+  };
+  return (line, level) => {
+    try {
+      const result: unknown = write(line, level);
+      if (result instanceof Promise) result.catch(threw);
+    } catch (error) {
+      threw(error);
+    }
   };
 }
 
@@ -52,10 +75,9 @@ type FormatEvent = <N extends ClusterEventName>(
 
 /** Turns an event into the line for a stream. The line is empty if the event is below the log level. */
 export function createEventFormat(log: Pick<ResolvedLogOptions, 'format' | 'level'>): FormatEvent {
-  const format = lineFormat(log.format);
   return (name, event, stream) => {
     const entry = entryOf(name, event);
-    return isWritten(entry, log) ? `${format.line(entry, stream)}\n` : '';
+    return isWritten(entry, log) ? `${formatLine(log.format, entry, stream)}\n` : '';
   };
 }
 

@@ -3,12 +3,10 @@
  *
  * - `text`: time, level and event in words.
  * - `json`: one JSON object, with the fields of the event.
- * - `pino`: one JSON object in pino's format, so that pino-pretty can read it.
- * - `nest`: as Nest's `ConsoleLogger` writes text, with its colours.
  */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-export const LOG_FORMATS = ['text', 'json', 'pino', 'nest'] as const;
+export const LOG_FORMATS = ['text', 'json'] as const;
 
 /** The level of a line. */
 export type LogLevel = 'info' | 'warn' | 'error';

@@ -761,24 +761,6 @@ describe('the JSON log', () => {
   });
 });
 
-describe.each(['pino', 'nest'] as const)('the log for %s', (format) => {
-  it.each(HOSTILE.flatMap(([place, make]) => DANGEROUS.map((d) => [...d, place, make] as const)))(
-    'is one clean line with %s (%o) in %s',
-    (_, text, _place, make) => {
-      vi.stubEnv('NO_COLOR', '1');
-      const { emit, written } = log(format);
-      const [name, event] = make(text);
-      emit(name, event as never);
-      const lines = (written.out + written.err).split('\n');
-      expect(lines).toHaveLength(2);
-      expect(lines[1]).toBe('');
-      expect(lines[0]).not.toMatch(CONTROL);
-      if (format === 'pino') expect(JSON.parse(lines[0]!)).toMatchObject({ event: name });
-      else expect(lines[0]).toMatch(/^\[Nest\] \d+  - /);
-    },
-  );
-});
-
 describe('the identity of a worker', () => {
   it.each(EVENTS.filter(({ event }) => 'worker' in event))('begins the line "$text"', (one) => {
     const { emit, written } = log('text');
