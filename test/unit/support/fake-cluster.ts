@@ -101,12 +101,7 @@ export class FakeCluster {
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
       hub: { address: () => Promise.reject(new Error('no hub')) },
-      startProcess: (
-        { slot, release, workers, printsBootError },
-        _program,
-        _options,
-        tell,
-      ) => {
+      startProcess: ({ slot, release, workers, printsBootError }, _program, _options, tell) => {
         this.assigned.push(workers);
         const { generation, script } = release;
         const worker = new FakeWorker(
