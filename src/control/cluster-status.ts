@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describeCluster, judgeCluster } from '../observe/exposition/cluster-report.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import { ownFile } from '../contract/process/own-file.js';
-import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/index.js';
+import type { ClusterSnapshot, FailureCause, PrimaryStats } from '../contract/snapshot/index.js';
 import type { Controlled } from './controlled-cluster.js';
-import { type PublishedOptions, publishedOptions } from './published-options.js';
 
 /** The cluster as `/health` shows it. */
 export function clusterReport(snapshot: ClusterSnapshot) {
@@ -41,6 +41,19 @@ export interface ClusterStatus {
   readonly startedAt: string;
   readonly options: PublishedOptions;
   readonly cluster: ClusterReport;
+  readonly primary: PrimaryStats | null;
+}
+
+export type PublishedOptions = ReturnType<typeof publishedOptions>;
+
+/** The options that the commands need. Listed one by one, because other options may be secrets. */
+function publishedOptions({ address, admin }: ResolvedClusterOptions) {
+  return {
+    ...(address.kind === 'tcp'
+      ? { port: address.port, host: address.host ?? null }
+      : { path: address.path }),
+    admin: admin === undefined ? null : { port: admin.port, host: admin.host },
+  };
 }
 
 /** Returns a function that creates the status. Fields that never change are created only once. */
@@ -53,7 +66,10 @@ export function statusOf({ cluster, name, options, startedAt }: Controlled): () 
     startedAt,
     options: publishedOptions(options),
   };
-  return () => ({ ...fixed, cluster: clusterReport(cluster.snapshot()) });
+  return () => {
+    const snapshot = cluster.snapshot();
+    return { ...fixed, cluster: clusterReport(snapshot), primary: snapshot.primary };
+  };
 }
 
 function ownVersion(): string | null {

@@ -1,16 +1,26 @@
 import * as v from 'valibot';
-import { ClusterAddressError, clean } from '../contract/errors/index.js';
-import { MAX_WORKERS } from '../contract/options/index.js';
-import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
+import {
+  clean,
+  ClusterAddressError,
+  InspectionError,
+  type InspectionFailure,
+} from '../contract/errors/index.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/index.js';
+import type { RecordingKind, ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
-import { EventStream } from './event-stream.js';
-import { busy, Mutations } from './mutations.js';
-import { profileRoutes } from './profile-routes.js';
-import { expectNothing, mustExist, parse } from './request-body.js';
-import { ok, Refusal, type Routes } from './route.js';
+import {
+  type Handler,
+  mustExist,
+  parse,
+  Refusal,
+  refuseDuringReload,
+  type Routes,
+} from './route.js';
 
 const REASON = 'control socket';
+
+const DEFAULT_SECONDS = 10;
 
 /** The answer of `POST /v1/scale`. `ready` is below `workers` if new workers have failed. */
 export interface ScaleAnswer {
@@ -24,63 +34,70 @@ export interface StopAnswer {
   readonly exitCode: number;
 }
 
+/** The answer of a route that records a profile. The worker has written the file. */
+export interface ProfileAnswer {
+  readonly file: string;
+}
+
 export type { ReloadResult as ReloadAnswer, RestartResult as RestartAnswer };
 
 /** The routes of the control socket. */
 export class ControlApi {
-  readonly #mutations = new Mutations();
-  readonly #events: EventStream;
   #end!: (exitCode: number) => void;
   readonly #ended = new Promise<number>((resolve) => (this.#end = resolve));
   readonly routes: Routes;
 
   constructor(controlled: Controlled) {
-    this.#events = new EventStream(controlled);
-    const status = statusOf(controlled);
     const { cluster } = controlled;
+    const { inspections } = cluster;
+    const record = async (slot: number, kind: RecordingKind, query: URLSearchParams) => {
+      const recording = { kind, seconds: secondsIn(query) };
+      const file = await inspections.record(slot, recording).catch(refuseInspection);
+      return { file } satisfies ProfileAnswer;
+    };
     this.routes = {
-      'GET /v1/status': () => ok(status()),
-      'GET /v1/events': () => ({
-        status: 200,
-        contentType: 'text/event-stream; charset=utf-8',
-        stream: this.#events.open(),
-      }),
+      'GET /v1/status': statusOf(controlled),
       'POST /v1/reload': ({ body }) => {
         expectNothing(body);
-        // A reload that is already under way may use an older program, so its result is not an answer.
-        if (cluster.reloading) throw busy('a reload');
-        return this.#mutations.run('a reload', async () => ok(await cluster.reload(REASON)));
+        refuseDuringReload(cluster);
+        return cluster.reload(REASON);
       },
-      'POST /v1/scale': ({ body }) => {
+      'POST /v1/scale': async ({ body }) => {
         const { workers } = parse(scaleTo, EXPECTED_WORKERS, body);
-        return this.#mutations.run(`a change to ${workers} workers`, async () => {
-          const from = cluster.snapshot().desired;
-          const { desired, ready } = await cluster.scale(workers, REASON).catch(refuseAddress);
-          return ok({ from, workers: desired, ready } satisfies ScaleAnswer);
-        });
+        const { desired: from } = cluster.snapshot();
+        const { desired, ready } = await cluster.scale(workers, REASON).catch(refuseAddress);
+        return { from, workers: desired, ready } satisfies ScaleAnswer;
       },
       'POST /v1/workers/:slot/restart': ({ slot, body }) => {
         expectNothing(body);
         mustExist(slot, cluster.snapshot().workers);
-        return this.#mutations.run(`a restart of worker ${slot}`, async () =>
-          ok(await cluster.restart(slot, REASON)),
-        );
+        return cluster.restart(slot, REASON);
       },
-      ...profileRoutes(cluster, this.#mutations),
-      // A stop is accepted while another change is under way, and ends that change.
+      'GET /v1/workers/:slot/stack': ({ slot }) => inspections.stack(slot).catch(refuseInspection),
+      // `advise` needs the methods of the app along with the profile.
+      'POST /v1/workers/:slot/cpu-profile': ({ slot, query }) =>
+        record(slot, query.has('methods') ? 'method-profile' : 'cpu-profile', query),
+      'POST /v1/workers/:slot/heap-profile': ({ slot, query }) =>
+        record(slot, 'heap-profile', query),
       'POST /v1/stop': async ({ body }) => {
         expectNothing(body);
         cluster.stop(REASON);
-        return ok({ exitCode: await this.#ended } satisfies StopAnswer);
+        return { exitCode: await this.#ended } satisfies StopAnswer;
       },
-    };
+    } satisfies Record<string, Handler>;
   }
 
-  /** Answers the waiting `POST /v1/stop` requests, and ends the event streams. */
+  /** Answers the waiting `POST /v1/stop` requests. */
   end(exitCode: number): void {
     this.#end(exitCode);
-    this.#events.end();
   }
+}
+
+const nothing = v.optional(v.strictObject({}));
+
+/** @throws Refusal if the body has a field. */
+function expectNothing(body: unknown): void {
+  parse(nothing, 'nothing, or {}', body);
 }
 
 const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}> }`;
@@ -92,4 +109,28 @@ const scaleTo = v.strictObject({
 function refuseAddress(error: unknown): never {
   if (!(error instanceof ClusterAddressError)) throw error;
   throw new Refusal(409, error.code, clean(error.message));
+}
+
+/** @throws Refusal */
+function secondsIn(query: URLSearchParams): number {
+  const text = query.get('seconds') ?? String(DEFAULT_SECONDS);
+  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= MAX_PROFILE_SECONDS) return seconds;
+  const expected = `a whole number from 1 to ${MAX_PROFILE_SECONDS}`;
+  throw new Refusal(400, 'BAD_REQUEST', `seconds is not as expected: ${expected}`);
+}
+
+const STATUS: Readonly<Record<InspectionFailure, number>> = {
+  'no-worker': 404,
+  'no-watchdog': 409,
+  busy: 409,
+  silent: 504,
+  ended: 502,
+  failed: 502,
+};
+
+function refuseInspection(error: unknown): never {
+  if (!(error instanceof InspectionError)) throw error;
+  const { failure, message } = error;
+  throw new Refusal(STATUS[failure], failure.toUpperCase().replaceAll('-', '_'), message);
 }

@@ -8,6 +8,8 @@ import { probe } from '../contract/files/stale-sockets.js';
 /** With this umask a new socket has the mode 0600: read and write for the owner alone. */
 const OWNER_ONLY_UMASK = 0o177;
 
+const MAX_CONNECTIONS = 64;
+
 /** A unix socket that only this user can connect to. */
 export class ControlSocket {
   readonly #onExit = (): void => this.remove();
@@ -26,7 +28,6 @@ export class ControlSocket {
    * path, and never another process's file at `path`.
    *
    * @param path in a directory in which no other user can replace files of this user.
-   * @param onConnection gets sockets that are paused.
    * @throws Error if the socket cannot be made; its message says what to do.
    */
   static async open(path: string, onConnection: (socket: Socket) => void): Promise<ControlSocket> {
@@ -40,7 +41,8 @@ export class ControlSocket {
     }
     refuseSwappable(dirname(path));
     const stale = await staleAt(path);
-    const server = createServer({ pauseOnConnect: true }, onConnection);
+    const server = createServer(onConnection);
+    server.maxConnections = MAX_CONNECTIONS;
     server.unref();
     await listen(server, beside);
     server.on('error', () => {}); // without a free descriptor, the server accepts later

@@ -1,4 +1,3 @@
-import type { EventListeners } from '../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
@@ -20,16 +19,14 @@ export interface ControlledCluster {
   /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
-    record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void>;
-    snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void>;
+    /** @returns the path of the file that the worker has written. */
+    record(slot: number, recording: Recording): Promise<string>;
   };
 }
 
-/** A cluster, its events and its description. */
+/** A cluster and its description. */
 export interface Controlled {
   readonly cluster: ControlledCluster;
-  /** Emits the events of the cluster by their names. */
-  readonly events: Pick<EventListeners, 'on' | 'off'>;
   readonly name: string;
   readonly options: ResolvedClusterOptions;
   /** ISO 8601, UTC. */

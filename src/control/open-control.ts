@@ -34,7 +34,7 @@ export class Control {
 
   /** Opens the socket. If that fails, the cluster runs, warns once, and tries again regularly. */
   static async open(
-    { options, ...of }: Pick<Controlled, 'cluster' | 'events' | 'options'>,
+    { options, ...of }: Pick<Controlled, 'cluster' | 'options'>,
     warn: (message: string) => void,
   ): Promise<Control> {
     const name = options.name ?? appName(mainScript(process.argv[1]!));

@@ -1,22 +1,19 @@
-import type { Readable } from 'node:stream';
+import type { IncomingMessage } from 'node:http';
+import * as v from 'valibot';
+import type { ClusterSnapshot } from '../contract/snapshot/index.js';
 
-/** A request that has passed the guards. */
+const MAX_BODY_BYTES = 64 * 1024;
+
 export interface Call {
   /** The slot of a path with `:slot`. The cluster may not have such a slot. */
   readonly slot: number;
   readonly query: URLSearchParams;
   /** The request's body, parsed as JSON; `undefined` if the request has no body. */
   readonly body: unknown;
-  /** Aborted when the client is gone. */
-  readonly gone: AbortSignal;
 }
 
-/** JSON, or a stream of any length that is read as fast as the client reads. */
-export type Answer =
-  | { readonly status: number; readonly json: object }
-  | { readonly status: number; readonly contentType: string; readonly stream: Readable };
-
-export type Handler = (call: Call) => Promise<Answer> | Answer;
+/** Returns the answer, which is sent as JSON. @throws Refusal */
+export type Handler = (call: Call) => Promise<object> | object;
 
 /** The handlers by method and path. A path may hold `:slot`, which is a whole number. */
 export type Routes = Readonly<Record<`${'GET' | 'POST'} /v1/${string}`, Handler>>;
@@ -31,14 +28,6 @@ export class Refusal extends Error {
   ) {
     super(message);
   }
-}
-
-export function tooMany(what: string): Refusal {
-  return new Refusal(429, 'TOO_MANY', `${what}; ask again later`);
-}
-
-export function ok(json: object): Answer {
-  return { status: 200, json };
 }
 
 /** @throws Refusal if no route matches. */
@@ -58,4 +47,55 @@ export function findRoute(
     throw new Refusal(405, 'METHOD_NOT_ALLOWED', `this path takes ${other} only`);
   }
   throw new Refusal(404, 'NOT_FOUND', `not found; here are ${Object.keys(routes).join(', ')}`);
+}
+
+/** @throws Refusal if the body is too large or not JSON. */
+export async function readBody(request: IncomingMessage): Promise<unknown> {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > MAX_BODY_BYTES) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    // the client has left
+    throw new Refusal(400, 'ABORTED', 'the body did not come');
+  }
+  if (bytes === 0) return undefined;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new Refusal(400, 'BAD_REQUEST', 'the body is not JSON');
+  }
+}
+
+function tooLarge(): Refusal {
+  return new Refusal(413, 'TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+}
+
+/** @throws Refusal that says what is expected. */
+export function parse<T extends v.GenericSchema>(
+  schema: T,
+  expected: string,
+  body: unknown,
+): v.InferOutput<T> {
+  const result = v.safeParse(schema, body);
+  if (result.success) return result.output;
+  throw new Refusal(400, 'BAD_REQUEST', `the body is not as expected: ${expected}`);
+}
+
+/** @throws Refusal if the cluster has no such slot. */
+export function mustExist(slot: number, workers: ClusterSnapshot['workers']): void {
+  const slots = [...new Set(workers.map((each) => each.slot))];
+  if (slots.includes(slot)) return;
+  throw new Refusal(404, 'NO_SUCH_SLOT', `there is no slot ${slot}: slots are ${slots.join(', ')}`);
+}
+
+/** A reload that is already under way may use an older program, so its result is not an answer. */
+export function refuseDuringReload({ reloading }: { readonly reloading: boolean }): void {
+  if (reloading) throw new Refusal(409, 'BUSY', 'a reload is under way; ask again when it is over');
 }

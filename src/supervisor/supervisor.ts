@@ -90,7 +90,7 @@ export class Supervisor {
     const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
-    const inspections = (this.inspections = new Inspections(table, options.memory, this.restart));
+    const inspections = (this.inspections = new Inspections(table));
     const asked = { relay, balance, readings, inspections };
     this.#switchboard = new Switchboard({ listening, table, ...asked, hub: outside.hub, emit });
   }
@@ -191,6 +191,7 @@ export class Supervisor {
         return this.#balance.workerJoined();
       case 'gone': {
         const handle = this.#table.remove(effect.worker);
+        this.inspections.ended(effect.worker);
         return handle && this.#relay.retire(handle);
       }
       case 'answer':

@@ -26,7 +26,12 @@ type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 const MAX_WARNINGS = 100;
 
 /** Types of messages that the watchdog sends, even while the event loop is blocked. */
-const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set(['blocked', 'resumed', 'stack']);
+const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
+  'blocked',
+  'resumed',
+  'stack',
+  'recorded',
+]);
 
 /** The messages that need no decision of the core. */
 type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
@@ -142,12 +147,12 @@ export class Switchboard {
       case 'leaving':
         return message;
       default:
-        this.#serve(id, worker, message);
+        this.#serve(worker, message);
         return undefined;
     }
   }
 
-  #serve(id: WorkerId, worker: WorkerHandle, message: ServedMessage): void {
+  #serve(worker: WorkerHandle, message: ServedMessage): void {
     const { balance, inspections, listening, relay, table } = this.to;
     const now = performance.now();
     switch (message.type) {
@@ -175,7 +180,8 @@ export class Switchboard {
       case 'warning':
         return this.#warnOnce(message.message, worker);
       case 'stack':
-        return inspections.answered(id, message);
+      case 'recorded':
+        return inspections.answered(message);
     }
   }
 

@@ -13,7 +13,7 @@ import { request } from '../support/http-client.js';
 import { COMMANDS, portsIn } from '../support/proxy-ports.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
-import { SAMPLE } from '../unit/support/fake-control-client.js';
+import { STATUS } from '../unit/support/fake-control-client.js';
 
 // unit/tools/cli/command-line.test.ts tests the output and the refusals of each argument.
 
@@ -27,21 +27,21 @@ async function refusal(code: number, ...args: string[]): Promise<string> {
   return result.stderr;
 }
 
-/** The control socket of a cluster that aborts each reload, and tells an event of it before. */
+/** The control socket of a cluster that aborts each reload, after a second. */
 async function clusterThatAborts(): Promise<string> {
-  const event = { at: '', name: 'warning', level: 'warn', text: 'worker died' };
-  const told =
-    `event: log\ndata: ${JSON.stringify(event)}\n\n` +
-    `event: sample\ndata: ${JSON.stringify(SAMPLE)}\n\n`;
   const answers: Record<string, object> = {
-    '/v1/status': { cluster: SAMPLE.cluster },
+    '/v1/status': STATUS,
     '/v1/reload': { outcome: 'aborted', generation: 1, reason: 'worker died' },
     '/v1/workers/0/restart': { outcome: 'completed', slot: 0, reason: null },
   };
   const server = http.createServer((request, response) => {
     const { url = '' } = request;
-    if (url === '/v1/events') return void response.write(told);
-    request.resume().once('end', () => response.end(JSON.stringify(answers[url])));
+    const answer = (): void => void response.end(JSON.stringify(answers[url]));
+    request.resume().once('end', () => {
+      // A command prints the state of the workers while it waits.
+      if (url === '/v1/status') answer();
+      else setTimeout(answer, 1_500);
+    });
   });
   const path = join(temporaryDirectory(), 'control.sock');
   await once(server.listen(path), 'listening');
@@ -85,7 +85,6 @@ describe('nestjs-cluster', () => {
     { args: ['reload'], code: 1 },
     { args: ['reload', '--json'], code: 1 },
     { args: ['restart', '0'], code: 0 },
-    { args: ['events'], code: 0 },
     { args: ['top'], code: 0 },
   ])('ends $args with $code where nobody reads what it says', async ({ args, code }) => {
     const child = spawn(NODE, [MAIN, ...args, '--cluster', await clusterThatAborts()], {
@@ -109,7 +108,10 @@ describe('nestjs-cluster', () => {
     const reload = await run('reload');
     expect(reload).toMatchObject({ code: 1, stderr: expect.stringMatching(refused) });
     expect(reload.stderr).toContain('error: reload gen=1 aborted');
-    for (const args of [['restart', '0'], ['restart', '0', '--json'], ['events']]) {
+    for (const args of [
+      ['restart', '0'],
+      ['restart', '0', '--json'],
+    ]) {
       expect(await run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(refused) });
     }
   });

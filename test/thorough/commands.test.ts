@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -59,14 +59,12 @@ describe('each command, while the cluster serves', () => {
   }
 
   it.each(['pipe', 'terminal'] as const)('works in a %s, and costs no request', async (on) => {
-    const events = run(on, 'events', /reload.*completed/);
     expect(await run(on, 'ps')).toMatch(/shop +\d+ +2\/2 /);
     expect(await run(on, 'status')).toContain('up, 2/2 workers ready');
     await run(on, 'top', /req\/s.*sorted by slot[^]*req\/s/);
-    const cpu = await run(on, `cpu-profile 0 -s 1 -o ${on}.cpuprofile`);
+    const cpu = await run(on, 'cpu-profile 0 -s 1');
     expect(cpu).toMatch(/It was busy for .* of .* s, most of it in:\r?\n +\d+ % /);
     expect(await run(on, 'reload')).toMatch(/reload gen=\d completed/);
-    expect(await events).toContain('draining (cause=reload)');
     await run(on, 'dashboard', /http:\/\/127\.0\.0\.1:\d+\//);
     expect(load.lost).toEqual([]);
   });
@@ -78,9 +76,7 @@ describe('each command, while the cluster serves', () => {
     expect(await run(on, 'scale -1')).toContain('scaled from 3 to 2 workers');
     expect(await run(on, 'restart 1')).toContain('worker 1 restarted');
     expect(await run(on, 'stack 0')).toMatch(/worker=0 pid=\d+ is not blocked/);
-    expect(await run(on, 'heap-profile 1 -s 1 -o x.heapprofile')).toContain('still held.');
-    await run(on, 'heap-snapshot 0 -o x.heapsnapshot');
-    expect(statSync(join(directory, 'x.heapsnapshot')).size).toBeGreaterThan(1e6);
+    expect(await run(on, 'heap-profile 1 -s 1')).toContain('still held.');
     expect(load.lost).toEqual([]);
   });
 

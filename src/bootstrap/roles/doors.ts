@@ -30,10 +30,10 @@ export class Doors {
 
   /** Never fails, because a cluster also serves without a control socket. */
   openControl(): void {
-    const { options, supervisor: cluster, events } = this;
+    const { options, supervisor: cluster } = this;
     // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
     if (options.control === undefined || process.platform === 'win32') return;
-    this.control = Control.open({ cluster, events, options }, this.#warn);
+    this.control = Control.open({ cluster, options }, this.#warn);
   }
 
   async informSystemd(): Promise<void> {

@@ -88,18 +88,13 @@ export type InspectionFailure =
   | 'no-watchdog'
   /** The worker is being profiled already. */
   | 'busy'
-  /** The worker is blocked, and the request needs a running event loop. */
-  | 'blocked'
-  /** There is not enough memory. */
-  | 'no-memory'
   /** Neither the worker nor its watchdog answers. */
   | 'silent'
   /** The worker ended during the inspection. */
   | 'ended'
-  | 'too-large'
   | 'failed';
 
-/** A stack, a profile or a snapshot of a worker could not be taken. */
+/** A stack or a profile of a worker could not be taken. */
 export class InspectionError extends ClusterError {
   readonly code = 'CLUSTER_INSPECTION';
   readonly exitCode = 1;

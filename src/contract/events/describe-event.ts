@@ -99,8 +99,6 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
 /** These events are not logged: `worker-exit` follows a logged event, and `leader` only matters to its listeners. */
 export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', 'leader']);
 
-export const CLUSTER_EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly ClusterEventName[];
-
 /** Describes an event in words, with its log level. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,

@@ -4,7 +4,7 @@ export type {
   ClusterEventMap,
   EmitEvent,
 } from './event-map.js';
-export { CLUSTER_EVENT_NAMES, describeEvent, lossOf, UNLOGGED } from './describe-event.js';
+export { describeEvent, lossOf, UNLOGGED } from './describe-event.js';
 export { EventListeners } from './event-listeners.js';
 export { createEventFormat, createEventLog } from './event-log.js';
 export { FirstStart } from './first-start.js';

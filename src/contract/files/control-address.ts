@@ -19,8 +19,13 @@ export function controlDirectories(env: NodeJS.ProcessEnv = process.env): readon
   const runtime = env['XDG_RUNTIME_DIR'];
   return [
     ...(runtime !== undefined && isAbsolute(runtime) ? [join(runtime, 'nestjs-cluster')] : []),
-    join(tmpdir(), `nestjs-cluster-${ownUid()}`),
+    ownTemporaryDirectory(),
   ];
+}
+
+/** The directory of this user in the system's temporary directory. It need not exist. */
+export function ownTemporaryDirectory(): string {
+  return join(tmpdir(), `nestjs-cluster-${ownUid()}`);
 }
 
 /** The directory for new sockets and for the compile cache. It need not exist. */
@@ -55,13 +60,23 @@ export function cleanName(name: string): string {
 }
 
 /**
+ * Creates a directory for sockets that only this user can access.
+ *
+ * @throws Error as {@link makeOwnDirectory}, or if another user can replace the directory.
+ */
+export function claimDirectory(directory: string): void {
+  makeOwnDirectory(directory);
+  refuseSwappable(dirname(directory));
+}
+
+/**
  * Creates a directory that only this user can access. If the directory exists, checks that only
  * this user can access it.
  *
- * @throws Error if the directory cannot be created, can be accessed or replaced by another user, or
- * is a link or a file.
+ * @throws Error if the directory cannot be created, can be accessed by another user, or is a link or
+ * a file.
  */
-export function claimDirectory(directory: string): void {
+export function makeOwnDirectory(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
@@ -69,7 +84,6 @@ export function claimDirectory(directory: string): void {
   }
   const problem = problemOfDirectory(lstatSync(directory));
   if (problem !== undefined) throw new Error(`${directory} ${problem}`);
-  refuseSwappable(dirname(directory));
 }
 
 /** Why a directory is not safe for sockets of this user; `undefined` if it is safe. */

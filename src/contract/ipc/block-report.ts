@@ -29,5 +29,5 @@ export interface StackReport extends Omit<BlockReport, 'forMs'> {
 /** The primary's requests to the watchdog of a worker: one JSON object a line, over the pipe on which the watchdog reports. */
 export type WatchdogRequest =
   | { readonly type: 'stack'; readonly id: number }
-  /** Make a recording, and write it to the unix socket `to`. */
-  | ({ readonly type: 'record'; readonly to: string } & Recording);
+  /** Make a recording, and write it to the file `to`. */
+  | ({ readonly type: 'record'; readonly id: number; readonly to: string } & Recording);

@@ -112,6 +112,7 @@ const workerMessageSchema = v.variant('type', [
     frames,
     answered: v.boolean(),
   }),
+  v.object({ type: v.literal('recorded'), id: count, problem: v.nullable(text) }),
   v.object({ type: v.literal('resumed') }),
   v.object({
     type: v.literal('checked'),

@@ -49,8 +49,6 @@ export type PrimaryMessage =
       readonly cause: RetireCause;
       /** The signal for the app's shutdown hooks. A primary of an older version does not send it. */
       readonly signal?: NodeJS.Signals;
-      /** Unix socket to which the worker writes a snapshot of its heap after its last request. */
-      readonly snapshotTo?: string | undefined;
     }
   /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
   | { readonly type: 'released' }

@@ -65,6 +65,8 @@ export type WorkerMessage =
   | { readonly type: 'resumed' }
   /** From the watchdog: answers the request `stack`. */
   | ({ readonly type: 'stack'; readonly id: number } & StackReport)
+  /** From the watchdog: answers the request `record`. `problem`: why the file could not be written. */
+  | { readonly type: 'recorded'; readonly id: number; readonly problem: string | null }
   /** Answers `check`. */
   | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
   /** Answers `verify` with the error, if there is one. */

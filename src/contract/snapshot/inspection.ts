@@ -17,8 +17,7 @@ export interface WorkerStack {
 }
 
 /** The recordings that also work while a worker is blocked. */
-export const RECORDINGS = ['cpu-profile', 'heap-profile', 'method-profile'] as const;
-export type RecordingKind = (typeof RECORDINGS)[number];
+export type RecordingKind = 'cpu-profile' | 'heap-profile' | 'method-profile';
 
 export interface Recording {
   readonly kind: RecordingKind;
@@ -62,7 +61,7 @@ export interface CodePlace {
   readonly columnNumber: number;
 }
 
-/** The answer of the recording `method-profile`. */
+/** The file of the recording `method-profile`. */
 export interface MethodProfile {
   readonly pid: number;
   /** `null` if the app has no `ClusterModule`, so that its methods are not known. */

@@ -31,8 +31,6 @@ export type ClusterEvent =
       readonly slot: number;
       readonly reason: string;
       readonly requester: Requester;
-      /** The path to which the old worker sends a heap snapshot after its last request. */
-      readonly snapshotTo?: string | undefined;
     }
   | {
       readonly type: 'stop';

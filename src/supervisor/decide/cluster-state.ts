@@ -92,8 +92,6 @@ export interface Retirement {
   readonly cause: RetireCause;
   /** The signal that the shutdown hooks of the worker's app receive. */
   readonly signal: NodeJS.Signals;
-  /** The unix socket to which the worker sends a heap snapshot. */
-  readonly snapshotTo?: string | undefined;
   readonly since: number;
 }
 
@@ -120,8 +118,6 @@ export interface ReplacementRequest {
   /** The reason in words. */
   readonly detail: string;
   readonly release: Release;
-  /** The unix socket to which the old worker sends a heap snapshot. */
-  readonly snapshotTo?: string | undefined;
 }
 
 /** The replacement under way. Replacements run one at a time. */

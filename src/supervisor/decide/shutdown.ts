@@ -2,7 +2,7 @@ import { type ClusterError, ClusterWorkersFailedError } from '../../contract/err
 import { type ErrorReport, LEAVE_SIGNAL } from '../../contract/ipc/index.js';
 import type { ShutdownPhase } from './cluster-state.js';
 import type { ClusterEvent } from './cluster-event.js';
-import { hurrySnapshot, retire } from './worker/retire.js';
+import { retire } from './worker/retire.js';
 import { cancelReload } from './replace/reload.js';
 import { cancelReplacements } from './replace/replacement.js';
 import { cancelRestarts } from './replace/restart-request.js';
@@ -78,7 +78,6 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   cancelReplacements(step);
   for (const worker of step.state.workers.values()) {
     if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
-    else hurrySnapshot(step, worker);
   }
   cancelReload(step);
   cancelScaling(step);

@@ -1,158 +1,129 @@
-import { InspectionError } from '../../contract/errors/index.js';
-import type { WorkerMessage } from '../../contract/ipc/index.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import type { Recording, WorkerStack } from '../../contract/snapshot/index.js';
+import { join } from 'node:path';
+import { clean, InspectionError } from '../../contract/errors/index.js';
+import { makeOwnDirectory, ownTemporaryDirectory } from '../../contract/files/control-address.js';
+import type { WatchdogRequest, WorkerMessage } from '../../contract/ipc/index.js';
+import type { Recording, RecordingKind, WorkerStack } from '../../contract/snapshot/index.js';
 import type { WorkerId } from '../decide/cluster-state.js';
-import type { Requests } from './requests.js';
-import { roomForSnapshot } from './snapshot-room.js';
-import { Transfer } from '../processes/transfer.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
 /** The maximum time for a stack. Clients are promised an answer within one second. */
 const STACK_TIMEOUT_MS = 900;
 
-/** Maximum time until a watchdog connects. The watchdog reads its requests 4 times a second. */
-const WATCHDOG_MS = 2_000;
-
 /** Maximum time beyond a recording's length: on a busy machine V8 finishes the recording late. */
 const GRACE_MS = 10_000;
-
-/** Maximum silence during a heap snapshot. V8 takes seconds per 100 MB before the first byte. */
-const SNAPSHOT_SILENCE_MS = 120_000;
 
 const STOPPED =
   'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
 const ENDED = 'the worker has ended by now';
 const NATIVE = 'its main thread did not answer: it is in native code';
 
-type Answer = WorkerMessage & { readonly type: 'stack' };
+const EXTENSIONS: Readonly<Record<RecordingKind, string>> = {
+  'cpu-profile': 'cpuprofile',
+  'heap-profile': 'heapprofile',
+  'method-profile': 'methodprofile',
+};
 
-interface AwaitedStack {
-  readonly promise: Promise<WorkerStack>;
-  settle(answer: Answer | undefined): void;
+type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };
+type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
+
+interface Found {
+  readonly id: WorkerId;
+  readonly worker: WorkerHandle;
+}
+
+interface Asked {
+  readonly worker: WorkerId;
+  settle(answer?: Answer): void;
 }
 
 /** Inspects workers through their watchdogs, which answer even if the event loop is blocked. */
 export class Inspections {
-  readonly #stacks = new Map<WorkerId, AwaitedStack>();
-  /** Workers with a recording or a heap snapshot under way. */
+  /** The requests without an answer, by id. */
+  readonly #asked = new Map<number, Asked>();
+  /** Workers with a recording under way. */
   readonly #recorded = new Set<WorkerId>();
-  #asked = 0;
+  #last = 0;
 
-  constructor(
-    private readonly table: Pick<WorkerTable, 'state' | 'find'>,
-    private readonly memory: ResolvedClusterOptions['memory'],
-    private readonly replace: Requests['restart'],
-  ) {}
+  constructor(private readonly table: Pick<WorkerTable, 'state' | 'find'>) {}
 
   /** @throws InspectionError */
   async stack(slot: number): Promise<WorkerStack> {
-    const { id, worker } = this.#find(slot);
-    const awaited = this.#stacks.get(id) ?? this.#ask(id, worker);
-    return awaited.promise;
-  }
-
-  /** Handles the answer of a worker's watchdog to a stack request. */
-  answered(worker: WorkerId, answer: Answer): void {
-    this.#stacks.get(worker)?.settle(answer);
-  }
-
-  /**
-   * Records a profile of a worker, and yields its bytes as they arrive. If the reader stops, the
-   * recording ends.
-   *
-   * @param gone is aborted when the client has left.
-   * @throws InspectionError before the first byte, or after it.
-   */
-  record(slot: number, recording: Recording, gone: AbortSignal): AsyncGenerator<Buffer, void> {
-    return this.#exclusively(slot, gone, (worker, transfer) => {
-      const asked = worker.askWatchdog({ type: 'record', to: transfer.path, ...recording });
-      if (!asked) throw noWatchdog(slot);
-      const overdue = after(WATCHDOG_MS).then(() =>
-        worker.known() === undefined
-          ? new InspectionError('ended', 'the worker ended before it was complete')
-          : new InspectionError('silent', `worker=${slot}: ${STOPPED}`),
-      );
-      return transfer.read(recording.seconds * 1_000 + GRACE_MS, overdue);
-    });
+    const found = this.#find(slot);
+    const { pid } = found.worker.identity;
+    const answer = await this.#stackOf(found);
+    const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
+    const silence = found.worker.known() === undefined ? ENDED : STOPPED;
+    const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
+    return { slot, pid, blockedForMs, requests, frames, problem };
   }
 
   /**
-   * Takes a heap snapshot of a worker. A new worker takes the place of the old worker. The old worker
-   * drains, sends the snapshot and exits.
+   * Records a profile of a worker. The worker writes it to a file that only this user can read.
    *
-   * @throws InspectionError before the first byte, or after it.
+   * @returns the path of the file.
+   * @throws InspectionError
    */
-  async *snapshot(slot: number, gone: AbortSignal): AsyncGenerator<Buffer, void> {
-    const { blockedForMs, problem } = await this.stack(slot);
-    if (blockedForMs !== null || problem !== null) {
-      const message = `worker=${slot} is blocked, and cannot drain for a heap snapshot; take a heap profile, which it can`;
-      throw new InspectionError('blocked', message);
-    }
-    yield* this.#exclusively(slot, gone, (worker, transfer) => {
-      roomForSnapshot(worker, this.memory);
-      const left = this.replace(slot, 'heap snapshot', { snapshotTo: transfer.path }).then(
-        ({ reason }) =>
-          new InspectionError(
-            'failed',
-            reason === null
-              ? `worker=${slot} was replaced and left no snapshot; ask again`
-              : `worker=${slot} is not replaced, and so serves on: ${reason}`,
-          ),
-      );
-      return transfer.read(SNAPSHOT_SILENCE_MS, left);
-    });
-  }
-
-  async *#exclusively(
-    slot: number,
-    gone: AbortSignal,
-    take: (worker: WorkerHandle, transfer: Transfer) => AsyncGenerator<Buffer, void>,
-  ): AsyncGenerator<Buffer, void> {
-    const { id, worker } = this.#find(slot);
+  async record(slot: number, recording: Recording): Promise<string> {
+    const found = this.#find(slot);
+    const { id, worker } = found;
     if (this.#recorded.has(id)) {
       const message = `worker=${slot} is being profiled already; ask again when that is over`;
       throw new InspectionError('busy', message);
     }
     this.#recorded.add(id);
     try {
-      const transfer = await Transfer.open(gone);
-      try {
-        yield* take(worker, transfer);
-      } finally {
-        await transfer.close();
-      }
+      const to = newFile(worker, recording.kind);
+      // A recording takes long, so a stopped process is noticed before.
+      if ((await this.#stackOf(found)) === undefined) throw silent(worker, STOPPED);
+      const timeoutMs = recording.seconds * 1_000 + GRACE_MS;
+      const request = { type: 'record', id: this.#nextId(), to, ...recording } as const;
+      const answer = await this.#ask<'recorded'>(found, request, timeoutMs);
+      if (answer === undefined) throw silent(worker, NATIVE);
+      if (answer.problem !== null) throw unwritten(to, answer.problem);
+      return to;
     } finally {
       this.#recorded.delete(id);
     }
   }
 
-  #ask(id: WorkerId, worker: WorkerHandle): AwaitedStack {
-    const { slot, pid } = worker.identity;
-    const asked = (this.#asked += 1);
-    if (!worker.askWatchdog({ type: 'stack', id: asked })) throw noWatchdog(slot);
-    let resolve!: (stack: WorkerStack) => void;
-    const promise = new Promise<WorkerStack>((resolved) => (resolve = resolved));
-    const timer = setTimeout(() => awaited.settle(undefined), STACK_TIMEOUT_MS);
-    const awaited: AwaitedStack = {
-      promise,
-      settle: (answer) => {
-        // this is the answer to an earlier request
-        if (answer !== undefined && answer.id !== asked) return;
-        clearTimeout(timer);
-        this.#stacks.delete(id);
-        const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
-        const silence = worker.known() === undefined ? ENDED : STOPPED;
-        const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
-        resolve({ slot, pid, blockedForMs, requests, frames, problem });
-      },
-    };
-    this.#stacks.set(id, awaited);
-    return awaited;
+  /** Handles an answer of a worker's watchdog. The answer to an earlier request is ignored. */
+  answered(answer: Answer): void {
+    this.#asked.get(answer.id)?.settle(answer);
   }
 
-  #find(slot: number): { readonly id: WorkerId; readonly worker: WorkerHandle } {
+  /** Ends the requests to a worker that has ended. */
+  ended(worker: WorkerId): void {
+    for (const asked of this.#asked.values()) if (asked.worker === worker) asked.settle();
+  }
+
+  #stackOf(found: Found): Promise<AnswerTo<'stack'> | undefined> {
+    return this.#ask<'stack'>(found, { type: 'stack', id: this.#nextId() }, STACK_TIMEOUT_MS);
+  }
+
+  #nextId(): number {
+    return (this.#last += 1);
+  }
+
+  /** Resolves with `undefined` if no answer comes in time. */
+  #ask<T extends Answer['type']>(
+    { id: workerId, worker }: Found,
+    request: WatchdogRequest & { readonly id: number },
+    timeoutMs: number,
+  ): Promise<AnswerTo<T> | undefined> {
+    if (!worker.askWatchdog(request)) throw noWatchdog(worker);
+    return new Promise((resolve) => {
+      const settle = (answer?: Answer): void => {
+        clearTimeout(timer);
+        this.#asked.delete(request.id);
+        resolve(answer as AnswerTo<T> | undefined);
+      };
+      const timer = setTimeout(settle, timeoutMs);
+      this.#asked.set(request.id, { worker: workerId, settle });
+    });
+  }
+
+  #find(slot: number): Found {
     const id = this.table.state.slots[slot]?.worker;
     const worker = id === undefined ? undefined : this.table.find(id);
     if (id !== undefined && worker !== undefined) return { id, worker };
@@ -161,11 +132,31 @@ export class Inspections {
   }
 }
 
-function noWatchdog(slot: number): InspectionError {
-  const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
-  return new InspectionError('no-watchdog', message);
+/** Names a new file in a directory of this user. */
+function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind): string {
+  const directory = ownTemporaryDirectory();
+  const time = new Date().toISOString().replaceAll(/[-:.]/g, '');
+  const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${EXTENSIONS[kind]}`);
+  try {
+    makeOwnDirectory(directory);
+    return file;
+  } catch (error) {
+    throw unwritten(file, (error as Error).message);
+  }
 }
 
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+function silent({ identity: { slot }, known }: WorkerHandle, why: string): InspectionError {
+  return known() === undefined
+    ? new InspectionError('ended', 'the worker ended before its profile was complete')
+    : new InspectionError('silent', `worker=${slot}: ${why}`);
+}
+
+function unwritten(file: string, problem: string): InspectionError {
+  const message = `cannot write ${file}: ${clean(problem)}; TMPDIR sets another directory`;
+  return new InspectionError('failed', message);
+}
+
+function noWatchdog({ identity: { slot } }: WorkerHandle): InspectionError {
+  const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
+  return new InspectionError('no-watchdog', message);
 }

@@ -9,9 +9,6 @@ import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { Requester, WorkerId } from '../decide/cluster-state.js';
 import type { Answer, Effect } from '../decide/effect.js';
 
-/** A caller may ask for more than the replacement: a heap snapshot of the old worker. */
-type Extra = Pick<ClusterEvent & { readonly type: 'restart' }, 'snapshotTo'>;
-
 interface Caller {
   resolve(result: unknown): void;
   reject(error: Error): void;
@@ -41,8 +38,8 @@ export class Requests {
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
   /** Replaces the worker of one slot by a new one of the same release, without a gap. */
-  readonly restart = (slot: number, reason: string, extra: Extra = {}): Promise<RestartResult> =>
-    this.#ask((requester) => ({ type: 'restart', slot, reason, requester, ...extra }));
+  readonly restart = (slot: number, reason: string): Promise<RestartResult> =>
+    this.#ask((requester) => ({ type: 'restart', slot, reason, requester }));
 
   answer({ requester, answer }: Effect & { readonly type: 'answer' }): void {
     if (requester.by === 'worker') {

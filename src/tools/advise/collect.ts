@@ -1,4 +1,6 @@
+import { readFileSync, rmSync } from 'node:fs';
 import type { ClusterStatus } from '../../control/cluster-status.js';
+import type { ProfileAnswer } from '../../control/control-api.js';
 import { ClusterError, ClusterRefusedError } from '../../contract/errors/index.js';
 import type { MethodProfile } from '../../contract/snapshot/index.js';
 import type { ControlClient } from '../control/control-client.js';
@@ -46,8 +48,7 @@ export async function collect(
   const lost = new Map<string, Loss>();
   const record = async (slot: number, windowS: number): Promise<MethodProfile | undefined> => {
     try {
-      const path = `/v1/workers/${slot}/method-profile?seconds=${windowS}`;
-      return await client.post(path);
+      return await recordMethods(client, slot, windowS);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       lost.set(`${slot} ${error.message}`, { slot, reason: error.message });
@@ -77,6 +78,25 @@ export async function collect(
     throw new ClusterRefusedError(`no worker could be profiled: ${[...reasons].join('; ')}`);
   }
   return { work, pids: [...pids], lost: losses };
+}
+
+/** Has a worker write a profile with the methods of its app, and takes it out of the file. */
+async function recordMethods(
+  client: Pick<ControlClient, 'post'>,
+  slot: number,
+  seconds: number,
+): Promise<MethodProfile> {
+  const path = `/v1/workers/${slot}/cpu-profile?methods&seconds=${seconds}`;
+  const { file } = await client.post<ProfileAnswer>(path);
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as MethodProfile;
+  } catch (error) {
+    throw new ClusterRefusedError(
+      `cannot read the profile of worker=${slot}: ${(error as Error).message}; run the command where the cluster runs`,
+    );
+  } finally {
+    rmSync(file, { force: true });
+  }
 }
 
 async function servingSlots(client: Pick<ControlClient, 'get'>): Promise<readonly number[]> {

@@ -18,8 +18,8 @@ import { besideThis } from '../../contract/process/own-file.js';
 import { addAdviseCommand } from '../advise/command.js';
 import { addChangeCommands } from '../control/change-commands.js';
 import { addInspectCommands } from '../control/inspect-commands.js';
-import { addWatchCommands } from '../control/watch-commands.js';
 import { addProfileCommands } from '../control/profile-commands.js';
+import { addTopCommand } from '../control/top-command.js';
 import { addDashboardCommand } from '../dashboard/command.js';
 import { addDoctorCommand } from '../doctor/command.js';
 import { iptablesRemovalScript, iptablesScript } from './iptables.js';
@@ -66,7 +66,7 @@ function createProgram(): Command {
 
   program.commandsGroup('A running cluster (-c <name> where there are several, slots are from 0):');
   addInspectCommands(program);
-  addWatchCommands(program);
+  addTopCommand(program);
   addDashboardCommand(program);
   addChangeCommands(program);
   addProfileCommands(program);

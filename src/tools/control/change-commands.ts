@@ -7,10 +7,7 @@ import { type Changed, reload, restart, scale, stop } from './changes.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
 import type { ControlClient } from './control-client.js';
 import { printJson, printLine } from './view/output.js';
-import { type Progress, watched } from './view/watched.js';
-
-/** The line that is printed for each event while the command waits. */
-const showEvent: Progress = ({ data }) => `  ${data.text}`;
+import { watched } from './view/watched.js';
 
 export function addChangeCommands(program: Command): void {
   controlCommand(program, {
@@ -22,8 +19,7 @@ export function addChangeCommands(program: Command): void {
     example: 'reload --cluster shop',
   }).action(async (options: ControlOptions) => {
     const client = await clientFor(options);
-    const { cluster } = await client.get<ClusterStatus>('/v1/status');
-    await change(options, client, () => reload(client), countingSlots(cluster));
+    await change(options, client, () => reload(client));
   });
 
   addScaleCommand(program);
@@ -76,9 +72,8 @@ async function change(
   { json }: ControlOptions,
   client: ControlClient,
   ask: () => Promise<Changed>,
-  progress = showEvent,
 ): Promise<void> {
-  const { answer, done, text } = await watched(client, json ? undefined : progress, ask);
+  const { answer, done, text } = await watched(client, !json, ask);
   if (json) {
     printJson(answer);
     process.exitCode = done ? 0 : 1;
@@ -87,17 +82,6 @@ async function change(
   } else {
     throw new ClusterRefusedError(text);
   }
-}
-
-/** Makes the line for each event, with the number of slots that a reload has replaced so far. */
-function countingSlots({ desired }: ClusterStatus['cluster']): Progress {
-  let done = 0;
-  return (told) => {
-    const { name, event, text } = told.data;
-    if (name !== 'worker-stopped') return `  ${text}`;
-    if ((event as { readonly cause?: unknown }).cause === 'reload') done += 1;
-    return `  [${done}/${desired}] ${text}`;
-  };
 }
 
 interface WorkersWanted {

@@ -1,111 +1,66 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { Sample, StreamedEvent } from '../../control/event-stream.js';
 import {
   clean,
   ClusterRefusedError,
   ClusterUnreachableError,
 } from '../../contract/errors/index.js';
 import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
-import { parseFrames } from './view/parse-frames.js';
 
 /** A primary that has not answered within this time counts as blocked or stopped. */
 const ANSWER_MS = 1_000;
-
-/** The messages of `GET /v1/events`. */
-export type Told =
-  | { readonly type: 'log'; readonly data: StreamedEvent }
-  | { readonly type: 'sample'; readonly data: Sample };
 
 /** Asks one cluster over its control socket. */
 export class ControlClient {
   constructor(readonly cluster: FoundCluster) {}
 
   /** @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError */
-  async get<T>(path: string, timeoutMs?: number): Promise<T> {
-    return this.#json(await this.open('GET', path, { timeoutMs }));
+  get<T>(path: string, timeoutMs = ANSWER_MS): Promise<T> {
+    return this.#ask('GET', path, { timeoutMs });
   }
 
   /**
-   * Waits for the outcome without a time limit, once the primary has accepted the request.
+   * Waits for the outcome without a time limit. A primary that is blocked is not asked, because it
+   * would make the change later.
    *
    * @throws ClusterUnreachableError, ClusterRefusedError
    */
-  async post<T>(path: string, body?: object): Promise<T> {
-    return this.#json(await this.open('POST', path, { body }));
+  async post<T>(path: string, body: object = {}, signal?: AbortSignal): Promise<T> {
+    await this.get('/v1/status');
+    return this.#ask('POST', path, { body, signal });
   }
 
-  /**
-   * The stream of events and samples. The primary sends the first sample at once.
-   *
-   * @throws ClusterUnreachableError, ClusterRefusedError
-   */
-  async events(signal?: AbortSignal): Promise<AsyncIterable<Told>> {
-    const response = await this.open('GET', '/v1/events', { signal });
-    return parseFrames(response) as AsyncIterable<Told>;
-  }
-
-  /**
-   * Sends a request and returns the response, whose body the caller reads. A POST sends its body
-   * only after the primary has answered its head with 100 Continue. So if a request to a blocked
-   * primary times out, the primary does not make the change later.
-   *
-   * @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError
-   */
-  async open(
+  async #ask<T>(
     method: 'GET' | 'POST',
     path: string,
-    {
-      body = {},
-      timeoutMs = ANSWER_MS,
-      signal,
-    }: {
-      readonly body?: object | undefined;
-      readonly timeoutMs?: number | undefined;
+    more: {
+      readonly body?: object;
+      readonly timeoutMs?: number;
       readonly signal?: AbortSignal | undefined;
-    } = {},
-  ): Promise<IncomingMessage> {
-    const sent = JSON.stringify(body);
+    },
+  ): Promise<T> {
+    const { body, timeoutMs, signal } = more;
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const asked = request(
-        {
-          socketPath: this.cluster.path,
-          method,
-          path,
-          agent: false,
-          headers: {
-            Host: 'localhost',
-            ...(method === 'POST' && {
-              'Content-Type': 'application/json',
-              'Content-Length': Buffer.byteLength(sent),
-              Expect: '100-continue',
-            }),
-          },
-          ...(signal !== undefined && { signal }),
-        },
-        resolve,
-      );
-      const silence = () => asked.destroy(new Error(this.#silence(timeoutMs)));
-      const timer = setTimeout(silence, timeoutMs);
-      for (const sign of ['continue', 'response', 'close']) {
-        asked.once(sign, () => clearTimeout(timer));
+      const socketPath = this.cluster.path;
+      const asked = request({ socketPath, method, path, agent: false, signal }, resolve);
+      if (timeoutMs !== undefined) {
+        const silence = () => asked.destroy(new Error(this.#silence(timeoutMs)));
+        const timer = setTimeout(silence, timeoutMs);
+        for (const sign of ['response', 'close']) asked.once(sign, () => clearTimeout(timer));
       }
-      asked.once('error', (error: NodeJS.ErrnoException) =>
-        reject(new ClusterUnreachableError(labelOf(this.cluster), inWords(error))),
-      );
-      if (method === 'GET') asked.end();
-      else asked.once('continue', () => asked.end(sent));
+      asked.once('error', (error) => reject(this.#unreachable(error)));
+      asked.end(body && JSON.stringify(body));
     });
-    if (response.statusCode === 200) return response;
-    throw await refusal(response);
+    const answer = await text(response).catch((error: Error) => {
+      throw this.#unreachable(error);
+    });
+    if (response.statusCode !== 200) throw refusal(response, answer);
+    return JSON.parse(answer) as T;
   }
 
-  async #json<T>(response: IncomingMessage): Promise<T> {
-    try {
-      return JSON.parse(await text(response)) as T;
-    } catch (error) {
-      throw new ClusterUnreachableError(labelOf(this.cluster), inWords(error as Error));
-    }
+  #unreachable(error: NodeJS.ErrnoException): ClusterUnreachableError {
+    const { code = '', message } = error;
+    return new ClusterUnreachableError(labelOf(this.cluster), clean(MEANING[code] ?? message));
   }
 
   /** The likely reason why no answer came in time. */
@@ -116,13 +71,12 @@ export class ControlClient {
   }
 }
 
-async function refusal(response: IncomingMessage): Promise<Error> {
-  const answer = await text(response).catch(() => '');
+function refusal({ statusCode }: IncomingMessage, answer: string): Error {
   try {
     const { error } = JSON.parse(answer) as { readonly error: { readonly message: string } };
     return new ClusterRefusedError(clean(String(error.message)));
   } catch {
-    return new ClusterRefusedError(`the cluster answered with status ${response.statusCode}`);
+    return new ClusterRefusedError(`the cluster answered with status ${statusCode}`);
   }
 }
 
@@ -134,7 +88,3 @@ const MEANING: Readonly<Record<string, string>> = {
   ECONNRESET: 'it closed the connection: it has ended, or has no descriptors left',
   EPIPE: 'it closed the connection: it has ended, or has no descriptors left',
 };
-
-function inWords({ code = '', message }: NodeJS.ErrnoException): string {
-  return clean(MEANING[code] ?? message);
-}

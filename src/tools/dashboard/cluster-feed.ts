@@ -5,15 +5,13 @@ import { COLUMNS, History } from './history.js';
 import { MetricsSource, metricsUrlOf } from './metrics-source.js';
 import { frame, Viewers } from './viewers.js';
 
-/** A primary sends a sample every second. After this long without a sample, in ms, the primary counts as silent. */
-const SILENCE_MS = 3_000;
-const RETRY_MS = 1_000;
+const POLL_MS = 1_000;
 
-export type Client = Pick<ControlClient, 'get' | 'post' | 'events'>;
+export type Client = Pick<ControlClient, 'get' | 'post'>;
 
-/** The state of the connection to the cluster. A lost connection is opened again. */
+/** The state of the connection to the cluster. */
 export interface Link {
-  readonly state: 'connecting' | 'connected' | 'silent' | 'gone';
+  readonly state: 'connecting' | 'connected' | 'gone';
   /** The problem of the connection. `null` if there is none. */
   readonly message: string | null;
 }
@@ -24,19 +22,18 @@ export interface FeedSettings {
   readonly readOnly: boolean;
   /** The URL of the metrics. `undefined`: from the app's options. `false`: read no metrics. */
   readonly metrics?: string | false | undefined;
-  readonly silenceMs?: number;
-  readonly retryMs?: number;
+  readonly pollMs?: number;
 }
 
-/** Reads the control socket over one connection and passes everything on to all open pages. */
+/** Asks for the status of the cluster once a second, and passes it on to all open pages. */
 export class ClusterFeed {
   readonly viewers = new Viewers();
   readonly history = new History();
   readonly metrics = new MetricsSource(() => this.#metricsUrl());
   link: Link = { state: 'connecting', message: null };
   #client: Client | undefined;
-  #status: Omit<ClusterStatus, 'cluster'> | undefined;
-  #sample: unknown;
+  #status: ClusterStatus | undefined;
+  #sample: object | undefined;
 
   constructor(private readonly settings: FeedSettings) {}
 
@@ -47,16 +44,18 @@ export class ClusterFeed {
 
   /** Follows the cluster until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { connect, metrics, retryMs = RETRY_MS } = this.settings;
+    const { connect, metrics, pollMs = POLL_MS } = this.settings;
     if (metrics !== false) void this.metrics.run(signal);
+    let client: Client | undefined;
     while (!signal.aborted) {
       try {
-        await this.#follow(await connect(), signal);
-        this.#setLink('gone', 'the cluster has ended');
+        client ??= await connect();
+        this.#take(client, await client.get<ClusterStatus>('/v1/status'));
       } catch (error) {
+        client = undefined; // the cluster may have been restarted
         this.#setLink('gone', (error as Error).message);
       }
-      await delay(retryMs, undefined, { signal }).catch(() => {});
+      await delay(pollMs, undefined, { signal }).catch(() => {});
     }
     this.viewers.end();
   }
@@ -72,39 +71,29 @@ export class ClusterFeed {
     ].join('');
   }
 
-  async #follow(client: Client, signal: AbortSignal): Promise<void> {
-    const status = await client.get<ClusterStatus>('/v1/status');
-    const { cluster: _, ...fixed } = status;
-    if (fixed.pid !== this.#status?.pid) this.history.restart();
+  #take(client: Client, status: ClusterStatus): void {
+    const before = this.#status;
+    const isNew = status.pid !== before?.pid;
     this.#client = client;
-    this.#status = fixed;
-    const stream = await client.events(signal);
-    this.viewers.tell(frame('hello', this.#hello()));
-    const silence = setTimeout(
-      () => this.#setLink('silent', 'its primary is blocked or stopped'),
-      this.settings.silenceMs ?? SILENCE_MS,
-    );
-    try {
-      for await (const told of stream) {
-        silence.refresh();
-        this.#setLink('connected', null);
-        if (told.type === 'log') {
-          this.viewers.tell(frame('log', this.history.addEvent(told.data)));
-          continue;
-        }
-        const row = this.history.add(told.data, this.metrics.readings);
-        this.#sample = { row, cluster: told.data.cluster, primary: told.data.primary };
-        const { state } = this.metrics;
-        this.viewers.tell(frame('sample', { ...(this.#sample as object), metrics: state }));
-      }
-    } finally {
-      clearTimeout(silence);
+    this.#status = status;
+    if (isNew) {
+      this.history.restart();
+      this.viewers.tell(frame('hello', this.#hello()));
     }
+    this.#setLink('connected', null);
+    for (const entry of this.history.addChanges(isNew ? undefined : before, status)) {
+      this.viewers.tell(frame('log', entry));
+    }
+    const row = this.history.add(status, this.metrics.readings);
+    const { cluster, primary } = status;
+    this.#sample = { row, cluster, primary };
+    this.viewers.tell(frame('sample', { ...this.#sample, metrics: this.metrics.state }));
   }
 
   #hello() {
+    const { name, pid, version, node, options } = this.#status ?? {};
     const { readOnly } = this.settings;
-    return { readOnly, metrics: this.metrics.state, ...this.#status };
+    return { readOnly, metrics: this.metrics.state, name, pid, version, node, options };
   }
 
   #metricsUrl(): string | undefined {

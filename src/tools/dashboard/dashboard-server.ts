@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pipeline } from 'node:stream';
-import { readBody } from '../../control/guard-call.js';
-import { type Answer, ok, Refusal } from '../../control/route.js';
+import { pipeline, type Readable } from 'node:stream';
+import { readBody, Refusal } from '../../control/route.js';
 import { clean, ClusterError, ClusterRefusedError } from '../../contract/errors/index.js';
 import { Access } from './access.js';
 import { ACTIONS } from './actions.js';
@@ -19,9 +18,11 @@ const REQUEST_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 const KEEP_ALIVE_MS = 2_000;
 
-/** An answer in the form that the control socket uses, or a file of the page. */
+/** JSON, the stream of a page, or a file of the page. */
 type PageAnswer =
-  Answer | { readonly status: number; readonly contentType: string; readonly body: Buffer };
+  | { readonly status: number; readonly json: object }
+  | { readonly status: number; readonly contentType: string; readonly stream: Readable }
+  | { readonly status: number; readonly contentType: string; readonly body: Buffer };
 
 interface Replied {
   readonly answer: PageAnswer;
@@ -97,7 +98,7 @@ export class DashboardServer {
     return { answer: ok({ token: header }), headers: { 'Set-Cookie': cookie } };
   }
 
-  #events({ method }: IncomingMessage): Answer {
+  #events({ method }: IncomingMessage): PageAnswer {
     if (method !== 'GET') throw notAllowed('GET');
     return {
       status: 200,
@@ -106,7 +107,7 @@ export class DashboardServer {
     };
   }
 
-  async #act(request: IncomingMessage, path: string): Promise<Answer> {
+  async #act(request: IncomingMessage, path: string): Promise<PageAnswer> {
     const act = ACTIONS.get(path.slice('/api/'.length));
     if (act === undefined) throw new Refusal(404, 'NOT_FOUND', 'not found');
     if (request.method !== 'POST') throw notAllowed('POST');
@@ -119,6 +120,10 @@ export class DashboardServer {
     if (client === undefined) throw new Refusal(503, 'NO_CLUSTER', 'there is no cluster yet');
     return ok(await act(client, Object(body) as typeof body));
   }
+}
+
+function ok(json: object): PageAnswer {
+  return { status: 200, json };
 }
 
 async function page({ method }: IncomingMessage, path: string): Promise<PageAnswer> {

@@ -1,13 +1,13 @@
-import type { Sample, StreamedEvent } from '../../control/event-stream.js';
+import type { ClusterStatus } from '../../control/cluster-status.js';
+import { changesBetween, type LogEntry } from './changes-between.js';
 import type { Readings } from './metrics-source.js';
 import { RequestRate } from './request-rate.js';
 
 /** Maximum number of rows that are kept: 15 minutes, with a sample every second. */
 export const MAX_ROWS = 900;
 export const MAX_LOG = 300;
-const MAX_TEXT_LENGTH = 1_000;
 
-/** If no sample came for longer than this, the charts show a gap. */
+/** If no status came for longer than this, the charts show a gap. */
 const GAP_SECONDS = 5;
 
 /** The names of a row's values, in order. */
@@ -32,15 +32,9 @@ export const COLUMNS = [
 
 export type Row = readonly (number | null)[];
 
-/** A line of the log on the page. */
-export interface LogEntry {
-  readonly at: string;
-  readonly name: string;
-  readonly level: string;
-  readonly text: string;
-}
+export type Figures = Pick<ClusterStatus, 'cluster' | 'primary'>;
 
-/** The samples and the log of the last 15 minutes, for pages that are opened or reloaded. */
+/** The figures and the log of the last 15 minutes, for pages that are opened or reloaded. */
 export class History {
   readonly rows: Row[] = [];
   readonly log: LogEntry[] = [];
@@ -49,8 +43,8 @@ export class History {
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** Adds a sample together with the latest readings of the metrics. */
-  add({ cluster: { workers, ready }, primary }: Sample, readings: Readings): Row {
+  /** Adds the figures of a status, with the latest readings of the metrics. */
+  add({ cluster: { workers, ready }, primary }: Figures, readings: Readings): Row {
     // Charts need ascending times, even if the clock was set back.
     const at = Math.max(Math.round(this.now()) / 1_000, this.#lastAt + 0.001);
     if (at - this.#lastAt > GAP_SECONDS && this.rows.length > 0) {
@@ -83,11 +77,12 @@ export class History {
     return row;
   }
 
-  addEvent({ at, name, level, text }: StreamedEvent): LogEntry {
-    const entry = { at, name, level, text: text.slice(0, MAX_TEXT_LENGTH) };
-    this.log.push(entry);
-    if (this.log.length > MAX_LOG) this.log.shift();
-    return entry;
+  /** Adds to the log what happened between two reports. @returns the new entries. */
+  addChanges(before: ClusterStatus | undefined, status: ClusterStatus): readonly LogEntry[] {
+    const entries = changesBetween(before, status, new Date(this.now()).toISOString());
+    this.log.push(...entries);
+    this.log.splice(0, this.log.length - MAX_LOG);
+    return entries;
   }
 
   /** Forgets the last totals. Called for a new primary, because its totals begin at 0. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PublishedOptions } from '../../control/published-options.js';
+import type { PublishedOptions } from '../../control/cluster-status.js';
 import { sumOf } from '../app/endpoints.js';
 import { bucketsOf, type Buckets, quantile, since } from './histogram.js';
 

@@ -1,6 +1,6 @@
-import type { Sample } from '../../control/event-stream.js';
+import type { ClusterReport } from '../../control/cluster-status.js';
 
-type Workers = Sample['cluster']['workers'];
+type Workers = ClusterReport['workers'];
 
 /** The rate covers several samples, because workers report counts with heartbeats, not for each sample. */
 const WINDOW_SECONDS = 3;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import type { RecordingKind } from '../../contract/snapshot/index.js';
 import { type CpuProfile, type CpuSummary, describeCpu, summarizeCpu } from './cpu-summary.js';
 import { describeHeap, type HeapProfile, type HeapSummary, summarizeHeap } from './heap-summary.js';
@@ -12,13 +12,13 @@ export interface ProfileSummary {
   readonly lines: readonly string[];
 }
 
-/** @returns `undefined` for a file that is too large, or is not a profile of that kind. */
+/** @returns `undefined` for a file that is too large or elsewhere, or is not a profile of that kind. */
 export async function summarizeProfile(
   kind: RecordingKind,
-  { file, bytes }: { readonly file: string; readonly bytes: number },
+  file: string,
 ): Promise<ProfileSummary | undefined> {
-  if (bytes > MAX_BYTES) return undefined;
   try {
+    if ((await stat(file)).size > MAX_BYTES) return undefined;
     const profile: unknown = JSON.parse(await readFile(file, 'utf8'));
     if (kind === 'cpu-profile') {
       const summary = summarizeCpu(profile as CpuProfile);
@@ -27,6 +27,6 @@ export async function summarizeProfile(
     const summary = summarizeHeap(profile as HeapProfile);
     return { summary, lines: describeHeap(summary) };
   } catch {
-    return undefined; // the user asked for the file, and has it without a summary too
+    return undefined; // the user has the file without a summary too
   }
 }

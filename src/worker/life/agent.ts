@@ -141,7 +141,6 @@ export class WorkerAgent {
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
         this.#served.signal ??= message.signal ?? LEAVE_SIGNAL;
-        this.#served.snapshotTo = message.snapshotTo;
         if (message.cause === 'shutdown') this.#served.sockets.nobodyFollows();
         return void this.#leave(this.options.shutdown);
       case 'released':
@@ -179,10 +178,7 @@ export class WorkerAgent {
     this.link.state = 'draining';
     this.link.leaderRole.resign();
     if (!this.#served.isUp) return this.#end(0);
-    const report = await this.#served.drain(shutdown, async () => {
-      await this.#reports.lastMetrics();
-      await this.#served.leaveSnapshot();
-    });
+    const report = await this.#served.drain(shutdown, () => this.#reports.lastMetrics());
     await this.#channel.send({ type: 'drained', report });
     await this.#served.endTelemetry(shutdown);
     this.#resolveDrained();

@@ -34,8 +34,6 @@ export class ServedApp {
   readonly sockets: WorkerSockets;
   /** The signal that the app's shutdown hooks get. */
   signal: string | undefined;
-  /** The unix socket to which a heap snapshot is sent at the end, if one was requested. */
-  snapshotTo: string | undefined;
   /** Ends the drain now and destroys all open connections. */
   force!: () => void;
   readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
@@ -124,13 +122,6 @@ export class ServedApp {
       signal: () => this.signal,
     };
     return drain(parts, shutdown);
-  }
-
-  /** Sends the requested heap snapshot. Called after the drain, when the snapshot delays no request. */
-  async leaveSnapshot(): Promise<void> {
-    if (this.snapshotTo === undefined) return;
-    const { sendHeapSnapshot } = await import('../watchdog/heap-snapshot.js');
-    await Promise.race([sendHeapSnapshot(this.snapshotTo), this.#forced]);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { LIST_METHODS } from '../../contract/snapshot/inspection.js';
 import type {
   CodePlace,
@@ -5,11 +6,10 @@ import type {
   MethodProfile,
   RecordingKind,
 } from '../../contract/snapshot/index.js';
-import { ByteSink } from './byte-sink.js';
 
 interface Job {
   readonly kind: RecordingKind;
-  readonly ms: number;
+  readonly seconds: number;
   /** Whether the event loop of the main thread is blocked. */
   readonly blocked: boolean;
 }
@@ -30,34 +30,21 @@ interface Property {
 export class Recorder {
   // This thread must not end while a session is open: that can abort the process (Node 20 to 26).
   readonly #session = new (process.getBuiltinModule('node:inspector').Session)();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly job: Job) {}
 
-  /** Records, and sends the profile to a unix socket. Ends early if the reader closes the socket. */
-  async send(socket: string): Promise<void> {
-    const sink = await ByteSink.open(socket, () => this.stop()).catch(() => undefined);
-    if (sink === undefined) return;
+  /** Records, and writes the profile as JSON to a file that must not exist. */
+  async write(file: string): Promise<void> {
     try {
-      await sink.write(await this.#record());
-      await sink.end();
+      this.#session.connectToMainThread();
+      const profile = JSON.stringify(await this.#recordings[this.job.kind]());
+      writeFileSync(file, profile, { flag: 'wx', mode: 0o600 });
     } catch (error) {
-      await sink.fail(error);
+      rmSync(file, { force: true }); // the disk may be full
+      throw error;
+    } finally {
+      this.#session.disconnect();
     }
-  }
-
-  /** Stops recording. After that, promises of this recorder never settle. */
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#session.disconnect();
-  }
-
-  /** @returns the profile as JSON for the tools of Chrome and VS Code. */
-  async #record(): Promise<Buffer> {
-    this.#session.connectToMainThread();
-    const profile = await this.#recordings[this.job.kind]();
-    this.#session.disconnect();
-    return Buffer.from(JSON.stringify(profile));
   }
 
   readonly #recordings: Readonly<Record<RecordingKind, () => Promise<unknown>>> = {
@@ -119,9 +106,7 @@ export class Recorder {
   }
 
   #elapsed(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#timer = setTimeout(resolve, this.job.ms);
-    });
+    return new Promise((resolve) => setTimeout(resolve, this.job.seconds * 1_000));
   }
 
   #post(method: string, parameters: object = {}): Promise<Record<string, unknown>> {

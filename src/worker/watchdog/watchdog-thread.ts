@@ -135,8 +135,11 @@ function answerRequest(asked: WatchdogRequest): void {
       write({ type: 'stack', id, blockedForMs, ...found, answered }),
     );
   }
-  const { kind, seconds, to } = asked;
-  void new Recorder({ kind, ms: seconds * 1_000, blocked: isBlocked() }).send(to);
+  const { id, kind, seconds, to } = asked;
+  new Recorder({ kind, seconds, blocked: isBlocked() }).write(to).then(
+    () => write({ type: 'recorded', id, problem: null }),
+    (error: Error) => write({ type: 'recorded', id, problem: error.message }),
+  );
 }
 
 function write(message: WorkerMessage): void {

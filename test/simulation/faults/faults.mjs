@@ -243,7 +243,7 @@ export const FAULTS = [
     },
     {
       what: 'the old worker is never asked to leave',
-      find: 'retire(step, predecessor, cause, undefined, snapshotTo);',
+      find: 'retire(step, predecessor, cause);',
       replace: '',
     },
     {
@@ -626,7 +626,7 @@ export const FAULTS = [
     },
     {
       what: 'who is to leave is not asked',
-      find: `step.send(worker, { type: 'drain', cause, signal, snapshotTo });`,
+      find: `step.send(worker, { type: 'drain', cause, signal });`,
       replace: '',
     },
   ]),

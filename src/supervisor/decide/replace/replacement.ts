@@ -105,7 +105,7 @@ export function onCheckOverdue(step: Step, worker: ReadyWorker): void {
 
 /** The candidate takes the place of the old worker, which drains. */
 function takeOver(step: Step, candidacy: Candidacy): void {
-  const { slot, cause, detail, release, snapshotTo, candidate } = candidacy;
+  const { slot, cause, detail, release, candidate } = candidacy;
   const request = { slot, cause, detail, release };
   const { worker, failures } = step.state.slots[slot]!;
   const predecessor = worker === undefined ? undefined : step.worker(worker);
@@ -123,7 +123,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   }
   // The replacement of a worker that was too large counts as a restart of the slot.
   if (cause === 'memory') countRestart(step, slot, cause);
-  retire(step, predecessor, cause, undefined, snapshotTo);
+  retire(step, predecessor, cause);
   if (awaitsAnswer(step.state, slot)) return end(step, request, null);
   const handingOver = { ...request, phase: 'handing-over', predecessor: predecessor.id } as const;
   step.set({ replacement: handingOver });

@@ -13,7 +13,7 @@ import { isWanted, wantedSlots } from '../worker/workers.js';
  */
 export function restart(
   step: Step,
-  { slot, reason, requester, snapshotTo }: Extract<ClusterEvent, { type: 'restart' }>,
+  { slot, reason, requester }: Extract<ClusterEvent, { type: 'restart' }>,
 ): void {
   const { state } = step;
   const refusal = refusalOf(state, slot);
@@ -24,7 +24,7 @@ export function restart(
   step.set({ pendingRequests: [...state.pendingRequests, request] });
   if (!isRestarting(state, slot)) {
     const { release } = state.slots[slot]!;
-    const wish = { cause: 'restart', detail: reason, snapshotTo } as const;
+    const wish = { cause: 'restart', detail: reason } as const;
     requestReplacement(step, { slot, release, ...wish });
   }
   // If the requester already drains for this restart, the restart must not wait for the requester's exit.

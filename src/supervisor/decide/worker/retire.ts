@@ -19,18 +19,14 @@ const ABANDON_BOOT_MS = 1_000;
 /** Added to the worker's own time to leave, because the primary learns of the exit later. */
 const EXIT_GRACE_MS = 500;
 
-/** Extra time for a heap snapshot: V8 takes seconds per 100 MB, and a client has to read it. */
-const SNAPSHOT_MS = 180_000;
-
 /** Asks a worker to leave, and kills it if it has not left in time. */
 export function retire(
   step: Step,
   worker: LiveWorker,
   cause: RetireCause,
   signal: NodeJS.Signals = LEAVE_SIGNAL,
-  snapshotTo?: string,
 ): void {
-  const retirement = { cause, signal, snapshotTo, since: step.now };
+  const retirement = { cause, signal, since: step.now };
   drainAs(step, worker, retirement);
   if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
@@ -41,12 +37,6 @@ export function retire(
     step.armFor(worker, 'stop-overdue', ABANDON_BOOT_MS);
   }
   step.emit('worker-draining', { worker: worker.id, cause });
-}
-
-/** Gives a heap snapshot only as much time as a drain has, because the cluster stops. */
-export function hurrySnapshot(step: Step, worker: DrainingWorker): void {
-  if (worker.retirement?.snapshotTo === undefined) return;
-  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
 }
 
 /** Drains a worker that became ready although it was told to end, because it may serve requests now. */
@@ -125,10 +115,9 @@ function drainAs(step: Step, worker: LiveWorker, retirement: DrainingWorker['ret
   });
 }
 
-function askToDrain(step: Step, worker: Worker, { cause, signal, snapshotTo }: Retirement): void {
-  step.send(worker, { type: 'drain', cause, signal, snapshotTo });
-  const snapshotMs = snapshotTo === undefined ? 0 : SNAPSHOT_MS;
-  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown) + snapshotMs);
+function askToDrain(step: Step, worker: Worker, { cause, signal }: Retirement): void {
+  step.send(worker, { type: 'drain', cause, signal });
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
 }
 
 function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<ShutdownOptions>) {

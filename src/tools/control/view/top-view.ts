@@ -1,4 +1,4 @@
-import type { Sample } from '../../../control/event-stream.js';
+import type { ClusterStatus } from '../../../control/cluster-status.js';
 import { formatMegabytes, formatNumber, formatTable } from './table.js';
 import { summarize, TOP_COLUMNS, withRates, type WorkerRow } from './workers-table.js';
 
@@ -12,29 +12,29 @@ const SORTS: Readonly<Record<string, { readonly title: string; readonly key: Sor
   m: { title: 'memory', key: ({ residentMemoryBytes }) => residentMemoryBytes ?? -1 },
 };
 
-/** The lines that `top` shows: the last sample, in the chosen order. */
+/** The lines that `top` shows: the last status, in the chosen order. */
 export class TopView {
   #sort = 's';
-  #sample: Sample | undefined;
+  #last: { readonly at: number; readonly status: ClusterStatus } | undefined;
   #rows: readonly WorkerRow[] = [];
 
   press(key: string): void {
     if (Object.hasOwn(SORTS, key)) this.#sort = key;
   }
 
-  lines(sample: Sample): readonly string[] {
-    const before = this.#sample;
-    const seconds =
-      before === undefined ? 0 : (Date.parse(sample.at) - Date.parse(before.at)) / 1_000;
-    this.#rows = withRates(sample.cluster, before?.cluster, seconds);
-    this.#sample = sample;
+  /** @param at when the status was taken, in monotonic ms. */
+  lines(status: ClusterStatus, at = performance.now()): readonly string[] {
+    const before = this.#last;
+    const seconds = before === undefined ? 0 : (at - before.at) / 1_000;
+    this.#rows = withRates(status.cluster, before?.status.cluster, seconds);
+    this.#last = { at, status };
     return this.again();
   }
 
-  /** The lines of the last sample again, e.g. after the order was changed. */
+  /** The lines of the last status again, e.g. after the order was changed. */
   again(): readonly string[] {
-    if (this.#sample === undefined) return ['waiting for a sample'];
-    const { cluster, primary } = this.#sample;
+    if (this.#last === undefined) return ['waiting for the status'];
+    const { cluster, primary } = this.#last.status;
     const { title, key } = SORTS[this.#sort]!;
     const total = this.#rows.reduce(
       (sum, { requestsPerSecond }) => sum + (requestsPerSecond ?? 0),

@@ -1,57 +1,49 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterRefusedError } from '../../../contract/errors/index.js';
-import type { ControlClient, Told } from '../control-client.js';
+import type { ClusterReport, ClusterStatus } from '../../../control/cluster-status.js';
+import type { ControlClient } from '../control-client.js';
 import { printLine } from './output.js';
-import { noticingSilence, SILENCE } from './silence.js';
 
-/** A log event that comes while a command waits. */
-export type Logged = Told & { readonly type: 'log' };
+export const SILENCE = 'the primary does not answer: it is blocked or stopped';
 
-/** Returns the line to show for an event. */
-export type Progress = (told: Logged) => string;
-
-/** How long to wait for the last events after the answer, in ms, because events come over another connection. */
-const LAST_EVENTS_MS = 50;
+export const POLL_MS = 1_000;
 
 /**
- * Makes a request that may take long. Shows the events until the answer comes, and reports a
- * primary that stops answering. If the primary does not answer from the start, `ask` is not called.
+ * Makes a request that may take long. Until the answer, asks for the status once a second. Prints a
+ * line when the states of the workers have changed, and warns if the primary stops answering.
  *
- * @param progress makes the lines to show. `undefined` shows nothing.
- * @throws ClusterUnreachableError, and any error of `ask`.
+ * @param shows whether to print the lines.
  */
 export async function watched<T>(
-  client: ControlClient,
-  progress: Progress | undefined,
+  client: Pick<ControlClient, 'get'>,
+  shows: boolean,
   ask: () => Promise<T>,
 ): Promise<T> {
-  const end = new AbortController();
-  const events = await client.events(end.signal).catch(unlessRefused);
-  const watching = events && follow(events, progress);
+  let last: string | undefined;
+  const poll = async (): Promise<void> => {
+    const line = await client.get<ClusterStatus>('/v1/status').then(progressOf, () => SILENCE);
+    // After the outcome there is nothing more to print.
+    if (line === last || timer === undefined) return;
+    last = line;
+    if (line === SILENCE) process.stderr.write(`${SILENCE}; waiting for it\n`);
+    else if (shows) printLine(line);
+  };
+  let timer: NodeJS.Timeout | undefined = setInterval(() => void poll(), POLL_MS);
   try {
-    const answer = await ask();
-    if (progress !== undefined) await delay(LAST_EVENTS_MS);
-    return answer;
+    return await ask();
   } finally {
-    end.abort();
-    await watching;
+    clearInterval(timer);
+    timer = undefined;
   }
 }
 
-/** If the primary refuses another event stream, the request is made without events. */
-function unlessRefused(error: unknown): undefined {
-  if (!(error instanceof ClusterRefusedError)) throw error;
-}
-
-async function follow(events: AsyncIterable<Told>, progress: Progress | undefined): Promise<void> {
-  const warn = (): void => void process.stderr.write(`${SILENCE}; waiting for it\n`);
-  try {
-    for await (const told of noticingSilence(events, warn)) {
-      // A change of the leader is not a step of the requested change.
-      if (told.type !== 'log' || told.data.name === 'leader') continue;
-      if (progress !== undefined) printLine(progress(told));
-    }
-  } catch {
-    // `watched` has closed the stream, or the cluster has ended. The request reports the outcome.
-  }
+/** The number of workers in each state, and how many of the ready workers are of the newest generation. */
+function progressOf({ cluster: { workers, generation } }: ClusterStatus): string {
+  const states = new Map<string, number>();
+  for (const { state } of workers) states.set(state, (states.get(state) ?? 0) + 1);
+  const isNewest = (each: ClusterReport['workers'][number]) =>
+    each.state === 'ready' && each.generation === generation;
+  const newest = ` (${workers.filter(isNewest).length} of generation ${generation})`;
+  const counts = [...states].map(
+    ([state, count]) => `${count} ${state}${state === 'ready' ? newest : ''}`,
+  );
+  return `workers: ${counts.join(', ')}`;
 }

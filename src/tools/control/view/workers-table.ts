@@ -3,7 +3,7 @@ import { type Column, formatMegabytes, formatNumber, formatSeconds } from './tab
 
 export type WorkerReport = ClusterReport['workers'][number];
 
-/** A worker and its responses per second, computed from two samples. `null` if not known. */
+/** A worker and its responses per second, computed from two reports. `null` if not known. */
 export interface WorkerRow extends WorkerReport {
   readonly requestsPerSecond: number | null;
 }
@@ -36,7 +36,7 @@ export function summarize(report: ClusterReport): string {
   return `${status}, ${ready}/${desired} workers ready, generation ${generation}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-/** Adds to each worker the responses per second of its slot since the previous sample. */
+/** Adds to each worker the responses per second of its slot since the previous report. */
 export function withRates(
   now: ClusterReport,
   before: ClusterReport | undefined,

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ClusterRefusedError } from '../../../../src/contract/errors/index.js';
 import { collect } from '../../../../src/tools/advise/collect.js';
 import type { ControlClient } from '../../../../src/tools/control/control-client.js';
+import { profileFile } from '../../support/fake-control-client.js';
 
 const PROFILE = {
   nodes: [{ id: 1, callFrame: { functionName: '(idle)', url: '', lineNumber: -1 } }],
@@ -31,7 +32,7 @@ async function collected(
       asked.push(path);
       const answer = record(Number(path.split('/')[3])); // throws at once, as a refusal comes
       await new Promise((resolve) => setTimeout(resolve, Number(path.split('=')[1]) * 1_000));
-      return answer;
+      return profileFile(answer);
     },
   };
   const done = collect(client as unknown as ControlClient, seconds);
@@ -53,7 +54,7 @@ it('profiles all workers in windows of 10 s, and says which window is missing', 
   });
   const windowsOf = (slot: number) =>
     asked.filter((path) => path.includes(`/${slot}/`)).map((path) => path.split('=')[1]);
-  expect(asked[0]).toBe('/v1/workers/0/method-profile?seconds=10');
+  expect(asked[0]).toBe('/v1/workers/0/cpu-profile?methods&seconds=10');
   expect([windowsOf(0), windowsOf(1)]).toEqual([
     ['10', '10', '5'],
     ['10', '10', '10', '5'],

@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { changesBetween } from '../../../../src/tools/dashboard/changes-between.js';
 import { ClusterFeed, type FeedSettings } from '../../../../src/tools/dashboard/cluster-feed.js';
 import { COLUMNS, History, MAX_LOG, MAX_ROWS } from '../../../../src/tools/dashboard/history.js';
 import { NOTHING } from '../../../../src/tools/dashboard/metrics-source.js';
 import { MAX_UNREAD_BYTES, Viewers } from '../../../../src/tools/dashboard/viewers.js';
-import type { Sample } from '../../../../src/control/event-stream.js';
+import type { ClusterStatus } from '../../../../src/control/cluster-status.js';
 import { eventually } from '../../../support/eventually.js';
-import { FakeControlClient, logged, SAMPLE, STATUS } from '../../support/fake-control-client.js';
+import { FakeControlClient, STATUS } from '../../support/fake-control-client.js';
 
 const ends: (() => void)[] = [];
 
@@ -24,14 +25,13 @@ function follow(clients: readonly FakeControlClient[], settings: Partial<FeedSet
     },
     readOnly: false,
     metrics: false,
-    retryMs: 1,
+    pollMs: 1,
     ...settings,
   });
   const end = new AbortController();
   const running = feed.run(end.signal);
   ends.push(() => {
     end.abort();
-    for (const client of clients) client.end();
     void running;
   });
   const becomes = (state: string) =>
@@ -43,15 +43,15 @@ function follow(clients: readonly FakeControlClient[], settings: Partial<FeedSet
   return { feed, becomes };
 }
 
-/** A sample in which slots have answered so many requests; a slot may be there twice. */
-function counting(...workers: (readonly [slot: number, requests: number])[]): Sample {
+/** A status in which slots have answered so many requests; a slot may be there twice. */
+function counting(...workers: (readonly [slot: number, requests: number])[]): ClusterStatus {
   const all = workers.map(([slot, requestsTotal]) => ({
     slot,
     requestsTotal,
     eventLoopUtilization: slot === 0 ? 0.5 : 1,
     residentMemoryBytes: null,
   }));
-  return { ...SAMPLE, cluster: { ...SAMPLE.cluster, workers: all as never } };
+  return { ...STATUS, cluster: { ...STATUS.cluster, workers: all as never } };
 }
 
 /** The history with a clock of its own, and a column of it by name. */
@@ -60,9 +60,9 @@ function historyAt() {
   const history = new History(() => clock.ms);
   const column = (name: (typeof COLUMNS)[number]) =>
     history.rows.map((row) => row[COLUMNS.indexOf(name)]);
-  const add = (sample: Sample, seconds = 1) => {
+  const add = (status: ClusterStatus, seconds = 1) => {
     clock.ms += seconds * 1_000;
-    return history.add(sample, NOTHING);
+    return history.add(status, NOTHING);
   };
   return { history, column, add };
 }
@@ -72,12 +72,11 @@ describe('the history of the dashboard', () => {
     const { history, add, column } = historyAt();
 
     for (let i = 0; i < 2 * MAX_ROWS; i += 1) add(counting([0, i]));
-    for (let i = 0; i < 2 * MAX_LOG; i += 1) history.addEvent(logged('x'.repeat(100_000)));
+    for (let i = 0; i < MAX_LOG; i += 1) history.addChanges(of(ready(1)), of(ready(2)));
 
     expect(history.rows).toHaveLength(MAX_ROWS);
     expect(column('at').at(-1)! - column('at')[0]!).toBe(MAX_ROWS - 1);
     expect(history.log).toHaveLength(MAX_LOG);
-    expect(JSON.stringify(history.log).length).toBeLessThan(MAX_LOG * 1_200);
   });
 
   it('counts the requests of a slot once, and none that it had before', () => {
@@ -155,17 +154,61 @@ describe('the viewers of the dashboard', () => {
   });
 });
 
+/** A worker in slot 0. */
+const ready = (pid: number, more: object = {}) => ({
+  slot: 0,
+  generation: 1,
+  pid,
+  state: 'ready',
+  restarts: 0,
+  lastExit: null,
+  ...more,
+});
+const of = (worker: object, cluster: object = {}): ClusterStatus => ({
+  ...STATUS,
+  cluster: { ...STATUS.cluster, ...cluster, workers: [worker] as never },
+});
+
+describe('the events of the dashboard', () => {
+  const told = (before: ClusterStatus | undefined, now: ClusterStatus) =>
+    changesBetween(before, now, '').map(({ level, text }) => `${level} ${text}`);
+
+  it('are the starts, the states and the ends of workers', () => {
+    const starting = ready(2, { state: 'starting', restarts: 1, lastExit: { cause: 'killed' } });
+    expect(told(of(ready(1)), of(starting))).toEqual([
+      'error worker=0 gen=1 pid=1 ended (cause=killed)',
+      'info worker=0 gen=1 pid=2 is starting',
+    ]);
+    expect(told(of(starting), of({ ...starting, state: 'ready' }))).toEqual([
+      'info worker=0 gen=1 pid=2 is ready',
+    ]);
+    const reloaded = ready(3, { generation: 2, lastExit: { cause: 'reload' } });
+    expect(told(of(ready(2)), of(reloaded))).toEqual([
+      'info worker=0 gen=1 pid=2 ended (cause=reload)',
+      'info worker=0 gen=2 pid=3 is ready',
+    ]);
+  });
+
+  it('are changes of the cluster', () => {
+    const down = of(ready(1), { status: 'down', reason: 'no worker' });
+    expect(told(of(ready(1), { status: 'up', reason: undefined }), down)).toEqual([
+      'warn the cluster is down: no worker',
+    ]);
+    expect(told(down, down)).toEqual([]);
+    expect(told(undefined, down)).toEqual([]);
+  });
+});
+
 describe('the feed of the dashboard', () => {
   it('says that a primary is silent, and that it is back', async () => {
     const client = new FakeControlClient();
-    const { becomes } = follow([client], { silenceMs: 50 });
+    const { becomes } = follow([], { connect: async () => client });
 
-    client.sample();
     await becomes('connected');
-    expect((await becomes('silent')).message).toContain('blocked or stopped');
-    client.sample();
+    client.status = new Error('it is blocked or stopped');
+    await becomes('gone');
+    client.status = STATUS;
     await becomes('connected');
-    await becomes('silent');
   });
 
   it('finds the cluster again after its end, and keeps the history', async () => {
@@ -173,29 +216,21 @@ describe('the feed of the dashboard', () => {
     const second = new FakeControlClient({ ...STATUS, pid: 4712 });
     const { feed, becomes } = follow([first, second]);
 
-    first.sample();
-    first.log('the last words');
     await becomes('connected');
-    first.end();
+    first.status = new Error('it has ended');
     await eventually(
       'the second',
       () => feed.introduction(),
       (text) => text.includes('"pid":4712'),
     );
-    second.sample();
-    await becomes('connected');
 
-    expect(feed.history.rows).toHaveLength(2);
-    expect(feed.introduction()).toContain('the last words');
+    expect(feed.history.rows.length).toBeGreaterThan(1);
     expect(feed.client).toBe(second);
   });
 
   it('says why there is no cluster', async () => {
-    const client = new FakeControlClient();
-    const { feed, becomes } = follow([client]);
+    const { feed } = follow([new FakeControlClient(new Error('it has ended'))]);
 
-    client.end();
-    await becomes('gone');
     await eventually(
       'the reason',
       () => feed.link.message,

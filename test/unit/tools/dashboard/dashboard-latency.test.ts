@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MetricsSource, metricsUrlOf } from '../../../../src/tools/dashboard/metrics-source.js';
-import type { PublishedOptions } from '../../../../src/control/published-options.js';
+import type { PublishedOptions } from '../../../../src/control/cluster-status.js';
 
 const URL = 'http://127.0.0.1:3000/metrics';
 

@@ -9,7 +9,7 @@ import {
 import { eventually } from '../../../support/eventually.js';
 import { request } from '../../../support/http-client.js';
 import { RawClient } from '../../../support/raw-client.js';
-import { FakeControlClient } from '../../support/fake-control-client.js';
+import { FakeControlClient, STATUS } from '../../support/fake-control-client.js';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
@@ -39,7 +39,6 @@ async function serve({ readOnly = false } = {}) {
   const running = feed.run(end.signal);
   ends.push(() => {
     end.abort();
-    client.end();
     server.close();
     void running;
   });
@@ -304,15 +303,6 @@ describe('a change', () => {
     expect(silent.status).toBe(502);
   });
 
-  it('is asked of a cluster that is asked for its status too often', async () => {
-    const { client, ask, open } = await serve();
-    const page = await open();
-    const refused = new ClusterRefusedError('too many requests came in a second');
-    vi.spyOn(client, 'get').mockRejectedValue(refused);
-    vi.mocked(client.post).mockResolvedValueOnce({ exitCode: 0 });
-    expect((await ask('POST', '/api/stop', page)).body).toContain('"done":true');
-  });
-
   it('has a body of 64 KB at most', async () => {
     const { ask, open } = await serve();
 
@@ -325,7 +315,6 @@ describe('the stream of the dashboard', () => {
   it('begins with the cluster and the history, and goes on with what happens', async () => {
     const { open, host, url, client } = await serve();
     const { Cookie } = await open();
-    client.sample();
     const raw = await RawClient.open(url);
     raw.write(`GET /api/events HTTP/1.1\r\nHost: ${host}\r\nCookie: ${Cookie}\r\n\r\n`);
     await eventually(
@@ -333,7 +322,8 @@ describe('the stream of the dashboard', () => {
       () => raw.text,
       (text) => text.includes('event: history'),
     );
-    client.log('</script><img src=x onerror=alert(1)>\n\nevent: forged\ndata: {}');
+    const reason = '</script><img src=x onerror=alert(1)>\n\nevent: forged\ndata: {}';
+    client.status = { ...STATUS, cluster: { ...STATUS.cluster, reason } };
     await eventually(
       'the line',
       () => raw.text,
