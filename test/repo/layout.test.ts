@@ -24,7 +24,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */
 const WITHOUT_NEST = ['contract', 'supervisor', 'worker', 'bootstrap', 'control'];
 
-/** Lines in a room's circle, at most. Raising one is a decision, too. */
+/** Lines of the core and of the whole source, at most. These limits only fall. */
 const CORE = [
   'index.ts',
   'module',
@@ -35,21 +35,21 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 30_250, all: 47_405 };
+const MOST_LINES = { core: 25_250, all: 39_920 };
 
-/** Lines that each entry loads at once, at most. */
+/** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
-  '.': 9_000,
-  './bootstrap': 3_000,
-  './schedule': 6_520,
-  './testing': 5_600,
-  './bullmq': 6_390,
-  './lock': 1_000,
-  './limit': 1_000,
-  './throttler': 1_200,
-  './cache': 1_500,
-  './events': 1_500,
-  './socket.io': 2_310,
+  '.': 8_370,
+  './bootstrap': 2_440,
+  './schedule': 5_730,
+  './testing': 5_340,
+  './bullmq': 6_190,
+  './lock': 950,
+  './limit': 920,
+  './throttler': 1_180,
+  './cache': 1_430,
+  './events': 1_460,
+  './socket.io': 1_580,
 };
 
 const texts = new Map(
