@@ -46,6 +46,8 @@ export class SimulatedProcess {
   isFrozen = false;
   /** Since when the process answers no pings, in ms. */
   silentSince: number | undefined;
+  /** When the event loop was last no longer blocked, in ms. */
+  resumedAt = -Infinity;
   /** Whether the event loop is blocked, so that no message is read and no handler runs. */
   #hung = false;
   /** The messages that arrived while the event loop was blocked. */
@@ -231,6 +233,7 @@ export class SimulatedProcess {
       });
       this.#in(afterToldMs, () => {
         this.#hung = false;
+        this.resumedAt = this.around.clock.now;
         this.silentSince = this.behaviour.pong === 'never' ? this.around.clock.now : undefined;
         this.#watchdog({ type: 'resumed' });
         for (const obey of this.#unread.splice(0)) obey();

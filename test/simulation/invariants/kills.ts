@@ -136,10 +136,12 @@ function isSilent(
   const process = processes.get(worker.id);
   // The process has exited, but the primary has not read that yet.
   if (process === undefined || process.state === 'exited') return true;
-  const { silentSince, behaviour } = process;
-  if (silentSince === undefined) return false;
+  const { silentSince, resumedAt, behaviour } = process;
   // Messages that were on their way when the primary was suspended may have arrived later.
   const slackMs = 2 * behaviour.lagMs + 2 + 300 * clock.suspensions;
+  // The primary has not read yet that the worker is no longer blocked.
+  if (clock.now - resumedAt <= slackMs) return true;
+  if (silentSince === undefined) return false;
   return clock.now - silentSince >= settings.options.hangTimeoutMs - slackMs;
 }
 
