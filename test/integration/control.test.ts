@@ -104,6 +104,7 @@ describe('a running cluster', () => {
 
   itOnce('is seen by top on a terminal, and leaves that as it was', async () => {
     const top = spawn('script', ['-qec', `${NODE} ${MAIN} top`, '/dev/null'], {
+      cwd: '/', // outside any project, so the only cluster is meant
       env: { ...plainEnvironment(), ...env, TERM: 'xterm' },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -140,6 +141,7 @@ describe('a running cluster', () => {
 
   itOnce('is not waited for while its primary is blocked', async () => {
     const top = spawn(NODE, [MAIN, 'top'], {
+      cwd: '/',
       env: { ...plainEnvironment(), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -169,6 +171,7 @@ describe('a running cluster', () => {
   it('is shown until it has stopped, and leaves no socket', async () => {
     const show = (...args: string[]) => {
       const child = spawn(NODE, [MAIN, 'top', ...args], {
+        cwd: '/',
         env: { ...plainEnvironment(), ...env },
         stdio: ['ignore', 'pipe', 'ignore'],
       });

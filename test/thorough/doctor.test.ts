@@ -54,12 +54,12 @@ describe('nestjs-cluster doctor', () => {
       ['socket-io-polling', 'ChatGateway (ChatModule)'],
       ['in-process-events', 'PUB_SUB (ChatModule)'],
       ['in-process-events', 'ProbesController.visits (AppModule)'],
+      ['schema-synchronization', 'DataSource (DatabaseModule)'],
       ['sessions', 'MemoryStore of express-session'],
       ['database-pool', 'DataSource (DatabaseModule)'],
       ['database-pool', 'PrismaService (DatabaseModule)'],
       ['database-pool', 'KNEX (DatabaseModule)'],
       ['database-pool', 'DatabaseConnection (DatabaseModule)'],
-      ['schema-synchronization', 'DataSource (DatabaseModule)'],
       ['own-health', 'ProbesController.health() (AppModule)'],
       ['own-metrics', 'ProbesController.metrics() (AppModule)'],
       ['keep-alive', `the HTTP server of ${main}`],
@@ -69,6 +69,7 @@ describe('nestjs-cluster doctor', () => {
     // This app has no @CpuBound() methods, and its worker gives no other warning.
     const names = report.findings.map(({ name }) => name);
     expect(FINDING_NAMES.filter((name) => !names.includes(name))).toEqual([
+      'web-socket-broadcast',
       'cpu-bound-inline',
       'cpu-bound-parameter',
       'cpu-bound-return',
@@ -102,7 +103,7 @@ describe('nestjs-cluster doctor', () => {
 
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^problem {2}cache +CacheModule in AppModule\n +every worker .*\n +-> give .*\n\n/m,
+      /^problem {2}cache +CacheModule in AppModule\n +every worker .*\n +-> give .*\n +see docs\/shared-state\.md\n\n/m,
     );
     expect(stdout).toMatch(/main\.mjs with 3 workers: \d+ problems, 2 notes\n$/);
     // 4 × 50 connections are one too many; 4 s are less than the 5 of Node.
@@ -269,6 +270,7 @@ describe('the start of a cluster', () => {
     'socket-io-polling',
     'in-process-events', // a PubSub
     'in-process-events', // behind @Sse()
+    'schema-synchronization',
   ];
 
   // That nothing is said where doctor is false, or of one worker: unit/bootstrap/examination.
