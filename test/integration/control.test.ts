@@ -53,7 +53,9 @@ describe('a running cluster', () => {
   const socket = () => join(directory, `shop.${cluster.pid}.sock`);
 
   it('is found, by name, by pid and by the path of its socket, which is its user’s alone', async () => {
-    expect(readdirSync(directory)).toEqual([`shop.${cluster.pid}.sock`]);
+    expect(readdirSync(directory).filter((name) => name.endsWith('.sock'))).toEqual([
+      `shop.${cluster.pid}.sock`,
+    ]);
     expect([lstatSync(directory).mode & 0o777, lstatSync(socket()).mode & 0o777]).toEqual([
       0o700, 0o600,
     ]);
