@@ -13,12 +13,11 @@ export async function callOffloaded(
   args: unknown[],
   client: WaitingClient,
   trace?: CallTrace,
-  warn?: (message: string) => void,
 ): Promise<unknown> {
   const response = client.current;
   try {
     const watch = task.abortOnDisconnect && response ? client.watch(response) : undefined;
-    const result = await submitter.submit(task, args, captureContexts(warn), watch, trace);
+    const result = await submitter.submit(task, args, captureContexts(), watch, trace);
     trace?.completed();
     return result;
   } catch (error) {

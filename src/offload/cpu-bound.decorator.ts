@@ -14,8 +14,6 @@ import {
  * route, pipes, guards, interceptors and filters. Callers of a provider's method get a promise, so
  * declare the method `async`.
  *
- * With `mode: 'auto'`, short calls run on the event loop, on the app's own instance.
- *
  * The thread imports the file of the class and runs the body on its own instance. It creates that
  * instance by `new` if the constructor takes no arguments, else from `offload.module`. Arguments,
  * results and errors are copied by structured clone, so a class instance arrives as plain data. The

@@ -15,7 +15,6 @@ export {
   ThreadLostException,
 } from './offload.exceptions.js';
 export { type CpuBoundDefinition, definitionsOf, type Method } from './cpu-bound.metadata.js';
-export { warningsOfParameters } from './task/lost-methods.js';
 export { refusalOf } from './task/refusals.js';
 
 export type { Watch } from './admission/call.js';

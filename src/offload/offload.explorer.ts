@@ -1,8 +1,6 @@
 import { Inject, Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import type { FindingName } from '../contract/options/module.js';
 import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.metadata.js';
-import { warningsOfParameters } from './task/lost-methods.js';
 import { refusalOf, type Situation, type Subject } from './task/refusals.js';
 
 /** A method that is to be offloaded, with the app's instance of its class. */
@@ -20,8 +18,6 @@ export interface Exploration {
   readonly found: readonly Found[];
   /** Messages about methods that cannot be offloaded, each with a remedy. */
   readonly refusals: readonly string[];
-  /** Warnings, each with the name of its finding. */
-  readonly warnings: ReadonlyMap<string, FindingName>;
 }
 
 /** A controller or provider. */
@@ -42,7 +38,6 @@ export class OffloadExplorer {
   explore(situation: Situation): Exploration {
     const found: Found[] = [];
     const refusals: string[] = [];
-    const warnings = new Map<string, FindingName>();
     for (const { instance, ...member } of this.members()) {
       const { type } = member;
       for (const definition of definitionsOf(type.prototype as object)) {
@@ -51,18 +46,9 @@ export class OffloadExplorer {
         const refusal = refusalOf(subject);
         if (refusal !== undefined) refusals.push(refusal);
         else if (instance) found.push({ ...subject, className: type.name, instance });
-        const warning = surprise(subject);
-        if (warning !== undefined) warnings.set(warning, 'cpu-bound-return');
-        for (const lost of warningsOfParameters(subject.name, definition)) {
-          warnings.set(lost, 'cpu-bound-parameter');
-        }
       }
     }
-    return {
-      found,
-      refusals: [...new Set([...refusals, ...namesakes(found)])],
-      warnings,
-    };
+    return { found, refusals: [...new Set([...refusals, ...namesakes(found)])] };
   }
 
   /** The controllers and providers with a class, each instance once. */
@@ -108,13 +94,4 @@ function namesakes(found: readonly Found[]): string[] {
       const places = [definition, byName.get(name)!].map(({ site }) => site?.place ?? 'no file');
       return `two @CpuBound() methods are called "${name}" (${places.join(' and ')}); give one a name of its own: @CpuBound({ name: '…' })`;
     });
-}
-
-/** A warning if a provider's method does not declare that it returns a promise, because callers get a promise. */
-function surprise({ name, definition, isController }: Subject): string | undefined {
-  if (isController) return undefined;
-  const { owner, method } = definition;
-  const type = Reflect.getMetadata('design:returntype', owner, method) as Type | undefined;
-  if (type === undefined || type === Object || (type as unknown) === Promise) return undefined;
-  return `${name} is declared to return ${type.name}, and its callers get a promise: declare it async`;
 }

@@ -12,8 +12,6 @@ export class OffloadMetrics implements TaskObserver {
   readonly #tasks: Counter<'task' | 'outcome'>;
   readonly #wait: Histogram<'task'>;
   readonly #run: Histogram<'task'>;
-  readonly #inline: Counter<'task'>;
-  readonly #cpu: Counter<'task'>;
   /** Metrics with a label for this worker. */
   readonly labelled: readonly Metric[];
 
@@ -40,17 +38,6 @@ export class OffloadMetrics implements TaskObserver {
       labelNames: ['task'],
       buckets: RUN_BUCKETS,
     });
-    this.#inline = new Counter({
-      ...named(
-        'offload_inline_total',
-        "Calls of @CpuBound() methods with mode: 'auto' that ran on the event loop",
-      ),
-      labelNames: ['task'],
-    });
-    this.#cpu = new Counter({
-      ...named('offload_cpu_seconds_total', 'CPU time of threads for calls of @CpuBound() methods'),
-      labelNames: ['task'],
-    });
     const gauge = (name: string, help: string, value: () => number): Metric =>
       new Gauge({
         ...named(name, help),
@@ -68,15 +55,14 @@ export class OffloadMetrics implements TaskObserver {
       gauge('offload_threads', 'Threads that run @CpuBound() methods', () => read().threads),
     ];
     // Each series begins at 0: otherwise its first event would not count in a rate.
-    for (const { name, mode } of tasks) {
-      if (mode === 'auto') this.#inline.inc({ task: name }, 0);
+    for (const { name } of tasks) {
       for (const outcome of TASK_OUTCOMES) this.#tasks.inc({ task: name, outcome }, 0);
     }
   }
 
   /** Metrics that are summed over all workers. */
   get all(): readonly Metric[] {
-    return [this.#tasks, this.#wait, this.#run, this.#cpu, this.#inline];
+    return [this.#tasks, this.#wait, this.#run];
   }
 
   began({ name }: Task, waitedMs: number): void {
@@ -85,15 +71,6 @@ export class OffloadMetrics implements TaskObserver {
 
   ran({ name }: Task, ms: number): void {
     this.#run.observe({ task: name }, ms / 1_000);
-  }
-
-  /** The call ran on the event loop, by `mode: 'auto'`. */
-  ranInline({ name }: Task): void {
-    this.#inline.inc({ task: name });
-  }
-
-  computed({ name }: Task, cpuMs: number): void {
-    this.#cpu.inc({ task: name }, cpuMs / 1_000);
   }
 
   ended({ name }: Task, outcome: TaskOutcome): void {

@@ -78,7 +78,7 @@ export class Offload {
       threads: !COMMON_JS && mode === 'threads',
       mainFile: this.link.bootstrapped ? undefined : mainFile(),
     };
-    const { found, warnings, ...explored } = this.explorer.explore(situation);
+    const { found, ...explored } = this.explorer.explore(situation);
     const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     if (situation.threads && found.length + refusals.length > 0) {
       const { missingThreadProgram } = await import('./thread/thread-program.js');
@@ -86,7 +86,6 @@ export class Offload {
     }
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
     if (misplaced !== undefined && found.length > 0) refuse([...refusals, misplaced]);
-    for (const [warning, name] of warnings) this.#warn(warning, name);
     if (found.length === 0) {
       refuse(refusals);
       return false;
@@ -111,14 +110,13 @@ export class Offload {
       metricsPrefix: metrics === false ? undefined : metrics.prefix,
     });
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
-    const warn = (message: string): void => this.#warn(message, 'cpu-bound-context');
     for (const { instance, definition } of found) {
       const task = tasks[methods.findIndex((each) => each.definition === definition)]!;
       const runner = this.#runner;
       bindOffloaded(instance, definition, (args) =>
         runner?.isInside
           ? definition.body.apply(instance, args)
-          : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task), warn),
+          : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task)),
       );
     }
     return true;
@@ -176,10 +174,10 @@ export class Offload {
       return new InlineRunner(threads, call, tasks);
     }
     const { ThreadPool } = await import('./pool/thread-pool.js');
-    const { minThreads, niceIncrement } = offload;
+    const { minThreads } = offload;
     const pool = new ThreadPool(
       planOf(methods, offload.module, this.moduleOrigin, this.#main),
-      { threads, minThreads: Math.min(minThreads, threads), niceIncrement },
+      { threads, minThreads: Math.min(minThreads, threads) },
       {
         changed: () => this.#dispatcher?.pump(),
         warning: (message) => this.#logger.warn(oneLine(message)),
@@ -195,9 +193,7 @@ export class Offload {
       await verify();
       keep();
     }
-    if (tasks.every(({ mode }) => mode === 'thread')) return pool;
-    const { AutoRunner } = await import('./admission/auto-runner.js');
-    return new AutoRunner(pool, tasks, call, (task) => this.#metrics?.ranInline(task));
+    return pool;
   }
 
   get #main(): MainFile | undefined {

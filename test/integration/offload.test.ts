@@ -151,49 +151,11 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
       expect(body.message).toContain('rows[1].format is a function');
     });
 
-    it('computes identical calls in flight once', async () => {
-      const asked = ['a', 'a', 'a', 'b'].map((name) =>
-        getJson(cluster.url, `/answers/shared/${name}-${mode}-${adapter}`),
-      );
-      const [a, b] = [`a-${mode}-${adapter}`, `b-${mode}-${adapter}`];
-      // One runs, or is held by the event loop; the rest has joined it, or waits.
-      await eventually(
-        'all calls to be admitted',
-        () => getJson(cluster.url, '/health'),
-        ({ body }) => body.details.cluster.workers[0].requestsInFlight === 5,
-      );
-      gates.open(a, b);
-
-      const answers = (await Promise.all(asked)).map(({ body }) => body);
-
-      expect(new Set(answers.slice(0, 3).map(({ run }) => run)).size).toBe(1);
-      expect(answers.map(({ name }) => name)).toEqual([a, a, a, b]);
-      expect(answers[3].run).not.toBe(answers[0].run);
-      expect([a, b].map((name) => writtenTimes(cluster, `begun ${name}`))).toEqual([1, 1]);
-      const counts = await TaskCounts.of(cluster);
-      expect(counts.of('coalesced', 'Answers.shared')).toBe(2);
-      expect(counts.of('completed', 'Answers.shared')).toBe(2);
-      // What is over is computed again.
-      expect((await getJson(cluster.url, `/answers/shared/${a}`)).body.run).toBe(3);
-    });
-
     it('carries a copy of a context', async () => {
       const { body } = await getJson(cluster.url, '/travels/context/r-1');
 
       expect(body.seen).toEqual({ id: 'r-1', late: true });
       expect(body.after).toEqual({ id: 'r-1' });
-    });
-
-    it("runs short calls with mode: 'auto' on the event loop after a while, and long ones never", async () => {
-      const short = (await getJson<boolean[]>(cluster.url, '/modes/short/20000')).body;
-      const long = (await getJson<boolean[]>(cluster.url, '/modes/long/50')).body;
-
-      expect(short.at(0)).toBe(inline);
-      expect(short.at(-1)).toBe(true);
-      expect(long.at(-1)).toBe(inline);
-      const { page } = await TaskCounts.of(cluster);
-      expect(page.sum(`${TIMES}inline_total`, { task: 'Modes.short' })).toBe(inline ? 0 : 1);
-      expect(page.sum(`${TIMES}inline_total`, { task: 'Modes.long' })).toBe(0);
     });
 
     it('shows tasks and threads in /metrics and /health', async () => {
@@ -288,8 +250,7 @@ describe('the number of threads', () => {
     );
 
   it('is what CLUSTER_THREADS says, and each is nicer than the rest in the end', async () => {
-    const nicer = offloadOptions({ minThreads: 256, niceIncrement: 7 });
-    const cluster = await start(1, { ...nicer, CLUSTER_THREADS: '3' });
+    const cluster = await start(1, { ...ALL, CLUSTER_THREADS: '3' });
 
     await started(cluster, 3);
     const [pid] = cluster.workerPids;
@@ -297,7 +258,7 @@ describe('the number of threads', () => {
     await eventually(
       'their nice values',
       async () => niceValuesOf(pid!),
-      (values) => values.filter((value) => value === 7).length === 3,
+      (values) => values.filter((value) => value === 10).length === 3,
     );
     expect(niceValuesOf(pid!)[0]).toBe(0);
     expect(await offloadReport(cluster.url)).toMatchObject({ status: 'up', threads: 3 });

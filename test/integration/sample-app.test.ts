@@ -121,10 +121,6 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
       n: 100,
       primes: 25,
     });
-    const together = Array.from({ length: 8 }, () => ask('/offload/coalesced/fib/30'));
-    for (const { body } of await Promise.all(together)) {
-      expect(body).toEqual({ n: 30, fibonacci: 832_040 });
-    }
     expect((await getJson(cluster.url, '/wait/20')).body).toEqual({ waitedMs: 20 });
     expect((await getJson(cluster.url, '/wait/0')).body).toEqual({ waitedMs: 0 });
 
@@ -147,7 +143,6 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
       '/offload/fib/46',
       '/offload/fib/x',
       '/offload/primes/-1',
-      '/offload/coalesced/fib/46',
       '/wait/60001',
       '/wait/-1',
       '/wait/x',

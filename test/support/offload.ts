@@ -11,22 +11,11 @@ import { scrape } from './scrape.js';
 
 const TASKS = 'nestjs_cluster_offload_tasks_total';
 
-/** No test is to wait for it. */
-export const NEVER_MS = 600_000;
-
-/**
- * Options of `forRoot()`, as the fixtures take them. By default no call waits too long for a
- * thread, and threads have the same nice value as the process. With a higher one they would take
- * half a minute to start on a busy machine.
- */
+/** Options of `forRoot()`, as the fixtures take them. */
 export function offloadOptions(
   offload: NonNullable<ClusterModuleOptions['offload']>,
 ): Record<string, string> {
-  return {
-    TEST_MODULE_OPTIONS: JSON.stringify({
-      offload: { queueTimeoutMs: NEVER_MS, niceIncrement: 0, ...offload },
-    }),
-  };
+  return { TEST_MODULE_OPTIONS: JSON.stringify({ offload }) };
 }
 
 /** Holds tasks and requests of the fixtures until they are let go, by name. */

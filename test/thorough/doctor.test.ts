@@ -71,9 +71,6 @@ describe('nestjs-cluster doctor', () => {
     expect(FINDING_NAMES.filter((name) => !names.includes(name))).toEqual([
       'web-socket-broadcast',
       'cpu-bound-inline',
-      'cpu-bound-parameter',
-      'cpu-bound-return',
-      'cpu-bound-context',
       'cpu-bound-threads',
       'warning',
     ]);

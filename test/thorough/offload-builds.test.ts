@@ -152,7 +152,7 @@ describe('the types of @CpuBound()', () => {
     export class Everything {
       @CpuBound() sync(n: number): number { return n; }
       @CpuBound({}) async promised(): Promise<void> {}
-      @CpuBound({ name: 'a', timeoutMs: 1, queueTimeoutMs: 0, coalesce: true })
+      @CpuBound({ name: 'a', timeoutMs: 1, abortOnDisconnect: false })
       generic<T>(value: T): T { return value; }
       @CpuBound() protected hidden(): void {}
     }
@@ -184,65 +184,5 @@ describe('the types of @CpuBound()', () => {
     expect([...new Set(files)], errors.join('\n')).toEqual(
       Object.keys(wrong).map((name) => `${name}.ts:6`),
     );
-  });
-});
-
-describe('a @CpuBound() method whose parameter loses its methods', () => {
-  const sources: Sources = {
-    cart: `
-      import { Controller, Body, Post } from '@nestjs/common';
-      import { CpuBound } from 'nestjs-cluster';
-
-      export class Cart {
-        total() {}
-      }
-      @Controller('cart')
-      export class CartController {
-        @CpuBound()
-        @Post()
-        order(@Body() cart: Cart) {
-          return Object.assign(new Cart(), cart);
-        }
-      }
-    `,
-    main: `
-      import 'reflect-metadata';
-      import { Module } from '@nestjs/common';
-      import { NestFactory } from '@nestjs/core';
-      import { ClusterModule } from 'nestjs-cluster';
-      import { CartController } from './cart.js';
-
-      @Module({
-        imports: [ClusterModule.forRoot({ health: false, metrics: false })],
-        controllers: [CartController],
-      })
-      class AppModule {}
-      void ClusterModule.bootstrap(
-        () => NestFactory.create(AppModule),
-        JSON.parse(process.env['TEST_OPTIONS']!),
-      );
-    `,
-  };
-  let app: CompiledApp;
-  beforeAll(() => {
-    app = new CompiledApp(sources);
-  });
-  afterAll(() => app.remove());
-
-  it.each([
-    { doctor: {}, told: 1 },
-    { doctor: { ignore: ['cpu-bound-parameter'] } as const, told: 0 },
-  ])('is told $told times by two workers with doctor: $doctor', async ({ doctor, told }) => {
-    const cluster = await ClusterProcess.start({
-      program: app.path('main'),
-      options: { workers: 2, doctor },
-    });
-    await cluster.event('started');
-
-    const warnings = cluster.all('warning').map(({ message }) => message);
-    expect(warnings).toHaveLength(told);
-    for (const warning of warnings) {
-      expect(warning).toMatch(/takes cart: Cart, .*'cpu-bound-parameter'.* silences this$/);
-    }
   });
 });

@@ -7,11 +7,11 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
+import { NEVER_MS } from '../support/drain.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import {
   Gates,
   logged,
-  NEVER_MS,
   offloadOptions,
   offloadReport,
   TaskCounts,
@@ -124,12 +124,12 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
     expect(counts.queueSize).toBe(0);
   });
 
-  it('refuses what has waited for queueTimeoutMs by 503, and never begins it', async () => {
+  it('refuses what has waited for 5 s by 503, and never begins it', async () => {
     const [held, waiting] = [`${mode}-holds`, `${mode}-impatient`];
     const running = request(cluster.url, `/faults/hold/${held}`);
     await wrote(cluster, `begun ${held}`);
 
-    const refused = await request(cluster.url, `/faults/impatient/${waiting}`);
+    const refused = await request(cluster.url, `/faults/hold/${waiting}`);
     gates.open(held, waiting);
 
     expect(refused.status).toBe(503);
@@ -312,76 +312,6 @@ describeOnce.each(ADAPTERS)('on %s, when the client goes away', (adapter) => {
 
     gates.open(name);
     await wrote(cluster, `background ${name} completed`);
-  });
-});
-
-describe('a thread that has the next call before it has ended the present one', () => {
-  let cluster: ClusterProcess;
-
-  beforeAll(async () => {
-    cluster = await start({ threads: 2 });
-  });
-  afterAll(stopAll);
-
-  /** Has both threads run something. @returns what they answer. */
-  async function held(...names: string[]) {
-    const calls = [];
-    for (const name of names) {
-      calls.push(getJson(cluster.url, `/faults/hold/${name}`));
-      await wrote(cluster, `begun ${name}`);
-    }
-    return calls;
-  }
-
-  it('goes on to it while the event loop is blocked', async () => {
-    const [other] = await held('beside-ahead');
-
-    expect((await getJson(cluster.url, '/ahead/next')).body).toEqual({ begun: true });
-
-    gates.open('beside-ahead');
-    expect((await other!).status).toBe(200);
-  });
-
-  it('leaves it to one that is free first', async () => {
-    const [long, short] = await held('long', 'short');
-    const next = getJson(cluster.url, '/faults/hold/next');
-    await counted(cluster, 'it to wait', ({ queueSize }) => queueSize === 1);
-
-    gates.open('short');
-
-    await wrote(cluster, 'begun next');
-    const last = getJson(cluster.url, '/faults/hold/last');
-    await counted(cluster, 'another to wait', ({ queueSize }) => queueSize === 1);
-    gates.open('next');
-    await wrote(cluster, 'begun last');
-    expect(writtenTimes(cluster, 'ended long')).toBe(0);
-    gates.open('last', 'long');
-    const answers = await Promise.all([long, short, next, last]);
-    expect(answers.map((answer) => answer!.status)).toEqual([200, 200, 200, 200]);
-    const [, , nextThread, lastThread] = answers.map((answer) => answer!.body.threadId);
-    expect(lastThread).toBe(nextThread);
-  });
-
-  it('gives it back when it is ended with the call that runs', async () => {
-    const calls = await held('kept');
-    const leaving = leavable(cluster, '/faults/loop/ended-with');
-    await wrote(cluster, 'begun ended-with');
-    const next = ['back-0', 'back-1'].map((name) => getJson(cluster.url, `/faults/hold/${name}`));
-    await counted(cluster, 'two to wait', ({ queueSize }) => queueSize === 2);
-
-    leaving.destroy();
-
-    await wrote(cluster, 'begun back-0');
-    gates.open('back-0', 'back-1', 'kept');
-    const answers = await Promise.all([...calls, ...next]);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-  });
-
-  it('answers each of many short ones', async () => {
-    const asked = Array.from({ length: 400 }, () => request(cluster.url, '/faults/where'));
-
-    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
-    expect((await TaskCounts.of(cluster)).of('thread_lost')).toBe(0);
   });
 });
 

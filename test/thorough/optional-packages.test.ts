@@ -35,8 +35,7 @@ describe('an app without @nestjs/terminus and prom-client', () => {
   ])(
     'serves, and offloads, where health and metrics are off ($program)',
     async ({ program, env, path }) => {
-      // A thread may take its time on a busy machine.
-      const off = { health: false, metrics: false, offload: { queueTimeoutMs: 60_000 } };
+      const off = { health: false, metrics: false };
       const cluster = startWithout(PACKAGES, off, { program, env: { ...env, TEST_GATES: '' } });
       await cluster.event('listening');
       expect((await request(cluster.url, path)).status).toBeLessThan(300);

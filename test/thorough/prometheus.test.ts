@@ -21,9 +21,8 @@ const LOAD =
 const PER_SECOND = 30;
 const COUNTERS = '{__name__=~".+_total|.+_bucket|.+_count|.+_sum"}';
 
-/** No request failed, no client gave up, no series was left out, and no method has `mode: 'auto'`. */
-const NOT_HAPPENED =
-  /status_code=~|http_requests_aborted_total|dropped_samples_total|offload_inline_total/;
+/** No request failed, no client gave up, and no series was left out. */
+const NOT_HAPPENED = /status_code=~|http_requests_aborted_total|dropped_samples_total/;
 
 /** A span of unix time, in seconds. */
 interface Span {

@@ -33,13 +33,6 @@ export const offload: Row = {
       },
     }),
     timeSeries({
-      title: 'On the event loop',
-      description: "Calls of methods with mode: 'auto' that were too short for a thread.",
-      unit: OpsPerSecond,
-      stacked: true,
-      queries: { '{{task}}': `sum by (task) (${rate('nestjs_cluster_offload_inline_total')})` },
-    }),
-    timeSeries({
       title: 'Wait for a thread',
       description:
         'Calls wait when all threads compute. More threads help only while cores are free.',
@@ -66,16 +59,6 @@ export const offload: Row = {
       stacked: true,
       queries: {
         '{{task}}': `sum by (task) (${rate('nestjs_cluster_offload_run_seconds_sum')})`,
-      },
-    }),
-    timeSeries({
-      title: 'CPU',
-      description:
-        'Cores that the calls of a task use. Where it is far below "Busy threads", calls wait for a lock or a disk.',
-      unit: Short,
-      stacked: true,
-      queries: {
-        '{{task}}': `sum by (task) (${rate('nestjs_cluster_offload_cpu_seconds_total')})`,
       },
     }),
     timeSeries({

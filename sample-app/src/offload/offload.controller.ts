@@ -18,13 +18,6 @@ export class OffloadController {
     return { n, fibonacci: fibonacci(n) };
   }
 
-  /** Requests for the same number that are in flight together are computed once. */
-  @CpuBound({ coalesce: true })
-  @Get('coalesced/fib/:n')
-  coalesced(@Param('n', new IntegerInRangePipe(0, LARGEST_FIBONACCI)) n: number): FibonacciAnswer {
-    return { n, fibonacci: fibonacci(n) };
-  }
-
   @CpuBound()
   @Get('slow')
   slow(): SumAnswer {

@@ -18,9 +18,6 @@ export const FINDING_NAMES = [
   'shutdown-hooks',
   'force-close-connections',
   'cpu-bound-inline',
-  'cpu-bound-parameter',
-  'cpu-bound-return',
-  'cpu-bound-context',
   'cpu-bound-threads',
   'warning',
 ] as const;

@@ -72,18 +72,10 @@ export interface OffloadOptions {
    * timers, consumers or an HTTP server.
    */
   module?: Class | undefined;
-  /** Maximum number of calls that wait for a thread. Further calls are refused with 503. Default 10 000. */
+  /** Maximum number of calls that wait for a thread, each for at most 5 s. Further calls are refused with 503. Default 10 000. */
   maxQueue?: number | undefined;
-  /** Maximum wait of a call for a thread, in ms. Beyond it, the call fails with 503. Default 5 000. */
-  queueTimeoutMs?: number | undefined;
   /** Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced. Default 30 000. */
   timeoutMs?: number | undefined;
-  /**
-   * How much the nice value of threads is above the event loop's nice value, 0..19 (Linux, macOS).
-   * The event loop then gets CPU time first. On Linux a thread sets its nice value once it has
-   * loaded. Default 10.
-   */
-  niceIncrement?: number | undefined;
 }
 
 /** Options of `ClusterModule.forRoot()`. Every option has a default. */

@@ -47,8 +47,6 @@ export interface AppMethod {
   readonly cpuBound: boolean;
   /** Why `@CpuBound()` cannot work on the method, with the remedy; `null` if no reason is known. */
   readonly refusal: string | null;
-  /** Changes that `@CpuBound()` would make to the arguments of the method. */
-  readonly warnings: readonly string[];
   /** The number of the method's function, and of the class that declares it. */
   readonly code: number;
   readonly declaredBy: number;

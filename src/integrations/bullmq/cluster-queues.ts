@@ -8,7 +8,7 @@ import { checkEnqueueOptions, type EnqueueOptions, locate } from './enqueue-opti
 import { payloadOf } from './redis/messages.js';
 import { unavailable } from './redis/queue-client.js';
 import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
-import { QueueRunner } from './queue-runner.js';
+import { PATIENCE_MS, QueueRunner } from './queue-runner.js';
 
 /** A job, with its state. */
 export interface QueuedJob {
@@ -69,7 +69,7 @@ export class ClusterQueues {
     const keep = { age: this.options.keepMs / 1_000 };
     const given = { jobId: id, delay, attempts, backoff: BACKOFF };
     const kept = { ...given, removeOnComplete: keep, removeOnFail: keep };
-    await client.add(queue, payload, kept, this.runner.patienceMs(task));
+    await client.add(queue, payload, kept, PATIENCE_MS);
     return `${queue}/${id}`;
   }
 

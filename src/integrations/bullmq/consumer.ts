@@ -136,7 +136,7 @@ export class Consumer extends Worker {
   async #run(job: Job, task: Task, { args, contexts, call }: JobPayload, signal: AbortSignal) {
     const { local, client } = this.situation;
     // No timeout for the wait for a thread: `concurrency` limits the jobs, so no job waits long.
-    const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS, coalesce: false };
+    const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS };
     let trace: CallTrace | undefined;
     try {
       // The wait of a later attempt does not count from the job's creation.

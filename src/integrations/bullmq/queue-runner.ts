@@ -34,11 +34,8 @@ import { StreamReader } from './redis/stream-reader.js';
 /** The maximum number of waiting calls of this process. Further calls are rejected. */
 const MAX_PENDING = 10_000;
 
-/** The minimum time for Redis to confirm a job, even if the method's `queueTimeoutMs` is less. */
-const MIN_PATIENCE_MS = 1_000;
-
-/** The time that Redis has to confirm a job of a method that no module of this app provides. */
-const PATIENCE_MS = 5_000;
+/** The time that Redis has to confirm a job, in ms: as long as a call may wait for a thread. */
+export const PATIENCE_MS = 5_000;
 
 /** The interval of announcements, which are repeated because they expire and consumers may start later. */
 const ANNOUNCE_AGAIN_MS = 10_000;
@@ -59,8 +56,6 @@ export class QueueRunner implements RemoteRunner {
   #client: QueueClient | undefined;
   #reader: StreamReader | undefined;
   #local!: RemoteSituation['local'];
-  /** The app's methods with a queue, by name. */
-  #tasks: ReadonlyMap<string, Task> = new Map();
   /** When the queue of a single method was last announced, by the method's name. */
   readonly #announced = new Map<string, number>();
 
@@ -105,7 +100,6 @@ export class QueueRunner implements RemoteRunner {
     });
     this.#client = client;
     this.#local = local;
-    this.#tasks = new Map(tasks.map((task) => [task.name, task]));
     this.#reader = new StreamReader(link.open(), streams, replies);
     void this.#reader.run();
   }
@@ -128,11 +122,6 @@ export class QueueRunner implements RemoteRunner {
     }
     if (await this.#client.link.isUp()) return this.#client;
     throw unavailable(what, did);
-  }
-
-  /** How long Redis has to confirm a job of this method, in ms. */
-  patienceMs(task: string): number {
-    return Math.max(MIN_PATIENCE_MS, this.#tasks.get(task)?.queueTimeoutMs ?? PATIENCE_MS);
   }
 
   async submit(
@@ -182,7 +171,7 @@ export class QueueRunner implements RemoteRunner {
     const client = this.#client!;
     const { callTimeoutMs, onUnavailable } = this.options;
     // With 'local', waits half of the time for Redis. The other half is left for a local thread.
-    const patienceMs = this.patienceMs(task.name) / (onUnavailable === 'local' ? 2 : 1);
+    const patienceMs = PATIENCE_MS / (onUnavailable === 'local' ? 2 : 1);
     let at = task.queue!;
     let added: Promise<void> | undefined;
     const send = () => {

@@ -5,7 +5,6 @@ import {
   type Member,
   type Method,
   refusalOf,
-  warningsOfParameters,
 } from '../../offload/index.js';
 import { metadataOf, methodsOf, routesOf } from './controller-routes.js';
 
@@ -39,7 +38,6 @@ export function listMethods(members: Iterable<Member>, hasModule: boolean): List
         route: member.isController ? routeOf(member, wrapper) : null,
         cpuBound: !isCandidate,
         refusal: refusalOf(subject) ?? null,
-        warnings: warningsOfParameters(name, definition),
         code: numberOf(definition.body),
         declaredBy: numberOf(definition.owner.constructor),
       };

@@ -9,36 +9,29 @@ import type { Task, TaskOutcome } from '../task/task.js';
 
 /** Why a call ended without a result. */
 export interface Failure {
-  readonly outcome: Exclude<TaskOutcome, 'completed' | 'coalesced'>;
-  /** Makes a new error for each waiter, so that a waiter's changes to it do not affect other waiters. */
-  readonly error: () => unknown;
+  readonly outcome: Exclude<TaskOutcome, 'completed'>;
+  readonly error: unknown;
 }
 
 export function rejected(task: Task, reason: TaskRejection, retryAfterSeconds: number): Failure {
   return {
     outcome: reason === 'queue-timeout' ? 'queue_timeout' : 'rejected',
-    error: () => new TaskRejectedException(task.name, reason, retryAfterSeconds),
+    error: new TaskRejectedException(task.name, reason, retryAfterSeconds),
   };
 }
 
 export function timedOut({ name, timeoutMs }: Task): Failure {
-  return { outcome: 'timeout', error: () => new TaskTimeoutException(name, timeoutMs) };
+  return { outcome: 'timeout', error: new TaskTimeoutException(name, timeoutMs) };
 }
 
 export function aborted({ name }: Task): Failure {
-  return { outcome: 'aborted', error: () => new TaskAbortedException(name) };
+  return { outcome: 'aborted', error: new TaskAbortedException(name) };
 }
 
 export function lost({ name }: Task, cause: unknown): Failure {
-  return { outcome: 'thread_lost', error: () => new ThreadLostException(name, cause) };
+  return { outcome: 'thread_lost', error: new ThreadLostException(name, cause) };
 }
 
-/** @param error makes the error that the task threw, anew for each waiter. */
-export function failed(error: () => unknown): Failure {
+export function failed(error: unknown): Failure {
   return { outcome: 'failed', error };
-}
-
-/** A failure with the same error for all waiters. */
-export function failedWith(error: unknown): Failure {
-  return failed(() => error);
 }

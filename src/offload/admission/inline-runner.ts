@@ -32,10 +32,6 @@ export class InlineRunner implements Runner {
     // It has no threads to start.
   }
 
-  offer(): undefined {
-    // The event loop begins the next call at once, so sending calls ahead would gain nothing.
-  }
-
   run(request: RunRequest): Run {
     // A call on the event loop cannot be aborted.
     return { result: this.#run(request), abort: () => {} };

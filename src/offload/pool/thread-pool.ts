@@ -1,11 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  PoolThread,
-  type PooledThread,
-  type ThreadEvents,
-  type ThreadOptions,
-} from './pool-thread.js';
-import type { Offer, OfferEvents, Run, Runner, RunRequest } from '../task/runner.interface.js';
+import { PoolThread, type PooledThread, type ThreadEvents } from './pool-thread.js';
+import type { Run, Runner, RunRequest } from '../task/runner.interface.js';
 import type { ThreadPlan } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
 import { endedWhileLoading, warnOfChanges, warnWhileSlow } from './thread-warnings.js';
@@ -24,7 +19,7 @@ const END_MS = 5_000;
 /** Maximum time for all threads to end at close, in ms. */
 const CLOSE_MS = 2_000;
 
-export interface PoolOptions extends ThreadOptions {
+export interface PoolOptions {
   /** Maximum number of threads. */
   readonly threads: number;
   /** Number of threads that keep running when idle. */
@@ -60,8 +55,7 @@ export class ThreadPool implements Runner {
     private readonly plan: ThreadPlan,
     private readonly options: PoolOptions,
     private readonly events: ThreadPoolEvents,
-    private readonly open = (told: ThreadEvents): PooledThread =>
-      new PoolThread(plan, options, told),
+    private readonly open = (told: ThreadEvents): PooledThread => new PoolThread(plan, told),
   ) {}
 
   get size(): number {
@@ -93,7 +87,7 @@ export class ThreadPool implements Runner {
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
     // This thread takes no calls. It ends after the check to free its memory.
-    const thread = this.#start({ lost() {}, died() {}, changed() {} });
+    const thread = this.#start({ lost() {}, died() {} });
     const problems = await thread.report.then(
       (report) => describeProblems(report.problems),
       (error: unknown) => [endedWhileLoading(this.plan, error)],
@@ -115,13 +109,6 @@ export class ThreadPool implements Runner {
   run(request: RunRequest): Run {
     // The first idle thread gets the call, so that later threads stay idle and can end.
     return this.#threads.find(({ isIdle }) => isIdle)!.run(request);
-  }
-
-  offer(request: RunRequest, events: OfferEvents): Offer | undefined {
-    const [thread] = this.#threads
-      .filter(({ takesOffer }) => takesOffer)
-      .toSorted((one, other) => one.since - other.since);
-    return thread?.offer(request, events);
   }
 
   async close(): Promise<void> {
@@ -175,7 +162,6 @@ export class ThreadPool implements Runner {
       died: (error) => {
         if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
       },
-      changed: () => this.events.changed(),
     });
     this.#threads.push(thread);
     thread.report.then(

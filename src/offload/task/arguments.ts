@@ -1,27 +1,8 @@
-import { createHash } from 'node:crypto';
-import { serialize } from 'node:v8';
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf, moveAll, restoreBuffers } from './parcel.js';
 import type { RunRequest } from './runner.interface.js';
 import type { Task } from './task.js';
-
-/** A longer key is replaced by its digest, because it would hold all arguments a second time. */
-const MAX_KEY_LENGTH = 256;
-
-/**
- * A key that is equal for calls of a task with equal arguments.
- *
- * @throws the error of structured clone for arguments that it refuses.
- */
-export function keyOf(task: Task, args: readonly unknown[]): string {
-  const bytes = serialize(args);
-  const text =
-    bytes.length > MAX_KEY_LENGTH
-      ? createHash('sha256').update(bytes).digest('base64')
-      : bytes.toString('latin1');
-  return `${task.index} ${text}`;
-}
 
 /**
  * Copies a request with the current values of its arguments and contexts.

@@ -26,38 +26,20 @@ const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> 
  * ```
  *
  * The body gets a copy of the store, made by structured clone. Its changes to the copy are not
- * copied back. Coalesced calls run in the context of the first call.
+ * copied back.
  */
 export function carryContext<T>(name: string, storage: ContextStorage<T>): void {
   (holder[CARRIED] ??= new Map()).set(name, storage as ContextStorage<unknown>);
 }
 
-/**
- * The values to copy from the current asynchronous context; `undefined` if there are none.
- *
- * @param warn is called, at each call, about properties that cannot be copied.
- */
-export function captureContexts(warn?: (message: string) => void): CarriedContexts | undefined {
+/** The values to copy from the current asynchronous context; `undefined` if there are none. */
+export function captureContexts(): CarriedContexts | undefined {
   let captured: Record<string, unknown> | undefined;
   for (const [name, storage] of holder[CARRIED] ?? []) {
     const store = storage.getStore();
-    if (store === undefined) continue;
-    (captured ??= {})[name] = store;
-    const lost = warn && typeof store === 'object' ? symbolsIn(store) : '';
-    if (lost !== '') {
-      warn?.(
-        `the carried context "${name}" has symbols for keys, which do not travel: ${lost}; have its getStore() give a plain object of what is to travel, and its run() put that back`,
-      );
-    }
+    if (store !== undefined) (captured ??= {})[name] = store;
   }
   return captured;
-}
-
-/** The symbol keys of a store, which structured clone leaves out silently. */
-function symbolsIn(store: object | null): string {
-  return Object.getOwnPropertySymbols(store ?? {})
-    .map(String)
-    .join(', ');
 }
 
 /** Runs `body` in the contexts that were copied. */

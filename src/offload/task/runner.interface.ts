@@ -1,7 +1,5 @@
 import type { CarriedContexts } from './carry-context.js';
 import type { Place } from './parcel.js';
-import type { Elapsed } from './stopwatch.js';
-import type { Task } from './task.js';
 import type { TaskError } from './task-error.js';
 import type { RunTimes } from './trace-context.js';
 
@@ -11,8 +9,6 @@ export interface RunRequest {
   readonly task: number;
   readonly args: readonly unknown[];
   readonly contexts: CarriedContexts | undefined;
-  /** Whether a thread is to say how long the body took. */
-  readonly timed?: boolean;
 }
 
 /** How a call ended in the thread. */
@@ -27,10 +23,6 @@ export type RunResult = (
 ) & {
   /** Set if the call is traced. */
   readonly ran?: RunTimes;
-  /** How long the body took. Set if the request asks for it. */
-  readonly elapsed?: Elapsed;
-  /** CPU time of the thread since its last call, in ms; missing if it is not known. */
-  readonly cpuMs?: number;
 };
 
 /** The result of a call that succeeded. */
@@ -42,20 +34,6 @@ export interface Run {
   readonly result: Promise<RunResult>;
   /** Ends the call, if the runner can end calls. */
   readonly abort: () => void;
-}
-
-/** The events of a call that was sent ahead to a busy thread. */
-export interface OfferEvents {
-  /** The thread has begun the call. */
-  begun(): void;
-  /** The thread ends without having begun the call, which must wait again. */
-  returned(): void;
-}
-
-/** A call that waits in a thread. Once the thread has begun it, it is a run. */
-export interface Offer extends Run {
-  /** @returns true if the call had not begun. In that case the call never begins, and no event follows. */
-  readonly takeBack: () => boolean;
 }
 
 /** The place where calls run: threads, or the event loop. */
@@ -77,15 +55,6 @@ export interface Runner {
   expect(waiting: number): void;
   /** Whether the current code runs in a task on the event loop. Calls from within it run directly, as in a thread. */
   readonly isInside?: boolean;
-  /** The runner for calls that run on the event loop without a thread; `undefined` if they need a thread. */
-  inlineFor?(task: Task): Pick<Runner, 'run'> | undefined;
   run(request: RunRequest): Run;
-  /**
-   * Sends a call ahead to the thread that will probably be free first. Once free, that thread
-   * begins the call at once.
-   *
-   * @returns `undefined` if no thread takes the call.
-   */
-  offer(request: RunRequest, events: OfferEvents): Offer | undefined;
   close(): Promise<void>;
 }

@@ -7,21 +7,19 @@ export interface Task {
   /** Index of the task in the plan of the threads. */
   readonly index: number;
   readonly timeoutMs: number;
+  /** Maximum wait for a thread, in ms. */
   readonly queueTimeoutMs: number;
-  readonly coalesce: boolean;
   readonly abortOnDisconnect: boolean;
-  readonly mode: 'thread' | 'auto';
   /** The remote queue whose consumers run the task, if there is one. */
   readonly queue: string | undefined;
   /** Names of the method's parameters, as far as they are known. Used in messages. */
   readonly parameters: readonly string[];
 }
 
-/** How a call ended. `coalesced`: the call got the result of another call. */
+/** How a call ended. */
 export const TASK_OUTCOMES = [
   'completed',
   'failed',
-  'coalesced',
   'rejected',
   'queue_timeout',
   'timeout',
@@ -36,11 +34,9 @@ export interface TaskObserver {
   began(task: Task, waitedMs: number): void;
   /** The call ran for `ms`, whether it succeeded or failed. */
   ran(task: Task, ms: number): void;
-  /** The call used `cpuMs` of CPU time in its thread. Not called if the time is not known. */
-  computed(task: Task, cpuMs: number): void;
-  /** The call has ended. Called once for each caller. */
+  /** The call has ended. */
   ended(task: Task, outcome: TaskOutcome): void;
 }
 
 /** The observer if nothing is measured. */
-export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, computed() {}, ended() {} };
+export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };

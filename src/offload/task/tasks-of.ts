@@ -5,6 +5,9 @@ import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
 import type { MainFile, ThreadPlan } from '../thread/plan.js';
 
+/** Maximum wait for a thread, in ms. A later answer is of little use to a client, and a burst of this length passes without a 503. */
+export const QUEUE_TIMEOUT_MS = 5_000;
+
 /** Each method once, with the first of its instances. */
 export function methodsOf(found: readonly Found[]): readonly Found[] {
   const definitions = found.map(({ definition }) => definition);
@@ -23,10 +26,8 @@ export function tasksOf(
       functionName: functionNameOf(definition),
       index,
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
-      queueTimeoutMs: options.queueTimeoutMs ?? offload.queueTimeoutMs,
-      coalesce: options.coalesce ?? false,
+      queueTimeoutMs: QUEUE_TIMEOUT_MS,
       abortOnDisconnect: options.abortOnDisconnect ?? true,
-      mode: options.mode ?? 'thread',
       queue: options.queue,
       parameters: parameterNames(body),
     };

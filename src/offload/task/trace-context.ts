@@ -23,8 +23,6 @@ export interface RunTimes {
 export interface CallTrace {
   /** The call has left the queue. */
   began(): void;
-  /** An equal call is already waiting or running, and this call gets its result. */
-  joined(): void;
   /** The thread has reported when the call ran. */
   ran(times: RunTimes | undefined): void;
   /** Another process has run the call and made its spans. */

@@ -10,11 +10,15 @@ export interface PlannedTask {
   readonly injected: boolean;
 }
 
+/**
+ * How much a thread raises its nice value, so that the event loop comes first when cores are scarce.
+ * With 10, a busy thread gets about a tenth of a core that the event loop also wants.
+ */
+export const NICE_INCREMENT = 10;
+
 /** The data with which a thread starts. */
 export interface ThreadSettings {
   readonly plan: ThreadPlan;
-  /** How much the thread raises its nice value once it has loaded. Only on Linux. */
-  readonly niceIncrement: number;
   /** The directory of Node's compile cache; `undefined` without one. */
   readonly compileCache: string | undefined;
 }

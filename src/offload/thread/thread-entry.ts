@@ -1,16 +1,17 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { openCompileCache } from '../../contract/process/compile-cache.js';
-import type { ThreadSettings } from './plan.js';
+import { NICE_INCREMENT, type ThreadSettings } from './plan.js';
 import { ThreadHost, type ThreadMessage } from './thread-host.js';
 
-const { plan, niceIncrement, compileCache } = workerData as ThreadSettings;
+const { plan, compileCache } = workerData as ThreadSettings;
 if (compileCache !== undefined) openCompileCache(compileCache);
 const host = new ThreadHost(plan);
 
 /** The function that piscina calls for each message, once this promise has resolved. */
 export const handle = host.start().then(() => {
-  if (niceIncrement > 0) becomeNicer();
+  // On other systems a thread would change the nice value of its process.
+  if (process.platform === 'linux') becomeNicer();
   return (message: ThreadMessage): unknown => host.handle(message);
 });
 
@@ -21,7 +22,7 @@ export const handle = host.start().then(() => {
  */
 function becomeNicer(): void {
   try {
-    setPriority(0, Math.min(getPriority(0) + niceIncrement, constants.priority.PRIORITY_LOW));
+    setPriority(0, Math.min(getPriority(0) + NICE_INCREMENT, constants.priority.PRIORITY_LOW));
   } catch {
     // A sandbox may forbid this: the nice value then stays as it is.
   }

@@ -5,27 +5,21 @@ import { type CpuBoundDefinition, declaredTask, functionNameOf } from '../cpu-bo
 import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
 import type { RunRequest } from '../task/runner.interface.js';
-import { Stopwatch } from '../task/stopwatch.js';
 import type { TracedTask } from '../task/trace-context.js';
 import { AppCode } from './app-code.js';
-import { type Claim, isFirstToClaim } from './claim.js';
-import { CpuClock } from './cpu-clock.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
-import { Turns } from './turns.js';
 
 /** A call in the form in which it is sent to a thread. */
 export interface SentRequest extends RunRequest {
   /** The places of Buffers in the arguments. */
   readonly buffers: readonly Place[];
-  /** Set if this call was sent ahead to a busy thread, so that it may be taken back. */
-  readonly claim?: Claim;
 }
 
 /** The messages to a thread. */
 export type ThreadMessage =
-  /** Runs a call. Answered by a `RunResult`, or by `undefined` if the call was taken back. */
+  /** Runs a call. Answered by a `RunResult`. */
   | ({ readonly type: 'run' } & SentRequest)
   /** Asks whether every task can run. Answered by a {@link ThreadReport}. */
   | { readonly type: 'check' }
@@ -62,10 +56,6 @@ export class ThreadHost {
   #instancesOfModule: ReturnType<typeof instancesOf> | undefined;
   readonly #instances = new Map<Constructor, object>();
 
-  readonly #stopwatch = new Stopwatch();
-  readonly #turns = new Turns();
-  #clock: CpuClock | undefined;
-
   readonly #code: AppCode;
 
   constructor(private readonly plan: ThreadPlan) {
@@ -81,7 +71,6 @@ export class ThreadHost {
     // Last, because an import may have started an SDK. Warnings about the SDK come from the main
     // thread.
     await startTracing(() => {});
-    this.#clock = CpuClock.ofThread();
   }
 
   get #problems(): Problem[] {
@@ -91,7 +80,7 @@ export class ThreadHost {
   async handle(message: ThreadMessage): Promise<unknown> {
     switch (message.type) {
       case 'run':
-        return this.#turns.take(() => this.#run(message));
+        return this.#run(message);
       case 'check':
         return { problems: this.#problems } satisfies ThreadReport;
       case 'close':
@@ -101,19 +90,12 @@ export class ThreadHost {
     }
   }
 
-  async #run({ task, args, buffers, contexts, timed, claim }: SentRequest): Promise<unknown> {
-    if (claim !== undefined && !isFirstToClaim(claim)) return undefined;
+  async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { definition, instance, traced } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const elapsed = timed ? this.#stopwatch.start() : undefined;
-    const ended = await runBody(traced, () => definition.body.apply(instance, given), contexts);
-    const result = {
-      ...ended,
-      ...(elapsed && { elapsed: elapsed() }),
-      ...(this.#clock && { cpuMs: this.#clock.lapMs() }),
-    };
+    const result = await runBody(traced, () => definition.body.apply(instance, given), contexts);
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');

@@ -17,7 +17,6 @@ export class CallSpans implements CallTrace {
   readonly #startedAt = performance.now();
   /** When the call began, as far as this thread knows, in monotonic ms. */
   #beganAt: number | undefined;
-  #joined = false;
   #isElsewhere = false;
   #ran: RunTimes | undefined;
 
@@ -32,10 +31,6 @@ export class CallSpans implements CallTrace {
 
   began(): void {
     this.#beganAt = performance.now();
-  }
-
-  joined(): void {
-    this.#joined = true;
   }
 
   ran(times: RunTimes | undefined): void {
@@ -57,7 +52,6 @@ export class CallSpans implements CallTrace {
   #end(failure?: { readonly error: unknown }): void {
     if (this.#isElsewhere) return;
     const now = performance.now();
-    if (this.#joined) return this.#make('join', this.#startedAt, now, failure);
     const ran = this.#ran;
     const begunAt = ran === undefined ? this.#beganAt : ran.begunAt - AHEAD_MS;
     const isOver = begunAt === undefined;
@@ -67,7 +61,7 @@ export class CallSpans implements CallTrace {
   }
 
   #make(
-    what: 'queue' | 'run' | 'join',
+    what: 'queue' | 'run',
     from: number,
     to: number,
     failure: { readonly error: unknown } | undefined,

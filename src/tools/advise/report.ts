@@ -150,8 +150,7 @@ function verdictOf(
     return { kind, cpuBound: null, remedy };
   }
   if (method.cpuBound) {
-    const remedy =
-      "it has @CpuBound(), and runs on the event loop: by mode: 'auto', or by CLUSTER_OFFLOAD=inline";
+    const remedy = 'it has @CpuBound(), and runs on the event loop by CLUSTER_OFFLOAD=inline';
     return { kind, cpuBound: 'in use', remedy: other ?? remedy };
   }
   if (method.refusal !== null) {
@@ -159,7 +158,7 @@ function verdictOf(
     return { kind, cpuBound: 'refused', remedy };
   }
   const async = method.route === null ? '; its callers get a promise, so declare it async' : '';
-  const works = ['@CpuBound() can work here' + async, ...method.warnings].join('; but ');
+  const works = `@CpuBound() can work here${async}`;
   return { kind, cpuBound: 'can work', remedy: other ?? works };
 }
 

@@ -30,7 +30,7 @@ async function createApp() {
 
   class AppModule {}
   Module({
-    imports: [ClusterModule.forRoot({ offload: { niceIncrement: 0 } })],
+    imports: [ClusterModule.forRoot()],
     controllers: [Routes, Tasks, Shared],
     providers: sharedProviders,
   })(AppModule);

@@ -13,7 +13,6 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryModule, NestFactory } from '@nestjs/core';
-import { EMPTY, type Observable } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CpuBound, OffloadExplorer } from '../../../src/offload/index.js';
 import type { CpuBoundOptions } from '../../../src/contract/options/module.js';
@@ -36,11 +35,10 @@ async function explore(metadata: ModuleMetadata, hasModule = false) {
     abortOnError: false,
   });
   contexts.push(context);
-  const { found, refusals, ...explored } = context
+  const { found, refusals } = context
     .get(OffloadExplorer)
     .explore({ hasModule, threads: true, mainFile: undefined });
-  const warnings = [...explored.warnings.keys()];
-  return { context, found, refusals, warnings, names: found.map(({ name }) => name).sort() };
+  return { context, found, refusals, names: found.map(({ name }) => name).sort() };
 }
 
 /** `@CpuBound()` on each of these methods, as a compiler applies it that knows the file. */
@@ -81,12 +79,12 @@ cpuBound(WithDependency, { count: {} });
 
 describe('what is found in an app', () => {
   it('are the methods of controllers and providers, and no others', async () => {
-    const { names, found, context, refusals, warnings } = await explore({
+    const { names, found, context, refusals } = await explore({
       controllers: [Handlers],
       providers: [Plain],
     });
     expect(names).toEqual(['Handlers.count', 'Plain.count', 'weighing']);
-    expect([refusals, warnings]).toEqual([[], []]);
+    expect(refusals).toEqual([]);
     const count = found.find(({ name }) => name === 'Plain.count')!;
     expect(count).toMatchObject({ className: 'Plain', injected: false });
     expect(count.instance).toBe(context.get(Plain));
@@ -98,7 +96,7 @@ describe('what is found in an app', () => {
     class Nothing {}
     expect(
       await explore({ providers: [Nothing, { provide: 'text', useValue: 'x' }] }),
-    ).toMatchObject({ found: [], refusals: [], warnings: [] });
+    ).toMatchObject({ found: [], refusals: [] });
   });
 
   it('are also instances that the app has made itself', async () => {
@@ -322,116 +320,5 @@ describe('refusals', () => {
     };
     const { refusals } = await explore({ providers: [twin(), twin()] });
     expect(refusals).toEqual([expect.stringContaining('are called "Cats.count"')]);
-  });
-});
-
-describe('what will surprise', () => {
-  class Results {
-    plain(): number {
-      return 1;
-    }
-    async promise(): Promise<number> {
-      return 1;
-    }
-    nothing(): void {}
-    stream(): Observable<never> {
-      return EMPTY;
-    }
-    unknown(): unknown {
-      return 1;
-    }
-  }
-
-  function declaredBy(decorate: ClassDecorator): Type {
-    class Declared extends Results {}
-    const all = { plain: {}, promise: {}, nothing: {}, stream: {}, unknown: {} };
-    const types: Record<string, unknown> = {
-      plain: Number,
-      promise: Promise,
-      nothing: undefined,
-      stream: Object,
-      unknown: Object,
-    };
-    for (const method of Object.keys(all)) {
-      Object.defineProperty(
-        Declared.prototype,
-        method,
-        Object.getOwnPropertyDescriptor(Results.prototype, method)!,
-      );
-      Reflect.defineMetadata('design:returntype', types[method], Declared.prototype, method);
-    }
-    cpuBound(Declared, all);
-    decorate(Declared);
-    return Declared;
-  }
-
-  it('is a method of a provider that is declared to return something at once', async () => {
-    const { warnings, refusals } = await explore({ providers: [declaredBy(Injectable())] });
-    expect(refusals).toEqual([]);
-    expect(warnings).toEqual([
-      'Declared.plain is declared to return Number, and its callers get a promise: declare it async',
-    ]);
-  });
-
-  it('is none of a controller: Nest waits for its answer anyway', async () => {
-    const { warnings } = await explore({ controllers: [declaredBy(Controller())] });
-    expect(warnings).toEqual([]);
-  });
-});
-
-describe('what will surprise in a parameter', () => {
-  class Line {
-    price = 1;
-    total() {
-      return this.price;
-    }
-  }
-  class Cart extends Line {
-    override total() {
-      return 2;
-    }
-    get size() {
-      return 0;
-    }
-    add() {}
-    remove() {}
-  }
-  class Data {
-    price = 1;
-  }
-  class Lines extends Map<string, Line> {}
-
-  const warningsOf = async (...types: unknown[]) => {
-    class Shop {
-      async order(_cart: unknown, _note?: unknown): Promise<void> {}
-    }
-    cpuBound(Shop, { order: {} });
-    Reflect.defineMetadata('design:paramtypes', types, Shop.prototype, 'order');
-    // Two instances of it surprise once.
-    const second = { provide: 'second', useFactory: () => new Shop() };
-    return (await explore({ providers: [Injectable()(Shop) ?? Shop, second] })).warnings;
-  };
-
-  it('is a class with methods, which are not there in a thread', async () => {
-    expect(await warningsOf(Cart, Line)).toEqual([
-      'Shop.order takes _cart: Cart, which arrives in its thread as plain data, without total, size, add, …; ' +
-        'make one anew there (Object.assign(new Cart(), _cart) or plainToInstance()), or take a type without methods',
-      expect.stringContaining(
-        'Shop.order takes _note: Line, which arrives in its thread as plain data, without total;',
-      ),
-    ]);
-  });
-
-  it.each([
-    [String, Number],
-    [Object, undefined],
-    [Date, Map],
-    [Buffer, Uint8Array],
-    [RegExp, Error],
-    [Array, Function],
-    [Blob, Promise],
-    [Data, Lines],
-  ])('is none that has none, or arrives as what it is: %o, %o', async (...types) => {
-    expect(await warningsOf(...types)).toEqual([]);
   });
 });

@@ -1,18 +1,13 @@
 import 'reflect-metadata';
-import { type INestApplication, Injectable, Logger, Module } from '@nestjs/common';
+import { type INestApplication, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 import { afterEach, describe, expect, it, vi, onTestFinished } from 'vitest';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
-import {
-  carryContext,
-  CpuBound,
-  Offload,
-  type OffloadExplorer,
-} from '../../../src/offload/index.js';
+import { CpuBound, Offload, type OffloadExplorer } from '../../../src/offload/index.js';
 import { definitionsOf } from '../../../src/offload/cpu-bound.metadata.js';
 import {
   TaskAbortedException,
@@ -37,7 +32,7 @@ class Slow {
     return new Promise((end) => this.ends.push(end));
   }
 
-  @CpuBound({ name: 'double', coalesce: true })
+  @CpuBound({ name: 'double' })
   async twice(n: number): Promise<number> {
     return 2 * n;
   }
@@ -81,7 +76,7 @@ async function start(
     { CLUSTER_OFFLOAD: 'inline' },
   );
   const explorer = {
-    explore: () => ({ found, refusals: [], warnings: new Map(), ...about }),
+    explore: () => ({ found, refusals: [], ...about }),
   } as unknown as OffloadExplorer;
   const offload = new Offload(resolved, undefined, link, explorer);
   await offload.start();
@@ -168,33 +163,6 @@ describe('an app that cannot be offloaded', () => {
       '@CpuBound() cannot work here: A.a takes @Req() | B.b is inherited',
     );
   });
-
-  it('starts where something will merely surprise, and says so', async () => {
-    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
-    const warnings = new Map([['declare it async', 'cpu-bound-return']] as const);
-    await start({}, { warnings });
-    expect(logged.mock.calls).toEqual([['declare it async']]);
-  });
-
-  it('has the primary say that, which says it once for all workers', async () => {
-    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
-    const warnings = new Map([['declare it async', 'cpu-bound-return']] as const);
-    const { told } = await start({}, { warnings }, new Slow(), true);
-    expect(told).toEqual([['declare it async', 'cpu-bound-return']]);
-    expect(logged).not.toHaveBeenCalled();
-  });
-
-  it('says once what of a carried context does not travel', async () => {
-    const storage = new AsyncLocalStorage<object>();
-    carryContext('offload-service', storage);
-    const { instance, told } = await start({}, {}, new Slow(), true);
-    await storage.run({ id: 1 }, () => instance.twice(1));
-    expect(told).toEqual([]);
-    for (const id of [1, 2]) await storage.run({ [Symbol('id')]: id }, () => instance.twice(id));
-    expect(told).toEqual([
-      [expect.stringContaining('which do not travel: Symbol(id);'), 'cpu-bound-context'],
-    ]);
-  });
 });
 
 describe('@CpuBound() methods on the event loop', () => {
@@ -227,7 +195,7 @@ describe('@CpuBound() methods on the event loop', () => {
     const { offload, instance } = await start();
     await instance.twice(1);
     const { all, labelled } = offload.metrics;
-    expect([all.length, labelled.length]).toEqual([5, 2]);
+    expect([all.length, labelled.length]).toEqual([3, 2]);
     const counted = (await all[0]!.get()).values;
     expect(counted).toContainEqual({ labels: { task: 'double', outcome: 'completed' }, value: 1 });
     const { metrics } = (await start({ metrics: false })).offload;

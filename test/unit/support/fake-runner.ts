@@ -1,7 +1,5 @@
 import type { Watch } from '../../../src/offload/admission/call.js';
 import type {
-  Offer,
-  OfferEvents,
   Run,
   Runner,
   RunRequest,
@@ -16,9 +14,7 @@ export const TASK: Task = {
   index: 0,
   timeoutMs: 30_000,
   queueTimeoutMs: 5_000,
-  coalesce: false,
   abortOnDisconnect: true,
-  mode: 'thread',
   queue: undefined,
   parameters: ['first', 'second'],
 };
@@ -28,8 +24,6 @@ export class FakeRun implements Run {
   readonly result: Promise<RunResult>;
   aborted = false;
   over = false;
-  /** The call that the thread is to run next. */
-  next: FakeOffer | undefined;
   #resolve!: (result: RunResult) => void;
   #reject!: (error: unknown) => void;
 
@@ -59,64 +53,13 @@ export class FakeRun implements Run {
 
   readonly abort = (): void => {
     this.aborted = true;
-    // The next one runs: this one has ended, and is about to say so.
-    if (this.next?.state === 'begun') return;
-    this.next?.return();
     if (this.runner.endsAtOnce) this.lose(new DOMException('aborted', 'AbortError'));
   };
 
   #end(settle: () => void): void {
     if (this.over) return;
     this.over = true;
-    // As a thread does it: first it goes on, then it tells what became of the last call.
-    this.goOn();
-    const { next } = this;
-    this.next = undefined;
-    if (next?.state === 'begun') next.run();
-    else next?.return();
     settle();
-  }
-
-  /** It has ended in its thread; who waits for it has not heard of it. */
-  goOn(): void {
-    const { next, runner } = this;
-    if (next?.state !== 'offered' || this.aborted) return;
-    next.state = 'begun';
-    runner.onRun(next);
-  }
-}
-
-/** A call that waits in a thread. */
-export class FakeOffer {
-  state: 'offered' | 'begun' | 'withdrawn' = 'offered';
-  readonly result: Promise<RunResult>;
-  made: FakeRun | undefined;
-  #follow!: (result: Promise<RunResult>) => void;
-
-  constructor(
-    private readonly runner: FakeRunner,
-    readonly request: RunRequest,
-    private readonly events: OfferEvents,
-  ) {
-    this.result = new Promise((resolve) => (this.#follow = resolve));
-  }
-
-  run(): void {
-    this.made = new FakeRun(this.runner, this.request);
-    this.runner.runs.push(this.made);
-    this.#follow(this.made.result);
-    this.events.begun();
-  }
-
-  return(): void {
-    if (this.state !== 'offered') return;
-    this.state = 'withdrawn';
-    this.events.returned();
-  }
-
-  takeBack(): boolean {
-    if (this.state === 'offered') this.state = 'withdrawn';
-    return this.state === 'withdrawn';
   }
 }
 
@@ -129,8 +72,6 @@ export class FakeRunner implements Runner {
   closed = false;
   /** A call begins, in its thread. */
   onRun: (run: Pick<FakeRun, 'request'>) => void = () => {};
-  /** Whether threads take the next call while they run one. */
-  takesOffers = false;
   readonly threads = 0;
   /** Threads that have yet to come: no call of theirs is idle. */
   spare = 0;
@@ -158,18 +99,6 @@ export class FakeRunner implements Runner {
     this.expected = waiting;
   }
 
-  offer(request: RunRequest, events: OfferEvents): Offer | undefined {
-    const ahead = this.active.find(({ next, aborted }) => next === undefined && !aborted);
-    if (!this.takesOffers || ahead === undefined) return undefined;
-    const offer = new FakeOffer(this, request, events);
-    ahead.next = offer;
-    return {
-      result: offer.result,
-      takeBack: () => offer.takeBack(),
-      abort: () => offer.made?.abort(),
-    };
-  }
-
   async close(): Promise<void> {
     this.closed = true;
   }
@@ -179,7 +108,6 @@ export class FakeRunner implements Runner {
 export class FakeObserver implements TaskObserver {
   readonly waited: number[] = [];
   readonly runMs: number[] = [];
-  readonly cpuMs: number[] = [];
   readonly outcomes: TaskOutcome[] = [];
 
   began(_task: Task, waitedMs: number): void {
@@ -188,10 +116,6 @@ export class FakeObserver implements TaskObserver {
 
   ran(_task: Task, ms: number): void {
     this.runMs.push(ms);
-  }
-
-  computed(_task: Task, cpuMs: number): void {
-    this.cpuMs.push(cpuMs);
   }
 
   ended(_task: Task, outcome: TaskOutcome): void {

@@ -89,9 +89,7 @@ export const moduleOptionsSchema = optionGroup({
     minThreads: option(integer(0, MAX_THREADS), 0),
     module: offloadModule,
     maxQueue: option(integer(0, 1_000_000), 10_000),
-    queueTimeoutMs: option(durationMs(), 5_000),
     timeoutMs: option(durationMs(1), 30_000),
-    niceIncrement: option(integer(0, 19), 10),
   }),
 });
 

@@ -18,20 +18,14 @@ function refusal(options: unknown): string {
 describe('options of @CpuBound()', () => {
   it.each([
     {},
-    { name: undefined, timeoutMs: undefined, queueTimeoutMs: undefined, coalesce: undefined },
+    { name: undefined, timeoutMs: undefined },
     { name: 'cats' },
     { name: 'a_B.9:-' },
     { name: 'x'.repeat(100) },
     { timeoutMs: 1 },
     { timeoutMs: MAX_TIMER_MS },
-    { queueTimeoutMs: 0 },
-    { queueTimeoutMs: MAX_TIMER_MS },
-    { coalesce: true },
-    { coalesce: false },
     { abortOnDisconnect: true },
     { abortOnDisconnect: false },
-    { mode: 'thread' },
-    { mode: 'auto' },
   ])('may be %j', (options) => {
     expect(resolveCpuBoundOptions(options, 'Cats.count()')).toEqual(options);
   });
@@ -47,14 +41,7 @@ describe('options of @CpuBound()', () => {
       `a number of milliseconds from 1 to ${MAX_TIMER_MS}`,
       [0, -1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
     ],
-    [
-      'queueTimeoutMs',
-      `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
-      [-1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
-    ],
-    ['coalesce', 'true or false', [1, 'yes', null]],
     ['abortOnDisconnect', 'true or false', [1, 'yes', null]],
-    ['mode', "one of 'thread', 'auto'", ['inline', 'threads', true, null]],
   ])('refuse %s that is not %s', (key, expected, values) => {
     for (const value of values) {
       const message = refusal({ [key]: value });
@@ -66,7 +53,7 @@ describe('options of @CpuBound()', () => {
 
   it('refuse an unknown key with those that are known', () => {
     expect(refusal({ timeout: 5 })).toMatch(
-      /timeout: .*known are name, timeoutMs, queueTimeoutMs, coalesce, abortOnDisconnect/,
+      /timeout: .*known are name, timeoutMs, abortOnDisconnect/,
     );
   });
 

@@ -29,9 +29,7 @@ const DEFAULT_OFFLOAD = {
   minThreads: 0,
   module: undefined,
   maxQueue: 10_000,
-  queueTimeoutMs: 5_000,
   timeoutMs: 30_000,
-  niceIncrement: 10,
 };
 
 function refusal(options: unknown): string {
@@ -241,12 +239,8 @@ describe('offload', () => {
     ['module', Tools],
     ['maxQueue', 0],
     ['maxQueue', 1_000_000],
-    ['queueTimeoutMs', 0],
-    ['queueTimeoutMs', MAX_TIMER_MS],
     ['timeoutMs', 1],
     ['timeoutMs', MAX_TIMER_MS],
-    ['niceIncrement', 0],
-    ['niceIncrement', 19],
   ])('may have %s of %o', (key, value) => {
     expect(offload({ [key]: value })).toEqual({ ...DEFAULT_OFFLOAD, [key]: value });
   });
@@ -257,16 +251,10 @@ describe('offload', () => {
     ['module', 'a class with @Module()', ['Tools', {}, null, 5]],
     ['maxQueue', 'a whole number from 0 to 1000000', [-1, 1.5, 1_000_001, Infinity, '5', null]],
     [
-      'queueTimeoutMs',
-      `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
-      [-1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
-    ],
-    [
       'timeoutMs',
       `a number of milliseconds from 1 to ${MAX_TIMER_MS}`,
       [0, -1, NaN, Infinity, MAX_TIMER_MS + 1, '5', null],
     ],
-    ['niceIncrement', 'a whole number from 0 to 19', [-1, 20, 1.5, NaN, '5', null]],
   ])('refuses %s that is not %s', (key, expected, values) => {
     for (const value of values) {
       const message = refusal({ offload: { [key]: value } });
@@ -277,7 +265,7 @@ describe('offload', () => {
 
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ offload: { thread: 5 } })).toMatch(
-      /offload\.thread:.*known are threads, minThreads, module, maxQueue, queueTimeoutMs, timeoutMs, niceIncrement/,
+      /offload\.thread:.*known are threads, minThreads, module, maxQueue, timeoutMs/,
     );
   });
 

@@ -51,7 +51,7 @@ async function timed(answer: Promise<unknown>) {
   return outcome;
 }
 
-it('a call that Redis does not confirm is refused within queueTimeoutMs, and its job is removed', async () => {
+it('a call that Redis does not confirm is refused within 5 s, and its job is removed', async () => {
   added = () => new Promise(() => {});
   const { runner, local } = await start('reject');
   const { value, ms } = await timed(runner.submit(TASK, [1], undefined));
@@ -61,7 +61,7 @@ it('a call that Redis does not confirm is refused within queueTimeoutMs, and its
   expect(removed).toHaveBeenCalled();
 });
 
-it('a call that Redis does not confirm waits for Redis and for a thread here no longer than queueTimeoutMs', async () => {
+it('a call that Redis does not confirm waits for Redis and for a thread here no longer than 5 s', async () => {
   added = () => new Promise(() => {});
   const { runner, local } = await start('local');
   const { value, ms } = await timed(runner.submit(TASK, [1], undefined));
@@ -70,7 +70,7 @@ it('a call that Redis does not confirm waits for Redis and for a thread here no 
   expect([ms, task.queueTimeoutMs]).toEqual([QUEUE_TIMEOUT_MS / 2, QUEUE_TIMEOUT_MS / 2]);
 });
 
-it('a call that Redis refuses at once has all of queueTimeoutMs for a thread here', async () => {
+it('a call that Redis refuses at once has all of 5 s for a thread here', async () => {
   const refusal = Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError' });
   added = () => Promise.reject(refusal);
   const { runner, local } = await start('local');

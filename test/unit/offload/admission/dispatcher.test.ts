@@ -15,7 +15,6 @@ import { FakeObserver, FakeRunner, FakeWaitingClient, TASK } from '../../support
 const GRACE_MS = 50;
 /** With fake timers a turn of the event loop takes a millisecond. */
 const TURN_MS = 1;
-const COALESCED: Task = { ...TASK, coalesce: true };
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {
@@ -101,10 +100,10 @@ describe('a call', () => {
       contexts: { request: { id: 7 } },
     });
     vi.advanceTimersByTime(40);
-    runner.runs[0]!.complete({ count: 2 }, { cpuMs: 30 });
+    runner.runs[0]!.complete({ count: 2 });
     await settled();
     expect(caller).toMatchObject({ state: 'answered', value: { count: 2 } });
-    expect(observer).toEqual({ waited: [0], runMs: [40], cpuMs: [30], outcomes: ['completed'] });
+    expect(observer).toEqual({ waited: [0], runMs: [40], outcomes: ['completed'] });
   });
 
   it('needs nobody whose going away could be watched', async () => {
@@ -167,20 +166,6 @@ describe('admission', () => {
     expect(dispatcher.queueSize).toBe(1);
     await finishAll();
     expect(begun()).toEqual([0, 1, 2]);
-  });
-
-  it('lets a call that waits in a long busy thread begin in another one after 5 ms', async () => {
-    const { runner, submit, begun, finishAll } = start({ threads: 2 });
-    runner.takesOffers = true;
-    for (let n = 0; n < 5; n += 1) submit([n]);
-    await vi.advanceTimersByTimeAsync(10);
-    runner.runs[1]!.complete();
-    await settled();
-    expect(begun()).toEqual([0, 1, 3]);
-    runner.runs[2]!.complete();
-    await settled();
-    expect(begun()).toEqual([0, 1, 3, 2]);
-    await finishAll();
   });
 
   it('says how long a call has waited', async () => {
@@ -698,256 +683,6 @@ describe('whether there is a call from before', () => {
   });
 });
 
-describe('calls that are coalesced', () => {
-  const same = { task: COALESCED };
-
-  it('are as many as may wait, and no more: each of them has a copy of the answer', async () => {
-    const { submit, finishAll, observer } = start({ maxQueue: 3 });
-    const callers = Array.from({ length: 6 }, () => submit([1], same));
-    await finishAll();
-    expect(callers.map(({ state }) => state)).toEqual([
-      ...Array.from({ length: 4 }, () => 'answered'),
-      'refused',
-      'refused',
-    ]);
-    expect(callers[5]).toMatchObject(rejection('queue-full'));
-    expect(observer.outcomes.toSorted()).toEqual([
-      'coalesced',
-      'coalesced',
-      'coalesced',
-      'completed',
-      'rejected',
-      'rejected',
-    ]);
-  });
-
-  it('are computed once while it runs, and each caller has the answer', async () => {
-    const { runner, observer, submit } = start();
-    const callers = [submit([1], same), submit([1], same), submit([1], same)];
-    expect(runner.runs).toHaveLength(1);
-    runner.runs[0]!.complete({ count: 3 });
-    await settled();
-    for (const caller of callers) expect(caller.value).toEqual({ count: 3 });
-    expect(observer.outcomes).toEqual(['completed', 'coalesced', 'coalesced']);
-    expect([observer.waited.length, observer.runMs.length]).toEqual([1, 1]);
-  });
-
-  it('are computed once while it waits: they take one place in the queue', async () => {
-    const { dispatcher, submit, begun, finishAll } = start({ maxQueue: 2 });
-    submit(['other']);
-    const callers = [submit([1], same), submit([1], same), submit([1], same)];
-    expect(dispatcher.queueSize).toBe(1);
-    await finishAll();
-    expect(begun()).toEqual(['other', 1]);
-    expect(callers.map(({ state }) => state)).toEqual(['answered', 'answered', 'answered']);
-  });
-
-  it('are computed again once they have ended', async () => {
-    const { runner, submit, finishAll } = start();
-    submit([1], same);
-    await finishAll();
-    submit([1], same);
-    await finishAll();
-    expect(runner.runs).toHaveLength(2);
-  });
-
-  it.each([
-    ['other values', [1], [2]],
-    ['another number of them', [1], [1, undefined]],
-    ['other types', ['1'], [1]],
-    ['other keys', [{ a: 1 }], [{ b: 1 }]],
-    ['other bytes', [Buffer.from('a')], [Buffer.from('b')]],
-    ['a long text that ends otherwise', ['x'.repeat(999)], [`${'x'.repeat(998)}y`]],
-    ['no arguments', [], [undefined]],
-  ])('are two where they have %s', async (_, a, b) => {
-    const { runner, submit, finishAll } = start({ threads: 2 });
-    submit(a, same);
-    submit(b, same);
-    expect(runner.runs).toHaveLength(2);
-    await finishAll();
-  });
-
-  it.each([
-    ['objects', () => [{ a: [1, { b: new Date(5) }] }, 'x']],
-    ['bytes', () => [Buffer.from('abc')]],
-    ['maps and sets', () => [new Map([['a', new Set([1])]])]],
-    ['long texts', () => ['x'.repeat(10_000)]],
-    ['empty lists', () => []],
-  ])('are one where they have equal %s', async (_, args: () => unknown[]) => {
-    const { runner, submit, finishAll } = start({ threads: 2 });
-    submit(args(), same);
-    submit(args(), same);
-    expect(runner.runs).toHaveLength(1);
-    await finishAll();
-  });
-
-  it('are two where the tasks are two, or do not ask for it', async () => {
-    const { runner, submit, finishAll } = start({ threads: 4 });
-    submit([1], same);
-    submit([1], { task: { ...COALESCED, index: 1 } });
-    submit([1], { task: { ...TASK, index: 2 } });
-    submit([1], { task: { ...TASK, index: 2 } });
-    expect(runner.runs).toHaveLength(4);
-    await finishAll();
-  });
-
-  it('give each caller a copy of its own, in which Buffers are Buffers', async () => {
-    const { runner, submit } = start();
-    const callers = [submit([1], same), submit([1], same), submit([1], same)];
-    const buffers = [[0, 'image']] as const;
-    runner.runs[0]!.complete({ image: new Uint8Array([1, 2]), rows: [{ n: 1 }] }, { buffers });
-    await settled();
-    const values = callers.map(({ value }) => value as { image: Buffer; rows: { n: number }[] });
-    values[0]!.rows[0]!.n = 9;
-    values[1]!.image[0] = 9;
-    expect(values.map(({ image, rows }) => [Buffer.isBuffer(image), image[0], rows[0]!.n])).toEqual(
-      [
-        [true, 1, 9],
-        [true, 9, 1],
-        [true, 1, 1],
-      ],
-    );
-  });
-
-  it('give each caller a Buffer of its own where the result is one', async () => {
-    const { runner, submit } = start();
-    const callers = [submit([1], same), submit([1], same)];
-    runner.runs[0]!.complete(new Uint8Array([1, 2]), { buffers: [[0]] });
-    await settled();
-    const [first, second] = callers.map(({ value }) => value as Buffer);
-    first![0] = 9;
-    expect(second).toEqual(Buffer.from([1, 2]));
-  });
-
-  it('run in the context of the first caller', async () => {
-    const { runner, submit, finishAll } = start();
-    submit([1], { ...same, contexts: { request: { id: 'first' } } });
-    submit([1], { ...same, contexts: { request: { id: 'second' } } });
-    expect(runner.runs.map(({ request }) => request.contexts)).toEqual([
-      { request: { id: 'first' } },
-    ]);
-    await finishAll();
-  });
-
-  it('fail for all, each with an error of its own', async () => {
-    const { runner, observer, submit } = start();
-    const callers = [submit([1], same), submit([1], same)];
-    runner.runs[0]!.fail(Object.assign(new Error('no'), { code: 'X' }));
-    await settled();
-    const [first, second] = callers.map(({ error }) => error as Error);
-    expect([first!.message, second!.message]).toEqual(['no', 'no']);
-    expect(first).not.toBe(second);
-    expect(observer.outcomes).toEqual(['failed', 'failed']);
-  });
-
-  it('time out for all', async () => {
-    const { observer, submit } = start();
-    const callers = [submit([1], same), submit([1], same)];
-    await vi.advanceTimersByTimeAsync(TASK.timeoutMs + TURN_MS);
-    for (const { error } of callers) expect(error).toBeInstanceOf(TaskTimeoutException);
-    expect(observer.outcomes).toEqual(['timeout', 'timeout']);
-  });
-
-  it('wait no longer than the one that waits longest', async () => {
-    const { observer, submit, finishAll } = start();
-    submit(['other']);
-    const first = submit([1], same);
-    await vi.advanceTimersByTimeAsync(4_000);
-    const second = submit([1], same);
-    await vi.advanceTimersByTimeAsync(1_000 + TURN_MS);
-    expect([first, second]).toMatchObject([rejection('queue-timeout'), rejection('queue-timeout')]);
-    expect(observer.outcomes).toEqual(['queue_timeout', 'queue_timeout']);
-    await finishAll();
-  });
-
-  it.each([0, 1, 2])(
-    'go on while they run when caller %d goes away: the others have their answer',
-    async (which) => {
-      const { runner, observer, submit } = start();
-      const callers = [submit([1], same), submit([1], same), submit([1], same)];
-      callers[which]!.client.leave();
-      await vi.advanceTimersByTimeAsync(GRACE_MS * 5);
-      expect(runner.runs[0]!.aborted).toBe(false);
-      runner.runs[0]!.complete('x');
-      await settled();
-      expect(callers.map(({ state }) => state)).toEqual(
-        callers.map((_, i) => (i === which ? 'refused' : 'answered')),
-      );
-      expect(observer.outcomes).toEqual(['aborted', 'completed', 'coalesced']);
-    },
-  );
-
-  it('keep their place when the first of them goes away while they wait', async () => {
-    const { submit, begun, finishAll } = start();
-    submit(['other']);
-    const [first, second] = [submit([1], same), submit([1], same)];
-    submit(['behind']);
-    first.client.leave();
-    await finishAll();
-    expect(begun()).toEqual(['other', 1, 'behind']);
-    expect([first.state, second.state]).toEqual(['refused', 'answered']);
-  });
-
-  it('are ended when the last of them goes away', async () => {
-    const { runner, observer, submit } = start();
-    const [first, second] = [submit([1], same), submit([1], same)];
-    first.client.leave();
-    await vi.advanceTimersByTimeAsync(GRACE_MS);
-    second.client.leave();
-    await vi.advanceTimersByTimeAsync(GRACE_MS - 1);
-    expect(runner.runs[0]!.aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(runner.runs[0]!.aborted).toBe(true);
-    expect(observer.outcomes).toEqual(['aborted', 'aborted']);
-  });
-
-  it('leave the queue when the last of them goes away', async () => {
-    const { dispatcher, submit, begun, finishAll } = start();
-    submit(['other']);
-    const callers = [submit([1], same), submit([1], same)];
-    for (const { client } of callers) client.leave();
-    expect(dispatcher.queueSize).toBe(0);
-    await finishAll();
-    expect(begun()).toEqual(['other']);
-  });
-
-  it('are not joined in their grace: what is about to be ended is begun anew', async () => {
-    const { runner, submit, finishAll } = start({ threads: 2 });
-    const first = submit([1], same);
-    first.client.leave();
-    const next = submit([1], same);
-    expect(runner.runs).toHaveLength(2);
-    await vi.advanceTimersByTimeAsync(GRACE_MS);
-    expect(runner.runs.map(({ aborted }) => aborted)).toEqual([true, false]);
-    const joins = submit([1], same);
-    expect(runner.runs).toHaveLength(2);
-    await finishAll();
-    expect([next.state, joins.state]).toEqual(['answered', 'answered']);
-  });
-
-  it('are refused together where there is no room, and leave nothing to join', async () => {
-    const { runner, submit, finishAll } = start({ maxQueue: 0 });
-    submit(['other']);
-    const refused = submit([1], same);
-    await finishAll();
-    expect(refused).toMatchObject(rejection('queue-full'));
-    const next = submit([1], same);
-    expect(runner.runs).toHaveLength(2);
-    await finishAll();
-    expect(next.state).toBe('answered');
-  });
-
-  it('refuse arguments that cannot be compared, and count them once', async () => {
-    const { runner, observer, submit } = start();
-    const caller = submit([1, { f: () => 1 }], same);
-    await settled();
-    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
-    expect((caller.error as Error).message).toContain('argument 2 (second).f is a function');
-    expect(runner.runs).toEqual([]);
-    expect(observer.outcomes).toEqual(['failed']);
-  });
-});
-
 describe('arguments that cannot be copied', () => {
   const refused = () => new DOMException('could not be cloned.', 'DataCloneError');
 
@@ -1053,15 +788,6 @@ describe('a thread that is lost', () => {
     await settled();
     expect([lost.state, other.state]).toEqual(['refused', 'answered']);
   });
-
-  it('fails each call that was coalesced into its', async () => {
-    const { runner, observer, submit } = start();
-    const callers = [submit([], { task: COALESCED }), submit([], { task: COALESCED })];
-    runner.runs[0]!.lose(new Error('x'));
-    await settled();
-    for (const { error } of callers) expect(error).toBeInstanceOf(ThreadLostException);
-    expect(observer.outcomes).toEqual(['thread_lost', 'thread_lost']);
-  });
 });
 
 describe('where there is no thread', () => {
@@ -1136,17 +862,6 @@ describe('close()', () => {
     dispatcher.close();
     await settled();
     dispatcher.pump();
-    expect(runner.runs).toHaveLength(1);
-  });
-
-  it('ends each caller of what is coalesced', async () => {
-    const { submit, dispatcher, runner } = start();
-    const callers = [submit([], { task: COALESCED }), submit([], { task: COALESCED })];
-    dispatcher.close();
-    const late = submit([], { task: COALESCED });
-    await settled();
-    for (const { error } of callers) expect(error).toBeInstanceOf(TaskAbortedException);
-    expect(late).toMatchObject(rejection('closing'));
     expect(runner.runs).toHaveLength(1);
   });
 

@@ -23,7 +23,6 @@ class FakeThread implements PooledThread {
   state: PooledThread['state'] = 'starting';
   since = 0;
   isIdle = false;
-  takesOffer = false;
   left = false;
   tell!: (report: ThreadReport) => void;
   die!: (error: Error) => void;
@@ -40,18 +39,12 @@ class FakeThread implements PooledThread {
   }
   run() {
     this.isIdle = false;
-    this.takesOffer = true;
     this.since = performance.now();
     return { result: new Promise<never>(() => {}), abort: () => this.lose() };
   }
   finish(): void {
     this.isIdle = true;
-    this.takesOffer = false;
     this.since = performance.now();
-  }
-  offer() {
-    this.takesOffer = false;
-    return { result: new Promise<never>(() => {}), abort: () => this.lose(), takeBack: () => true };
   }
   async leave(): Promise<void> {
     this.left = true;
@@ -59,7 +52,7 @@ class FakeThread implements PooledThread {
   }
   end(): void {
     this.state = 'ended';
-    this.isIdle = this.takesOffer = false;
+    this.isIdle = false;
   }
   lose(): void {
     this.end();
@@ -72,7 +65,7 @@ function start({ threads = 3, minThreads = 0 } = {}, plan: ThreadPlan = PLAN) {
   const warnings: string[] = [];
   const unfit: string[] = [];
   let changes = 0;
-  const options = { threads, minThreads, niceIncrement: 10 };
+  const options = { threads, minThreads };
   const pool = new ThreadPool(
     plan,
     options,
@@ -183,21 +176,6 @@ describe('threads', () => {
     all[0]!.exit();
     await settle();
     expect(pool.idle).toBe(1);
-  });
-
-  it('are sent the next call in the order in which they are likely to be free', async () => {
-    const { pool, all, ready } = start();
-    await ready(2);
-    const offer = () => pool.offer(REQUEST, { begun() {}, returned() {} });
-    expect(offer()).toBeUndefined();
-    pool.run(REQUEST);
-    await vi.advanceTimersByTimeAsync(5);
-    pool.run(REQUEST);
-    const offered = vi.spyOn(all[0]!, 'offer');
-    expect(offer()).toBeDefined();
-    expect(offered).toHaveBeenCalled();
-    expect(offer()).toBeDefined();
-    expect(offer()).toBeUndefined();
   });
 });
 

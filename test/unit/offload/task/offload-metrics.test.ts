@@ -5,7 +5,7 @@ import { OffloadMetrics } from '../../../../src/offload/offload.metrics.js';
 import { TASK_OUTCOMES } from '../../../../src/offload/task/task.js';
 import { TASK } from '../../support/fake-runner.js';
 
-const OTHER = { ...TASK, name: 'Cats.weigh', index: 1, mode: 'auto' as const };
+const OTHER = { ...TASK, name: 'Cats.weigh', index: 1 };
 
 let snapshot: OffloadSnapshot;
 beforeEach(() => {
@@ -44,21 +44,11 @@ describe('the metrics of @CpuBound() methods', () => {
     expect(page).toContain('tasks_total{task="Cats.weigh",outcome="completed"} 0');
   });
 
-  it("count the calls on the event loop of methods with mode: 'auto' alone", async () => {
-    const { metrics, text } = start();
-    const series = async () => (await text()).match(/^nestjs_cluster_offload_inline_total\{.*/gm);
-    expect(await series()).toEqual(['nestjs_cluster_offload_inline_total{task="Cats.weigh"} 0']);
-    metrics.ranInline(OTHER);
-    expect(await series()).toEqual(['nestjs_cluster_offload_inline_total{task="Cats.weigh"} 1']);
-  });
-
   it('have times in seconds', async () => {
     const { metrics, text } = start();
     metrics.began(TASK, 30);
     metrics.began(TASK, 0);
     metrics.ran(TASK, 1_500);
-    metrics.computed(TASK, 1_200);
-    metrics.computed(TASK, 50);
     const page = await text();
     expect(page).toContain('nestjs_cluster_offload_wait_seconds_sum{task="Cats.count"} 0.03');
     expect(page).toContain('nestjs_cluster_offload_wait_seconds_count{task="Cats.count"} 2');
@@ -66,9 +56,6 @@ describe('the metrics of @CpuBound() methods', () => {
     expect(page).toContain('wait_seconds_bucket{le="0.05",task="Cats.count"} 2');
     expect(page).toContain('nestjs_cluster_offload_run_seconds_sum{task="Cats.count"} 1.5');
     expect(page).toContain('run_seconds_bucket{le="60",task="Cats.count"} 1');
-    expect(page).toContain('nestjs_cluster_offload_cpu_seconds_total{task="Cats.count"} 1.25');
-    // A task whose time is not known has no series, not one of 0.
-    expect(page).not.toContain('cpu_seconds_total{task="Cats.weigh"}');
   });
 
   it('show the queue and the threads as they are when they are read, by worker', async () => {
@@ -103,8 +90,6 @@ describe('the metrics of @CpuBound() methods', () => {
       'app_nestjs_cluster_offload_tasks_total',
       'app_nestjs_cluster_offload_wait_seconds',
       'app_nestjs_cluster_offload_run_seconds',
-      'app_nestjs_cluster_offload_cpu_seconds_total',
-      'app_nestjs_cluster_offload_inline_total',
       'app_nestjs_cluster_offload_queue_size',
       'app_nestjs_cluster_offload_threads',
     ]);
@@ -112,7 +97,7 @@ describe('the metrics of @CpuBound() methods', () => {
 
   it('are in no registry but where they are put', () => {
     const { all, labelled } = start().metrics;
-    expect([all.length, labelled.length]).toEqual([5, 2]);
+    expect([all.length, labelled.length]).toEqual([3, 2]);
     // A second one would have a name that is taken.
     expect(() => start()).not.toThrow();
   });

@@ -83,18 +83,6 @@ describe('the spans of an offloaded call', () => {
     expect(JSON.stringify(offloaded())).not.toContain('secret');
   });
 
-  it('show who was answered by the call of another', async () => {
-    const { runner, request, offloaded } = await start({ task: { ...TASK, coalesce: true } });
-    const requests = [request(1), request(1)];
-    runner.runs[0]!.complete(5);
-    const [first, second] = await Promise.all(requests);
-    expect(offloaded().map(({ name, parent }) => [name, parent])).toEqual([
-      [`queue ${TASK.name}`, first],
-      [`run ${TASK.name}`, first],
-      [`join ${TASK.name}`, second],
-    ]);
-  });
-
   it('leave the run to a thread that has a span of it', async () => {
     const { runner, request, offloaded } = await start();
     const requested = request();

@@ -3,14 +3,14 @@ import { silencedBy } from '../../../../src/contract/options/doctor-options.inte
 import { findingOf } from '../../../../src/tools/doctor/examine-app.js';
 
 it('a warning becomes a finding with the name that silences it', () => {
-  const warning = `P.sync takes cart: Cart; make one anew there; ${silencedBy('cpu-bound-parameter')}`;
+  const warning = `40 threads on 2 cores; lower offload.threads; ${silencedBy('cpu-bound-threads')}`;
 
   expect(findingOf(warning, 'main.js')).toEqual({
-    name: 'cpu-bound-parameter',
+    name: 'cpu-bound-threads',
     level: 'problem',
     where: 'main.js',
-    problem: 'P.sync takes cart: Cart',
-    remedy: 'make one anew there',
+    problem: '40 threads on 2 cores',
+    remedy: 'lower offload.threads',
   });
 });
 

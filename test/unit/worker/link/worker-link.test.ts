@@ -415,13 +415,13 @@ describe('a warning with a name', () => {
   it('says how to silence it, and is silenced so', () => {
     const { link, sent } = start();
     link.warn('odd');
-    link.warn('odder', 'cpu-bound-return');
-    link.configure(options(['cpu-bound-return']));
-    link.warn('oddest', 'cpu-bound-return');
+    link.warn('odder', 'cpu-bound-threads');
+    link.configure(options(['cpu-bound-threads']));
+    link.warn('oddest', 'cpu-bound-threads');
     link.warn('once more');
     expect(sent('warning').map(({ message }) => message)).toEqual([
       'odd',
-      "odder; doctor: { ignore: ['cpu-bound-return'] } of bootstrap() silences this",
+      "odder; doctor: { ignore: ['cpu-bound-threads'] } of bootstrap() silences this",
       'once more',
     ]);
   });
@@ -429,8 +429,8 @@ describe('a warning with a name', () => {
   it('is silenced the same in one process', () => {
     const said: string[] = [];
     const solo = new SoloLink(true, undefined, (message) => said.push(message));
-    solo.configure(options(['cpu-bound-return']));
-    solo.warn('oddest', 'cpu-bound-return');
+    solo.configure(options(['cpu-bound-threads']));
+    solo.warn('oddest', 'cpu-bound-threads');
     solo.configure({ doctor: { warnings: false, ignore: [] } } as never);
     solo.warn('odder', 'cpu-bound-threads');
     solo.warn('odd');
