@@ -59,30 +59,6 @@ describeOnce.each(['threads', 'inline'] as const)('in mode %s', (mode) => {
   });
   afterAll(stopAll);
 
-  it('counts the CPU time of threads by task: a wait has next to none', async () => {
-    const seconds = async (name: string, task: string): Promise<number> =>
-      (await TaskCounts.of(cluster)).page.sum(`nestjs_cluster_offload_${name}`, { task });
-    const [cpu, run] = ['cpu_seconds_total', 'run_seconds_sum'];
-    await getJson(cluster.url, '/faults/where'); // what a thread does before its first call
-    await getJson(cluster.url, '/faults/sleep/200');
-    await getJson(cluster.url, '/faults/compute/200');
-
-    expect(await seconds(run, 'Faults.sleep')).toBeGreaterThan(0.2);
-    expect(await seconds(run, 'Faults.compute')).toBeGreaterThan(0.2);
-    if (mode === 'inline') return expect(await seconds(cpu, 'Faults.compute')).toBe(0);
-    expect(await seconds(cpu, 'Faults.sleep')).toBeLessThan(0.05);
-    // On a busy machine other processes take a part of each 200 ms.
-    const computed = await eventually(
-      'calls that have computed for 150 ms',
-      async () => {
-        await getJson(cluster.url, '/faults/compute/200');
-        return seconds(cpu, 'Faults.compute');
-      },
-      (all) => all > 0.15,
-    );
-    expect(computed).toBeLessThan((await seconds(run, 'Faults.compute')) + 0.02);
-  });
-
   it('refuses what comes on top of a full queue by 503 with Retry-After', async () => {
     const [first, ...others] = Array.from({ length: 10 }, (_, i) => `${mode}-full-${i}`);
     const running = request(cluster.url, `/faults/hold/${first}`);
