@@ -32,9 +32,6 @@ const PAGES: Readonly<Record<FindingName, string>> = {
   'shutdown-hooks': 'shutdown-hooks.md',
   'force-close-connections': 'shutdown-hooks.md',
   'cpu-bound-inline': 'cpu-bound-methods.md',
-  'cpu-bound-parameter': 'cpu-bound-methods.md',
-  'cpu-bound-return': 'cpu-bound-methods.md',
-  'cpu-bound-context': 'async-local-storage.md#nestjs-cls',
   'cpu-bound-threads': 'cpu-bound-methods.md#threads',
   warning: 'reference/messages-run.md',
 };
