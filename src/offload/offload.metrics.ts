@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Metric } from 'prom-client';
-import { metricNames } from '../contract/snapshot/metric-names.js';
+import { named } from '../contract/snapshot/metric-names.js';
 import type { OffloadSnapshot } from './task/offload-snapshot.js';
 import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
 
@@ -16,8 +16,7 @@ export class OffloadMetrics implements TaskObserver {
   readonly labelled: readonly Metric[];
 
   /** @param slot the value of the label `worker` of the gauges. */
-  constructor(prefix: string, slot: number, tasks: readonly Task[], read: () => OffloadSnapshot) {
-    const named = metricNames(prefix);
+  constructor(slot: number, tasks: readonly Task[], read: () => OffloadSnapshot) {
     this.#tasks = new Counter({
       ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by how they ended'),
       labelNames: ['task', 'outcome'],

@@ -107,7 +107,7 @@ export class Offload {
       tasks,
       local: dispatcher,
       threads: this.#runner.size,
-      metricsPrefix: metrics === false ? undefined : metrics.prefix,
+      measured: metrics !== false,
     });
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {
@@ -206,7 +206,7 @@ export class Offload {
     if (metrics === false) return UNOBSERVED;
     const { OffloadMetrics } = await loadPeer('metrics', () => import('./offload.metrics.js'));
     const { slot } = this.link.identity;
-    this.#metrics = new OffloadMetrics(metrics.prefix, slot, tasks, () => this.snapshot());
+    this.#metrics = new OffloadMetrics(slot, tasks, () => this.snapshot());
     return this.#metrics;
   }
 

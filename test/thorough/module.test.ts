@@ -101,30 +101,6 @@ describe('the options of forRoot()', () => {
     expect(body.error['cluster']!['reason']).toContain('1 of 2');
   });
 
-  it('metrics.prefix stands before every name of this package, and no other', async () => {
-    const cluster = await startWith({ metrics: { prefix: 'shop_' } }, behaviour('app-metrics'));
-    await request(cluster.url, '/count');
-
-    const { text } = await scrape(cluster.url);
-
-    const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!);
-    expect(names.filter((name) => !/^(shop|cats?)_/.test(name))).toEqual([]);
-    expect(names).toContain('shop_nestjs_cluster_workers');
-    expect(names).toContain(`shop_${DURATION}`);
-    expect(names).toContain('shop_process_cpu_user_seconds_total');
-    expect(names).toContain('cats_total');
-  });
-
-  it('metrics.prefix ends the conflict with metrics of the app', async () => {
-    const cluster = await startWith({ metrics: { prefix: 'own_' } }, behaviour('default-metrics'));
-
-    const page = await scrape(cluster.url);
-
-    expect(page.values('own_process_cpu_user_seconds_total')).toHaveLength(1);
-    expect(page.values('process_cpu_user_seconds_total')).toHaveLength(1);
-    expect(cluster.output).not.toContain('metrics.prefix');
-  });
-
   it('metrics.registry is where the metrics of the app are', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('own-registry') });
 

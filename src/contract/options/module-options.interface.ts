@@ -40,8 +40,6 @@ export interface HealthOptions {
 export interface MetricsOptions {
   /** Path of the endpoint. Default `/metrics`. */
   path?: string | undefined;
-  /** Prefix of the name of each metric that this package registers. Default none. */
-  prefix?: string | undefined;
   /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: prom-client's bounds. */
   buckets?: readonly number[] | undefined;
   /** The app's own registry. Default: prom-client's global registry. */

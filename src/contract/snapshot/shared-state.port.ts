@@ -9,7 +9,7 @@ export interface HubAddress {
 }
 
 /** Creates metrics of prom-client. Called once it is known that the app has metrics. */
-export type MetricsContribution = (prefix: string) => Promise<{
+export type MetricsContribution = () => Promise<{
   readonly all: readonly object[];
   /** The metrics that already have a label for the worker. */
   readonly labelled: readonly object[];

@@ -36,9 +36,9 @@ function connect(link: Link | undefined): HubClient {
       return (await loadSocket()).dialSocket(find, link!.identity.slot, warn);
     }),
   );
-  link?.contributeMetrics(async (prefix) => {
+  link?.contributeMetrics(async () => {
     const { hubMetrics } = await import('./hub.metrics.js');
-    return hubMetrics(prefix, link.identity.slot, hub);
+    return hubMetrics(link.identity.slot, hub);
   });
   return hub;
 }

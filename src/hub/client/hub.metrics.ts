@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { metricNames } from '../../contract/snapshot/metric-names.js';
+import { named } from '../../contract/snapshot/metric-names.js';
 import type { CacheStats } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 
@@ -23,11 +23,9 @@ const PLAIN_COUNTERS = [
 
 /** Metrics of this process's questions, and of the hub's caches. */
 export function hubMetrics(
-  prefix: string,
   slot: number,
   hub: HubClient,
 ): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
-  const named = metricNames(prefix);
   const plain = PLAIN_COUNTERS.map(
     ([name, help, outcome]) =>
       new Counter({
@@ -70,13 +68,13 @@ export function hubMetrics(
     },
   });
   return {
-    all: [requests, unanswered, ...plain, ...cacheGauges(named, hub)],
+    all: [requests, unanswered, ...plain, ...cacheGauges(hub)],
     labelled: [connected],
   };
 }
 
 /** Every worker reports the same caches, so the aggregator is `max`. */
-function cacheGauges(named: ReturnType<typeof metricNames>, hub: HubClient): readonly Metric[] {
+function cacheGauges(hub: HubClient): readonly Metric[] {
   let asked: Promise<readonly CacheStats[]> | undefined;
   const askCaches = () =>
     (asked ??= hub

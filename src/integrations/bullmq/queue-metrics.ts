@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { setTimeout as delay } from 'node:timers/promises';
-import { metricNames } from '../../contract/snapshot/metric-names.js';
+import { named } from '../../contract/snapshot/metric-names.js';
 import type { QueueLengths } from './redis/queue-client.js';
 
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -20,11 +20,9 @@ export type QueueMetrics = ReturnType<typeof queueMetrics>;
  * @param lengths reads the number of jobs from Redis. Rejects while Redis is away.
  */
 export function queueMetrics(
-  prefix: string,
   tasks: readonly { readonly name: string; readonly queue?: string | undefined }[],
   lengths: () => Promise<QueueLengths>,
 ) {
-  const named = metricNames(prefix);
   const calls = new Counter({
     ...named('queue_calls_total', 'Queued calls, by how they ended'),
     labelNames: ['task', 'outcome'],

@@ -71,7 +71,7 @@ export class QueueRunner implements RemoteRunner {
   }
 
   /** Starts the queues. Does not wait for Redis, which may be away. */
-  async start({ tasks, local, threads, metricsPrefix }: RemoteSituation): Promise<void> {
+  async start({ tasks, local, threads, measured }: RemoteSituation): Promise<void> {
     const telemetry = await queueTelemetry(this.options.telemetry);
     const options = { ...this.options, telemetry };
     const queues = [...new Set(tasks.map(({ queue }) => queue!))];
@@ -80,9 +80,9 @@ export class QueueRunner implements RemoteRunner {
     const warn = (line: string) => this.#log.say(line, kindOfRefusal(line));
     const link = new RedisLink(options, this.#logger);
     const client = new QueueClient(link, options, warn, queues);
-    if (metricsPrefix !== undefined) {
+    if (measured) {
       const { queueMetrics } = await import('./queue-metrics.js');
-      this.#metrics = queueMetrics(metricsPrefix, tasks, () => client.lengths(queues));
+      this.#metrics = queueMetrics(tasks, () => client.lengths(queues));
     }
     const metrics = this.#metrics;
     const concurrency = options.concurrency ?? Math.max(1, threads);

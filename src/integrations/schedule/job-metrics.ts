@@ -1,5 +1,5 @@
 import { Counter, type Metric } from 'prom-client';
-import { metricNames } from '../../contract/snapshot/metric-names.js';
+import { named } from '../../contract/snapshot/metric-names.js';
 
 /** `skipped`: the job still ran in another worker, so it only runs here after that run has ended. */
 const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
@@ -14,9 +14,9 @@ export class JobMetrics {
   readonly #runs: Counter<'job' | 'outcome'>;
   readonly #names = new Set<string>();
 
-  constructor(prefix: string) {
+  constructor() {
     this.#runs = new Counter({
-      ...metricNames(prefix)(
+      ...named(
         'jobs_total',
         'Runs of scheduled jobs that one worker alone runs, by how they ended',
       ),

@@ -94,9 +94,9 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async (prefix) => {
+    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async () => {
       const { JobMetrics } = await import('./job-metrics.js'); // loads prom-client
-      this.#metrics = new JobMetrics(prefix);
+      this.#metrics = new JobMetrics();
       return { all: this.#metrics.all, labelled: [] };
     });
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);

@@ -86,12 +86,13 @@ const SLOT_COUNTERS: Metrics<SlotCounts> = [
 ];
 
 /** The metrics that describe the cluster itself, computed from its snapshot. */
-export function clusterMetrics(
-  { snapshot, workers: reports, snapshotAgeMs = 0 }: Omit<CollectedMetrics, 'retired'>,
-  prefix: string,
-): MetricFamily[] {
+export function clusterMetrics({
+  snapshot,
+  workers: reports,
+  snapshotAgeMs = 0,
+}: Omit<CollectedMetrics, 'retired'>): MetricFamily[] {
   const family: MakeFamily = (type, name, help, values) =>
-    plainFamily(type, `${prefix}nestjs_cluster_${name}`, help, values);
+    plainFamily(type, `nestjs_cluster_${name}`, help, values);
   const ages = new Map(reports.map((each) => [each.slot, each.ageMs]));
   return [
     ...wholeCluster(snapshot, family),

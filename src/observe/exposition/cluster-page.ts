@@ -2,7 +2,7 @@ import type { CollectedMetrics } from '../../contract/snapshot/index.js';
 import { clusterMetrics } from './cluster-metrics.js';
 import { foldFamilies, mergeFamilies } from './merge-families.js';
 import type { MetricFamily } from './metric-family.js';
-import { decodeBody, encodeBody, type MetricsBody } from './metrics-body.js';
+import { decodeBody, encodeBody } from './metrics-body.js';
 import { droppedFamily, type SeriesLimit } from './series-limit.js';
 
 /** Every metric of the cluster and of its workers. */
@@ -13,44 +13,28 @@ export interface ClusterPage {
 }
 
 /** The page of a worker. */
-export function clusterPage(
-  collected: CollectedMetrics,
-  prefix: string,
-  limit: SeriesLimit,
-): ClusterPage {
+export function clusterPage(collected: CollectedMetrics, limit: SeriesLimit): ClusterPage {
   const live = decode(collected.workers.map(({ body }) => body));
-  const merged = mergeFamilies(familiesOf(live), familiesOf(decode(collected.retired)), limit);
-  return pageOf(collected, prefix, merged);
+  return pageOf(collected, mergeFamilies(live, decode(collected.retired), limit));
 }
 
 /**
- * The page of a process without metrics of its own, with the workers' prefix. It shows the samples
- * that the limit left out of earlier pages.
+ * The page of a process without metrics of its own. It shows the samples that the limit left out of
+ * earlier pages.
  */
 export function foreignClusterPage(collected: CollectedMetrics, limit: SeriesLimit): ClusterPage {
   const live = decode(collected.workers.map(({ body }) => body));
-  const retired = decode(collected.retired);
-  const { prefix = '' } = live[0] ?? retired[0] ?? {};
-  const merged = mergeFamilies(
-    [...familiesOf(live), [droppedFamily(prefix, limit.counts)]],
-    familiesOf(retired),
-    limit,
-  );
-  return pageOf(collected, prefix, merged);
+  const all = [...live, [droppedFamily(limit.counts)]];
+  return pageOf(collected, mergeFamilies(all, decode(collected.retired), limit));
 }
 
 /** Merges several bodies of ended workers into one with the same totals. */
-export function foldBodies(bodies: readonly string[], prefix: string, limit: SeriesLimit): string {
-  const families = foldFamilies(familiesOf(decode(bodies)), limit);
-  return encodeBody({ prefix, families });
+export function foldBodies(bodies: readonly string[], limit: SeriesLimit): string {
+  return encodeBody(foldFamilies(decode(bodies), limit));
 }
 
-function decode(bodies: readonly string[]): readonly MetricsBody[] {
-  return bodies.map(decodeBody).filter((body) => body !== undefined);
-}
-
-function familiesOf(bodies: readonly MetricsBody[]): (readonly MetricFamily[])[] {
-  return bodies.map(({ families }) => families);
+function decode(bodies: readonly string[]): (readonly MetricFamily[])[] {
+  return bodies.map(decodeBody).filter((families) => families !== undefined);
 }
 
 /**
@@ -61,13 +45,9 @@ function familiesOf(bodies: readonly MetricsBody[]): (readonly MetricFamily[])[]
  * leaves counters out: a gap in a series is harmless, but Prometheus takes a lower value for a
  * restart.
  */
-function pageOf(
-  collected: CollectedMetrics,
-  prefix: string,
-  families: readonly MetricFamily[],
-): ClusterPage {
+function pageOf(collected: CollectedMetrics, families: readonly MetricFamily[]): ClusterPage {
   const names = new Set(families.map(({ name }) => name));
-  const cluster = clusterMetrics(collected, prefix);
+  const cluster = clusterMetrics(collected);
   const shown = cluster.filter(
     ({ name, type }) =>
       !names.has(name) && (collected.snapshotAgeMs === undefined || type === 'gauge'),

@@ -1,12 +1,5 @@
 import { type Column, METRIC_TYPES, type MetricFamily, type Row } from './metric-family.js';
 
-/** The metrics of one process, or the merged metrics of several processes. */
-export interface MetricsBody {
-  /** Prefix of the names of this package's metrics. */
-  readonly prefix: string;
-  readonly families: readonly MetricFamily[];
-}
-
 /** A family in a message. A column is the text `suffix label`. The values of all series follow each other. */
 type WireFamily = readonly [
   name: string,
@@ -21,15 +14,12 @@ type WireFamily = readonly [
 /** JSON has no NaN and no infinities, so these are sent as text. */
 type WireValue = number | string | null;
 
-interface WireBody {
-  readonly prefix: string;
-  readonly families: readonly WireFamily[];
-}
-
-/** Encodes metrics as a text that is sent between processes. */
-export function encodeBody({ prefix, families }: MetricsBody): string {
-  const body: WireBody = { prefix, families: families.map(encodeFamily) };
-  return JSON.stringify(body);
+/**
+ * Encodes the metrics of one process, or the merged metrics of several processes, as a text that is
+ * sent between processes.
+ */
+export function encodeBody(families: readonly MetricFamily[]): string {
+  return JSON.stringify(families.map(encodeFamily));
 }
 
 function encodeFamily({ name, help, type, aggregator, columns, series }: MetricFamily): WireFamily {
@@ -47,18 +37,16 @@ function encodeFamily({ name, help, type, aggregator, columns, series }: MetricF
  * Decodes a text of {@link encodeBody}; `undefined` for any other text, which a worker may send
  * because it runs the app's code. A worker without metrics sends an empty text.
  */
-export function decodeBody(text: string): MetricsBody | undefined {
+export function decodeBody(text: string): readonly MetricFamily[] | undefined {
   if (text === '') return undefined;
   try {
-    const { prefix, families } = JSON.parse(text) as WireBody;
-    return matches(PREFIX, prefix) ? { prefix, families: families.map(decodeFamily) } : undefined;
+    return (JSON.parse(text) as readonly WireFamily[]).map(decodeFamily);
   } catch {
     return undefined;
   }
 }
 
 const NAME = /^[a-zA-Z_:][\w:]*$/;
-const PREFIX = /^([a-zA-Z_:][\w:]*)?$/;
 const SUFFIX = /^(_bucket|_sum|_count)?$/;
 const COLUMN_LABEL = /^((le|quantile)="[^"\\\n]*")?$/;
 const LABELS = /^(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"(?:,(?=[a-zA-Z_])|$))*$/;

@@ -17,10 +17,10 @@ export class SeriesLimit {
 }
 
 /** The counter of left out samples. */
-export function droppedFamily(prefix: string, counts: ReadonlyMap<string, number>): MetricFamily {
+export function droppedFamily(counts: ReadonlyMap<string, number>): MetricFamily {
   return plainFamily(
     'counter',
-    `${prefix}nestjs_cluster_dropped_samples_total`,
+    'nestjs_cluster_dropped_samples_total',
     'Samples left out because their metric had too many series',
     [...counts].map(([metric, samples]) => [{ metric }, samples]),
   );

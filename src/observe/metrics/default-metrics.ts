@@ -8,7 +8,7 @@ import { collectDefaultMetrics, type Registry } from 'prom-client';
  *
  * @returns a function that ends the observer and the histogram.
  */
-export function measureDefaults(register: Registry, prefix: string): () => void {
+export function measureDefaults(register: Registry): () => void {
   const ends: (() => void)[] = [];
   const { PerformanceObserver, monitorEventLoopDelay } = perfHooks;
   class NotedObserver extends PerformanceObserver {
@@ -26,7 +26,7 @@ export function measureDefaults(register: Registry, prefix: string): () => void 
     },
   });
   try {
-    collectDefaultMetrics({ register, prefix });
+    collectDefaultMetrics({ register });
   } finally {
     Object.assign(perfHooks, { PerformanceObserver, monitorEventLoopDelay });
   }

@@ -54,7 +54,6 @@ export class HttpMetrics implements ResponseObserver {
   readonly #maxSeries: number;
 
   constructor(
-    private readonly prefix: string,
     private readonly boundsSeconds: readonly number[],
     private readonly readTemplate: RouteTemplateReader,
     private readonly limit: SeriesLimit,
@@ -93,7 +92,7 @@ export class HttpMetrics implements ResponseObserver {
       bounds: readonly number[],
       read: (series: Series) => Buckets,
     ): MetricFamily => ({
-      name: `${this.prefix}${name}`,
+      name,
       help,
       type: 'histogram',
       aggregator: 'sum',
@@ -121,7 +120,7 @@ export class HttpMetrics implements ResponseObserver {
         ({ bytes }) => bytes,
       ),
       {
-        name: `${this.prefix}http_requests_aborted_total`,
+        name: 'http_requests_aborted_total',
         help: 'HTTP requests whose clients went away before the response was complete, by route template',
         type: 'counter',
         aggregator: 'sum',
@@ -157,7 +156,7 @@ export class HttpMetrics implements ResponseObserver {
    */
   #addSeries(template: string, key: number): Series {
     if (this.#size >= this.#maxSeries && template !== OVERFLOW) {
-      this.limit.dropped(`${this.prefix}http_request_duration_seconds`, 1);
+      this.limit.dropped('http_request_duration_seconds', 1);
       return this.#routes.get(OVERFLOW)?.get(key) ?? this.#addSeries(OVERFLOW, key);
     }
     if (template !== OVERFLOW) this.#size += 1;

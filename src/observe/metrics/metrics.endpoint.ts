@@ -40,7 +40,7 @@ export class MetricsEndpoint {
   }
 
   /** Measures this process. @throws ClusterConfigurationError if prom-client is not installed. */
-  async measure({ prefix, registry, perWorker }: Options): Promise<void> {
+  async measure({ registry, perWorker }: Options): Promise<void> {
     const [{ register }, { ProcessMetrics }, { HttpMetrics }] = await loadPeer('metrics', () =>
       Promise.all([
         import('prom-client'),
@@ -50,18 +50,17 @@ export class MetricsEndpoint {
     );
     this.#http = HttpMetrics;
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
-    const options = { prefix, workerLabel };
-    this.#metrics = new ProcessMetrics(registry ?? register, options, this.#logger);
+    this.#metrics = new ProcessMetrics(registry ?? register, workerLabel, this.#logger);
     this.#metrics.measureDefaults();
     this.link.provideMetrics(this.#metrics);
   }
 
   /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
-  mount(adapter: AbstractHttpAdapter, { path, prefix, buckets }: Options, isServed = true): string {
+  mount(adapter: AbstractHttpAdapter, { path, buckets }: Options, isServed = true): string {
     const metrics = this.#metrics!;
-    const { workerLabel } = metrics.options;
+    const { workerLabel } = metrics;
     this.followRoutes(adapter);
-    const http = new this.#http!(prefix, buckets, this.#routes!.read, metrics.limit, workerLabel);
+    const http = new this.#http!(buckets, this.#routes!.read, metrics.limit, workerLabel);
     metrics.http = http;
     this.link.observeResponses(http);
     if (isServed) {
@@ -83,7 +82,7 @@ export class MetricsEndpoint {
   async #collect(): Promise<MetricsPage> {
     const metrics = this.#metrics!;
     const collected = await this.link.collectMetrics();
-    const { families, conflicts } = clusterPage(collected, metrics.options.prefix, metrics.limit);
+    const { families, conflicts } = clusterPage(collected, metrics.limit);
     metrics.warnOfConflicts(conflicts);
     return new MetricsPage(families);
   }

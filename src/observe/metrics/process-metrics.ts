@@ -26,13 +26,6 @@ const MISNAMED = [
 /** The names of prom-client's default metrics. */
 const DEFAULT = /^(process|nodejs)_/;
 
-/** The options for the metrics of this process. */
-export interface ProcessMetricsOptions {
-  readonly prefix: string;
-  /** The slot, which becomes a label of every series if workers are shown separately. */
-  readonly workerLabel: number | undefined;
-}
-
 /** All metrics of this process: the app's metrics and the metrics of this package. */
 export class ProcessMetrics implements MetricsSource {
   /** The registry of this package's metrics. The app's own registry is not changed. */
@@ -50,13 +43,14 @@ export class ProcessMetrics implements MetricsSource {
 
   constructor(
     private readonly app: Registry,
-    readonly options: ProcessMetricsOptions,
+    /** The slot, which becomes a label of every series if workers are shown separately. */
+    readonly workerLabel: number | undefined,
     private readonly logger: Logger,
     readonly limit = new SeriesLimit(),
   ) {
     this.#reading = {
       limit,
-      workerLabel: options.workerLabel,
+      workerLabel,
       unordered: false,
       last: new WeakMap(),
       hung: new WeakSet(),
@@ -66,15 +60,14 @@ export class ProcessMetrics implements MetricsSource {
 
   /** Adds prom-client's default metrics of the process. */
   measureDefaults(): void {
-    const { prefix } = this.options;
-    this.stop = measureDefaults(this.#own, prefix);
-    for (const name of MISNAMED) this.#own.removeSingleMetric(prefix + name);
+    this.stop = measureDefaults(this.#own);
+    for (const name of MISNAMED) this.#own.removeSingleMetric(name);
   }
 
   /** Adds metrics that another part of this package measures. */
   async extend(contribution: MetricsContribution): Promise<void> {
     try {
-      const { all, labelled } = await contribution(this.options.prefix);
+      const { all, labelled } = await contribution();
       for (const metric of all as readonly Metric[]) this.#own.registerMetric(metric);
       for (const metric of labelled as readonly Metric[]) this.#labelled.registerMetric(metric);
     } catch (error) {
@@ -84,14 +77,14 @@ export class ProcessMetrics implements MetricsSource {
 
   async serialize(): Promise<string> {
     const { app, own } = await this.#read();
-    const body = encodeBody({ ...this.options, families: [...app, ...own] });
+    const body = encodeBody([...app, ...own]);
     if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
     this.#warnOfSize(body.length);
-    return encodeBody({ ...this.options, families: own });
+    return encodeBody(own);
   }
 
   fold(bodies: readonly string[]): string {
-    return foldBodies(bodies, this.options.prefix, this.limit);
+    return foldBodies(bodies, this.limit);
   }
 
   /** The metrics of the app and of this package. If both have the same name, the app's metric is used. */
@@ -105,7 +98,7 @@ export class ProcessMetrics implements MetricsSource {
     const names = new Set(app.map(({ name }) => name));
     this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));
     const shown = own.filter(({ name }) => !names.has(name));
-    return { app, own: [...shown, droppedFamily(this.options.prefix, this.limit.counts)] };
+    return { app, own: [...shown, droppedFamily(this.limit.counts)] };
   }
 
   #warnOfSize(length: number): void {
@@ -136,7 +129,7 @@ export class ProcessMetrics implements MetricsSource {
     for (const name of news) this.#conflicts.add(name);
     this.logger.warn(
       `The app registers metrics of the same names as this package, and only the app's are shown: ${news.join(', ')}. ` +
-        `Set metrics.prefix to rename those of this package`,
+        `Rename or remove them in the app`,
     );
   }
 }

@@ -14,8 +14,8 @@ export interface RemoteSituation {
   readonly local: Submitter;
   /** Number of calls that this process can run at the same time. */
   readonly threads: number;
-  /** Prefix of the names of metrics; `undefined` if the app has no metrics. */
-  readonly metricsPrefix: string | undefined;
+  /** Whether the app has metrics. */
+  readonly measured: boolean;
 }
 
 /** Lets any machine run the calls of methods with a `queue`. `nestjs-cluster/bullmq` provides it. */

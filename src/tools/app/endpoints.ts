@@ -1,9 +1,9 @@
-/** The samples of a metric on a page in Prometheus text format, with any prefix before its name. */
+/** The samples of a metric on a page in Prometheus text format. */
 export function* samplesOf(
   page: string,
   name: string,
 ): Generator<{ readonly labels: string; readonly value: number }> {
-  const lines = new RegExp(`^\\w*${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm');
+  const lines = new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm');
   for (const [, labels = '', value] of page.matchAll(lines)) yield { labels, value: Number(value) };
 }
 

@@ -4,7 +4,7 @@ import { samplesOf } from '../app/endpoints.js';
 export type Buckets = ReadonlyMap<number, number>;
 
 /**
- * The buckets of a histogram on a page of metrics, with any prefix before its name.
+ * The buckets of a histogram on a page of metrics.
  *
  * @param without a route whose series are left out.
  */

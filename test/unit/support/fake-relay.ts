@@ -29,21 +29,19 @@ export const SNAPSHOT: ClusterSnapshot = {
   primary: PRIMARY,
 };
 
-const OWN = { prefix: '' };
-
 const limit = () => new SeriesLimit();
 
 /** A body that counts `n`. */
-export const body = (n: number) => encodeBody({ ...OWN, families: [counter(n)] });
+export const body = (n: number) => encodeBody([counter(n)]);
 
 /** The sum of the counts in these bodies. */
 export const totalOf = (bodies: readonly string[]) => {
-  const families = bodies.map((text) => decodeBody(text)!.families);
+  const families = bodies.map((text) => decodeBody(text)!);
   return mergeFamilies([], families, limit())[0]?.series.get('')![0] ?? 0;
 };
 
 /** As the metrics module does it in a worker. */
-export const fold = (bodies: readonly string[]) => foldBodies(bodies, OWN.prefix, limit());
+export const fold = (bodies: readonly string[]) => foldBodies(bodies, limit());
 
 /** A relay and its workers; what the supervisor tells it of them. */
 export function relayOf(...workers: FakeWorker[]) {

@@ -20,7 +20,6 @@ import {
 } from './validate.js';
 
 const EXPECTED_PATH = "a path that begins with '/', without parameters, wildcards or a query";
-const EXPECTED_PREFIX = 'letters, digits, _ and :, not beginning with a digit';
 const EXPECTED_BUCKETS = 'a rising list of at least one positive number of seconds';
 const EXPECTED_MIN_READY = "'all', a whole number from 1, or a share above 0 and below 1";
 const EXPECTED_INDICATORS = 'a list of functions and of injectable classes with check()';
@@ -42,8 +41,6 @@ const indicators = v.array(
   v.custom<HealthIndicatorEntry>((entry) => typeof entry === 'function', EXPECTED_INDICATORS),
   EXPECTED_INDICATORS,
 );
-
-const prefix = v.pipe(v.string(EXPECTED_PREFIX), v.regex(/^([a-zA-Z_:][\w:]*)?$/, EXPECTED_PREFIX));
 
 const buckets = v.pipe(
   v.array(
@@ -79,7 +76,6 @@ export const moduleOptionsSchema = optionGroup({
   }),
   metrics: optionGroupOrFalse({
     path: option(path, '/metrics'),
-    prefix: option(prefix, ''),
     buckets: option(buckets, DEFAULT_BUCKETS),
     registry: v.optional(registry),
     perWorker: option(flag, false),

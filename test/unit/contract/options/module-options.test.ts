@@ -17,7 +17,6 @@ const DEFAULT_HEALTH = {
 };
 const DEFAULT_METRICS = {
   path: '/metrics',
-  prefix: '',
   buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   registry: undefined,
   perWorker: false,
@@ -63,9 +62,9 @@ describe('defaults of forRoot()', () => {
       ...DEFAULT_HEALTH,
       details: false,
     });
-    expect(metrics({ prefix: 'a_', buckets: undefined as never })).toEqual({
+    expect(metrics({ path: '/m', buckets: undefined as never })).toEqual({
       ...DEFAULT_METRICS,
-      prefix: 'a_',
+      path: '/m',
     });
   });
 
@@ -154,16 +153,6 @@ describe('metrics', () => {
     });
   });
 
-  it.each(['', 'app_', 'a:b', '_x9'])('may have the prefix %j', (prefix) => {
-    expect(metrics({ prefix })).toMatchObject({ prefix });
-  });
-
-  it.each(['9a', 'a-b', 'a b', 'é', 'a\n', 5, null])('refuses the prefix %j', (prefix) => {
-    const message = refusal({ metrics: { prefix } });
-    expect(message).toContain(`metrics.prefix: ${JSON.stringify(prefix)} `);
-    expect(message).toContain('letters, digits, _ and :');
-  });
-
   it.each([[[1]], [[0.001, 0.5, 60]]])('may have the buckets %j', (buckets) => {
     expect(metrics({ buckets })).toMatchObject({ buckets });
   });
@@ -204,7 +193,7 @@ describe('metrics', () => {
 
   it('refuses an unknown key with those that are known', () => {
     expect(refusal({ metrics: { bucket: [1] } })).toMatch(
-      /metrics.*bucket:.*path, prefix, buckets, registry, perWorker/,
+      /metrics.*bucket:.*path, buckets, registry, perWorker/,
     );
   });
 
@@ -353,8 +342,8 @@ describe('module options', () => {
   });
 
   it('have the problems of both groups named in one message', () => {
-    const message = refusal({ health: { path: 'a' }, metrics: { prefix: '9' } });
+    const message = refusal({ health: { path: 'a' }, metrics: { perWorker: 9 } });
     expect(message).toContain('path: "a"');
-    expect(message).toContain('prefix: "9"');
+    expect(message).toContain('perWorker: 9');
   });
 });

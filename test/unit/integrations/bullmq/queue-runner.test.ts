@@ -37,7 +37,7 @@ async function start(onUnavailable: 'local' | 'reject') {
   });
   const runner = new QueueRunner(options);
   const local = { submit: vi.fn<Submitter['submit']>(async () => 'here') };
-  await runner.start({ tasks: [TASK], local, threads: 1, metricsPrefix: undefined });
+  await runner.start({ tasks: [TASK], local, threads: 1, measured: false });
   return { runner, local };
 }
 

@@ -76,7 +76,7 @@ describe('a method with a queue', () => {
     expect(runner.situation!.tasks.map(({ name, queue }) => [name, queue])).toEqual([
       ['Reports.made', 'reports'],
     ]);
-    expect(runner.situation).toMatchObject({ threads: 3, metricsPrefix: undefined });
+    expect(runner.situation).toMatchObject({ threads: 3, measured: false });
     const [task] = runner.situation!.tasks;
     expect(await runner.situation!.local.submit(task!, [8], undefined)).toBe(8);
     await app.close();

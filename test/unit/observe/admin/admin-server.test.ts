@@ -9,12 +9,10 @@ import {
 } from '../../../../src/observe/admin/admin-messages.js';
 import { createAdminServer } from '../../../../src/observe/admin/admin-server.js';
 import { hashOf } from '../../../../src/observe/admin/authorization.js';
-import { encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
 import { eventually } from '../../../support/eventually.js';
 import { request } from '../../../support/http-client.js';
 import { RawClient } from '../../../support/raw-client.js';
 import { body, SNAPSHOT } from '../../support/fake-relay.js';
-import { gauge } from '../../support/metric-families.js';
 
 const HELD: AdminAnswers['collectMetrics'] = {
   snapshot: SNAPSHOT,
@@ -130,15 +128,6 @@ describe('the routes of the admin listener', () => {
     expect(page).toMatch(/^nestjs_cluster_workers_desired 2$/m);
     expect(page).toMatch(/^nestjs_cluster_snapshot_age_seconds 0$/m);
     expect(page).toMatch(/^nestjs_cluster_worker_snapshot_age_seconds\{worker="1"\} 1.5$/m);
-  });
-
-  it('have the prefix that the workers say', async () => {
-    const prefixed = encodeBody({ prefix: 'app_', families: [gauge(1)] });
-    const workers = [{ slot: 0, ageMs: 0, body: prefixed }];
-    const { get } = await serve(answering({ collectMetrics: async () => ({ ...HELD, workers }) }));
-    const { body: page } = await get('/metrics');
-    expect(page).toMatch(/^app_nestjs_cluster_workers_desired 2$/m);
-    expect(page).not.toMatch(/^nestjs_cluster_/m);
   });
 
   it('need no worker', async () => {

@@ -68,12 +68,10 @@ function pageOf(
     snapshot = {},
     snapshotAgeMs,
     ages = [],
-    prefix = '',
   }: {
     snapshot?: Partial<ClusterSnapshot>;
     snapshotAgeMs?: number | undefined;
     ages?: readonly Omit<WorkerMetrics, 'body'>[];
-    prefix?: string;
   } = {},
 ): MetricsPage {
   const state = {
@@ -94,7 +92,7 @@ function pageOf(
     snapshotAgeMs,
     workers: ages.map((age) => ({ ...age, body: '' })),
   };
-  return new MetricsPage(renderPage(clusterMetrics(state, prefix)));
+  return new MetricsPage(renderPage(clusterMetrics(state)));
 }
 
 const TYPES = {
@@ -155,14 +153,6 @@ describe('the metrics of the cluster', () => {
     const { text } = pageOf([READY]);
     expect(text).toContain(`# TYPE ${name} ${type}\n`);
     expect(text).toMatch(new RegExp(`# HELP ${name} \\S+`));
-  });
-
-  it('have the prefix before every name', () => {
-    const { text } = pageOf([READY], { prefix: 'shop_' });
-    expect(text.match(/# TYPE \S+/g)).toEqual(
-      expect.arrayContaining(Object.keys(TYPES).map((name) => `# TYPE shop_${name}`)),
-    );
-    expect(text).not.toMatch(/^nestjs_cluster/m);
   });
 
   it('count the workers by state, also the states that none is in', () => {

@@ -10,9 +10,7 @@ import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js'
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { counter, family, gauge, samplesOf } from '../../support/metric-families.js';
 
-const OWN = { prefix: 'own_' };
-
-const encode = (...families: MetricFamily[]) => encodeBody({ ...OWN, families });
+const encode = (...families: MetricFamily[]) => encodeBody(families);
 
 /** Texts from a worker that are not a body, or not a body of metrics. */
 const HOSTILE = [
@@ -20,10 +18,9 @@ const HOSTILE = [
   'nonsense',
   '{}',
   'null',
-  '{"prefix":"","families":[["c"]]}',
-  '{"prefix":"","families":[["c",5,"counter","sum",[" "],[""],[1000]]]}',
-  '{"prefix":"","families":[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]}',
-  '{"prefix":"a b","families":[]}',
+  '[["c"]]',
+  '[["c",5,"counter","sum",[" "],[""],[1000]]]',
+  '[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]',
 ];
 
 const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
@@ -32,15 +29,13 @@ const collectedOf = (bodies: readonly string[], retired: readonly string[] = [])
   retired,
 });
 
-const PREFIX = 'own_';
-
 /** The merged counts of all workers, as on a page that a worker makes. */
 function merged(
   bodies: readonly string[],
   retired: readonly string[] = [],
   limit = new SeriesLimit(),
 ): Record<string, number> {
-  const { families } = clusterPage(collectedOf(bodies, retired), PREFIX, limit);
+  const { families } = clusterPage(collectedOf(bodies, retired), limit);
   return countsOf(families);
 }
 
@@ -55,7 +50,7 @@ function mergedForeign(
 const countsOf = (families: readonly MetricFamily[]) =>
   samplesOf(families.filter(({ name }) => !name.includes('nestjs_cluster_')));
 
-const fold = (bodies: readonly string[]) => foldBodies(bodies, OWN.prefix, new SeriesLimit());
+const fold = (bodies: readonly string[]) => foldBodies(bodies, new SeriesLimit());
 
 describe('the bodies of several workers', () => {
   it('are merged with those of workers that are gone', () => {
@@ -92,7 +87,7 @@ describe('the bodies of several workers', () => {
 describe('bodies that are folded', () => {
   it('count the same, and have nothing of what is gone with its worker', () => {
     const text = fold([encode(counter(1), gauge(1)), encode(counter(2))]);
-    expect(decodeBody(text)).toEqual({ ...OWN, families: [counter(3)] });
+    expect(decodeBody(text)).toEqual([counter(3)]);
   });
 
   it('keep what is too long for a number', () => {
@@ -104,30 +99,16 @@ describe('bodies that are folded', () => {
   });
 
   it('of nothing are a body of nothing', () => {
-    expect(decodeBody(fold(['', 'x']))).toEqual({ ...OWN, families: [] });
+    expect(decodeBody(fold(['', 'x']))).toEqual([]);
   });
 });
 
 describe('the page of a process that has no metrics of its own', () => {
-  /** How its names begin, and what it has left out. */
-  const made = (bodies: readonly string[], retired: readonly string[] = []) => {
-    const limit = new SeriesLimit(1);
-    const { families } = foreignClusterPage(collectedOf(bodies, retired), limit);
-    return [families[0]!.name.replace(/nestjs_cluster_.*/, ''), Object.fromEntries(limit.counts)];
-  };
   const series = ['a', 'b'].map((a) => counter(1, { a }));
-
-  it('is made as the first body says that is one', () => {
-    const other = encodeBody({ prefix: 'other_', families: series });
-    const own = encode(counter(2));
-    expect(made(['', 'x', own, other])).toEqual(['own_', { c: 2 }]);
-    expect(made(['', other, own])).toEqual(['other_', { c: 2 }]);
-    expect(made([], [own])).toEqual(['own_', {}]);
-  });
 
   it('says from the next one on what was left out', () => {
     const limit = new SeriesLimit(1);
-    const collected = collectedOf([encodeBody({ prefix: '', families: series })]);
+    const collected = collectedOf([encode(...series)]);
     const shown = () =>
       samplesOf(foreignClusterPage(collected, limit).families)[
         'nestjs_cluster_dropped_samples_total{metric="c"}'
@@ -136,28 +117,26 @@ describe('the page of a process that has no metrics of its own', () => {
   });
 
   it('is that of the cluster where nobody has any', () => {
-    expect(made([''])).toEqual(['', {}]);
+    const { families } = foreignClusterPage(collectedOf(['']), new SeriesLimit());
+    expect(families[0]!.name).toMatch(/^nestjs_cluster_/);
+    expect(countsOf(families)).toEqual({});
   });
 });
 
 describe('the page of the cluster', () => {
   const page = (families: readonly MetricFamily[], snapshotAgeMs?: number) =>
-    clusterPage(
-      { ...collectedOf([encode(...families)]), snapshotAgeMs },
-      PREFIX,
-      new SeriesLimit(),
-    );
+    clusterPage({ ...collectedOf([encode(...families)]), snapshotAgeMs }, new SeriesLimit());
 
-  it('has the metrics of the cluster with the prefix, then those of the workers', () => {
+  it('has the metrics of the cluster, then those of the workers', () => {
     const { families, conflicts } = page([counter(1), gauge(2)]);
     expect(families.slice(-2)).toEqual([counter(1), gauge(2)]);
     expect(families.length).toBeGreaterThan(20);
-    for (const { name } of families.slice(0, -2)) expect(name).toMatch(/^own_nestjs_cluster_/);
+    for (const { name } of families.slice(0, -2)) expect(name).toMatch(/^nestjs_cluster_/);
     expect(conflicts).toEqual([]);
   });
 
   it('has the metric of the app where both have one, and says so', () => {
-    const name = 'own_nestjs_cluster_workers';
+    const name = 'nestjs_cluster_workers';
     const apps = family('gauge', name, [[{}, 42]]);
     const { families, conflicts } = page([apps]);
     expect(families.filter((each) => each.name === name)).toEqual([apps]);
@@ -169,7 +148,7 @@ describe('the page of the cluster', () => {
     (snapshotAgeMs) => {
       const { families, conflicts } = page([], snapshotAgeMs);
       expect(new Set(families.map(({ type }) => type))).toEqual(new Set(['gauge']));
-      expect(families.map(({ name }) => name)).toContain('own_nestjs_cluster_snapshot_age_seconds');
+      expect(families.map(({ name }) => name)).toContain('nestjs_cluster_snapshot_age_seconds');
       expect(page([]).families.some(({ type }) => type === 'counter')).toBe(true);
       expect(conflicts).toEqual([]);
     },

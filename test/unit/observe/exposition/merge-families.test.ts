@@ -28,8 +28,8 @@ const merged = (live: Bodies, retired: Bodies = []) => samplesOf(merge(live, ret
 const valuesOf = (live: Bodies, retired: Bodies = []) => Object.values(merged(live, retired));
 
 /** As a body travels. */
-const encoded = (families: readonly MetricFamily[]) => encodeBody({ prefix: '', families });
-const decoded = (text: string) => decodeBody(text)!.families;
+const encoded = (families: readonly MetricFamily[]) => encodeBody(families);
+const decoded = (text: string) => decodeBody(text)!;
 
 /** The counts of workers that are gone, folded into one body. */
 const fold = (bodies: Bodies, limit = new SeriesLimit(Infinity)) =>

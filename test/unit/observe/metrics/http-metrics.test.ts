@@ -25,15 +25,14 @@ interface Observation {
 const one = (ms: number): Observation => ({ method: 'GET', route: '/', status: 200, ms, bytes: 1 });
 
 interface Setup {
-  readonly prefix?: string;
   readonly buckets?: readonly number[];
   readonly limit?: SeriesLimit;
   readonly workerLabel?: number;
 }
 
 function metricsOf(observations: readonly Observation[], setup: Setup = {}): HttpMetrics {
-  const { prefix = '', buckets = BUCKETS, limit = new SeriesLimit(10_000), workerLabel } = setup;
-  const http = new HttpMetrics(prefix, buckets, (request) => request.url!, limit, workerLabel);
+  const { buckets = BUCKETS, limit = new SeriesLimit(10_000), workerLabel } = setup;
+  const http = new HttpMetrics(buckets, (request) => request.url!, limit, workerLabel);
   for (const observation of observations) observe(http, observation);
   return http;
 }
@@ -190,22 +189,22 @@ describe('the metrics of HTTP requests', () => {
     }
   });
 
-  it('are histograms and a counter that are summed over workers, with the prefix', () => {
-    expect(metricsOf([], { prefix: 'shop_' }).families()).toMatchObject([
-      { name: `shop_${SECONDS}`, type: 'histogram', aggregator: 'sum' },
-      { name: `shop_${BYTES}`, type: 'histogram', aggregator: 'sum' },
-      { name: `shop_${ABORTED}`, type: 'counter', aggregator: 'sum' },
+  it('are histograms and a counter that are summed over workers', () => {
+    expect(metricsOf([]).families()).toMatchObject([
+      { name: SECONDS, type: 'histogram', aggregator: 'sum' },
+      { name: BYTES, type: 'histogram', aggregator: 'sum' },
+      { name: ABORTED, type: 'counter', aggregator: 'sum' },
     ]);
   });
 
   it('are a copy: what was scraped does not change with the next request', () => {
     const http = metricsOf([one(1), { ...one(1), status: 0 }]);
     const before = http.families();
-    const text = encodeBody({ prefix: '', families: before });
+    const text = encodeBody(before);
     observe(http, one(1));
     observe(http, { ...one(1), status: 0 });
-    expect(encodeBody({ prefix: '', families: before })).toBe(text);
-    expect(encodeBody({ prefix: '', families: http.families() })).not.toBe(text);
+    expect(encodeBody(before)).toBe(text);
+    expect(encodeBody(http.families())).not.toBe(text);
   });
 
   it.each([0, 5])('have the label of worker %d on each, where each is to have its own', (slot) => {
@@ -262,7 +261,7 @@ describe('more series than a metric may have', () => {
     expect([...limit.counts]).toEqual([[SECONDS, 3]]);
   });
 
-  it('are counted over routes, methods and codes, and by the name with the prefix', () => {
+  it('are counted over routes, methods and codes', () => {
     const limit = new SeriesLimit(3);
     const all = [
       one(1),
@@ -271,8 +270,8 @@ describe('more series than a metric may have', () => {
       { ...one(1), status: 500 },
       { ...one(1), status: 0 },
     ];
-    metricsOf(all, { limit, prefix: 'shop_' });
-    expect([...limit.counts]).toEqual([[`shop_${SECONDS}`, 2]]);
+    metricsOf(all, { limit });
+    expect([...limit.counts]).toEqual([[SECONDS, 2]]);
   });
 
   it('are none where there are as many as there may be', () => {

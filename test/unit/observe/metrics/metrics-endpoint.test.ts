@@ -17,7 +17,7 @@ const collectedOf = (bodies: readonly string[], retired: readonly string[] = [])
   retired,
 });
 
-const bodyOf = (value: number) => encodeBody({ prefix: '', families: [counter(value)] });
+const bodyOf = (value: number) => encodeBody([counter(value)]);
 
 async function start({ perWorker = false, slot = 3 } = {}) {
   const registry = new Registry();
@@ -98,7 +98,7 @@ describe('the metrics endpoint', () => {
   ])('labels what this process measures with its slot: %s', async (perWorker, labels) => {
     const { source, registry } = await start({ perWorker });
     new Counter({ name: 'app_total', help: 'a', registers: [registry] }).inc();
-    const { families } = decodeBody(await source.serialize())!;
+    const families = decodeBody(await source.serialize())!;
     const one = families.find(({ name }) => name === 'app_total')!;
     expect([...one.series.keys()]).toEqual(labels);
   });

@@ -4,10 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js';
 import { decodeBody, encodeBody } from '../../../../src/observe/exposition/metrics-body.js';
 import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
-import {
-  ProcessMetrics,
-  type ProcessMetricsOptions,
-} from '../../../../src/observe/metrics/process-metrics.js';
+import { ProcessMetrics } from '../../../../src/observe/metrics/process-metrics.js';
 import { READ_TIMEOUT_MS } from '../../../../src/contract/snapshot/index.js';
 import { counter, gauge, samplesOf } from '../../support/metric-families.js';
 
@@ -15,18 +12,17 @@ afterEach(() => vi.useRealTimers());
 
 const DROPPED = 'nestjs_cluster_dropped_samples_total';
 
-function start(options: Partial<ProcessMetricsOptions> = {}, limit = new SeriesLimit()) {
+function start({ workerLabel, limit }: { workerLabel?: number; limit?: SeriesLimit } = {}) {
   const app = new Registry();
   const warnings: string[] = [];
   const logger = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
-  const own = { prefix: '', workerLabel: undefined, ...options };
-  const metrics = new ProcessMetrics(app, own, logger, limit);
+  const metrics = new ProcessMetrics(app, workerLabel, logger, limit);
   return {
     app,
     metrics,
     warnings,
     read: async () => decodeBody(await metrics.serialize())!,
-    samples: async () => samplesOf(decodeBody(await metrics.serialize())!.families),
+    samples: async () => samplesOf(decodeBody(await metrics.serialize())!),
   };
 }
 
@@ -34,33 +30,30 @@ const registers: [] = [];
 
 describe('the metrics of a worker', () => {
   it('are those of the app and ours, and say how they are to be merged', async () => {
-    const { app, metrics, read } = start({ prefix: 'p_' });
+    const { app, metrics, read } = start();
     new Counter({ name: 'app_total', help: 'a', registers: [app] }).inc(3);
     await metrics.extend(async () => ({
       all: [new Counter({ name: 'ours_total', help: 'o', registers })],
       labelled: [],
     }));
-    metrics.http = new HttpMetrics('p_', [1], () => '/', metrics.limit);
-    const body = await read();
-    expect(body).toMatchObject({ prefix: 'p_' });
-    expect(body.families.map(({ name }) => name)).toEqual([
+    metrics.http = new HttpMetrics([1], () => '/', metrics.limit);
+    expect((await read()).map(({ name }) => name)).toEqual([
       'app_total',
       'ours_total',
-      'p_http_request_duration_seconds',
-      'p_http_response_size_bytes',
-      'p_http_requests_aborted_total',
-      `p_${DROPPED}`,
+      'http_request_duration_seconds',
+      'http_response_size_bytes',
+      'http_requests_aborted_total',
+      DROPPED,
     ]);
   });
 
-  it('have the default ones with the prefix, and none that is misnamed', async () => {
-    const { metrics, read } = start({ prefix: 'p_' });
+  it('have the default ones, and none that is misnamed', async () => {
+    const { metrics, read } = start();
     metrics.measureDefaults();
-    const { families } = await read();
+    const families = await read();
     const names = families.map(({ name }) => name);
-    expect(names).toContain('p_process_cpu_seconds_total');
-    expect(names).toContain('p_nodejs_active_handles');
-    expect(names.filter((name) => !name.startsWith('p_'))).toEqual([]);
+    expect(names).toContain('process_cpu_seconds_total');
+    expect(names).toContain('nodejs_active_handles');
     // In OpenMetrics the suffix is a counter's.
     for (const { name, type } of families) {
       expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
@@ -88,7 +81,7 @@ describe('the metrics of a worker', () => {
     expect(await samples()).toEqual({ 'same{}': 1 });
     await samples();
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatch(/same names.*only the app's are shown: same\. .*metrics\.prefix/);
+    expect(warnings[0]).toMatch(/same names.*only the app's are shown: same\. .*Rename or remove/);
   });
 
   it('tell of each name once, also of those that come later, and of no default metric', () => {
@@ -137,7 +130,7 @@ describe('the metrics of a worker', () => {
 
 describe('samples that a worker leaves out', () => {
   it('are counted by metric, from the next time on', async () => {
-    const { app, samples, metrics } = start({}, new SeriesLimit(2));
+    const { app, samples, metrics } = start({ limit: new SeriesLimit(2) });
     const one = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [app] });
     for (const a of ['x', 'y', 'z']) one.inc({ a });
     const dropped = `${DROPPED}{metric="c"}`;
@@ -149,7 +142,7 @@ describe('samples that a worker leaves out', () => {
   });
 
   it('are a counter that is there from the start', async () => {
-    expect((await start().read()).families).toMatchObject([
+    expect(await start().read()).toMatchObject([
       { name: DROPPED, type: 'counter', aggregator: 'sum', series: new Map() },
     ]);
   });
@@ -185,14 +178,12 @@ describe('a worker that labels its series', () => {
 
 describe('a worker that folds', () => {
   it('makes one body of what others had counted, and counts what it has to leave out', async () => {
-    const { metrics, samples } = start({}, new SeriesLimit(1));
-    const own = { prefix: 'x_' };
+    const { metrics, samples } = start({ limit: new SeriesLimit(1) });
     const bodies = [counter(1, { a: 'x' }), counter(2, { a: 'x' }), counter(4, { a: 'y' })].map(
-      (one) => encodeBody({ ...own, families: [one, gauge(5)] }),
+      (one) => encodeBody([one, gauge(5)]),
     );
     const folded = decodeBody(metrics.fold(['', ...bodies, 'nonsense']));
-    expect(folded).toMatchObject({ prefix: '' });
-    expect(samplesOf(folded!.families)).toEqual({ 'c{a="x"}': 3 });
+    expect(samplesOf(folded!)).toEqual({ 'c{a="x"}': 3 });
     expect(await samples()).toEqual({ [`${DROPPED}{metric="c"}`]: 1 });
   });
 });

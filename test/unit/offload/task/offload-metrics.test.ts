@@ -12,8 +12,8 @@ beforeEach(() => {
   snapshot = { threads: 2, running: 1, queueSize: 7, fullForMs: 0, unavailable: false };
 });
 
-function start(prefix = '') {
-  const metrics = new OffloadMetrics(prefix, 3, [TASK, OTHER], () => snapshot);
+function start() {
+  const metrics = new OffloadMetrics(3, [TASK, OTHER], () => snapshot);
   const registry = new Registry();
   for (const metric of [...metrics.all, ...metrics.labelled]) registry.registerMetric(metric);
   return { metrics, text: () => registry.metrics() };
@@ -83,15 +83,15 @@ describe('the metrics of @CpuBound() methods', () => {
     }
   });
 
-  it('have the prefix of the app', async () => {
-    const text = await start('app_').text();
+  it('have these names', async () => {
+    const text = await start().text();
     const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
     expect(names).toEqual([
-      'app_nestjs_cluster_offload_tasks_total',
-      'app_nestjs_cluster_offload_wait_seconds',
-      'app_nestjs_cluster_offload_run_seconds',
-      'app_nestjs_cluster_offload_queue_size',
-      'app_nestjs_cluster_offload_threads',
+      'nestjs_cluster_offload_tasks_total',
+      'nestjs_cluster_offload_wait_seconds',
+      'nestjs_cluster_offload_run_seconds',
+      'nestjs_cluster_offload_queue_size',
+      'nestjs_cluster_offload_threads',
     ]);
   });
 

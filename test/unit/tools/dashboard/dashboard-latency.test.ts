@@ -9,10 +9,10 @@ function page(routes: Readonly<Record<string, readonly [number, number, number]>
   const lines = Object.entries(routes).flatMap(([route, counts]) =>
     ['0.1', '1', '+Inf'].map(
       (le, i) =>
-        `shop_http_request_duration_seconds_bucket{method="GET",route="${route}",le="${le}"} ${counts[i]}`,
+        `http_request_duration_seconds_bucket{method="GET",route="${route}",le="${le}"} ${counts[i]}`,
     ),
   );
-  return `# HELP x\n${lines.join('\n')}\nshop_http_request_duration_seconds_sum{route="/"} 1\n${more}`;
+  return `# HELP x\n${lines.join('\n')}\nhttp_request_duration_seconds_sum{route="/"} 1\n${more}`;
 }
 
 /** A source that gets these pages, 5 s apart. */

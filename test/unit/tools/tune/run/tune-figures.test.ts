@@ -48,13 +48,13 @@ describe('the table', () => {
 
 describe('the sum of a metric', () => {
   const page = [
-    '# TYPE shop_nestjs_cluster_worker_cpu_seconds_total counter',
-    'shop_nestjs_cluster_worker_cpu_seconds_total{worker="0"} 1.5',
-    'shop_nestjs_cluster_worker_cpu_seconds_total{worker="}1"} 2',
-    'shop_nestjs_cluster_primary_cpu_seconds_total 0.25',
+    '# TYPE nestjs_cluster_worker_cpu_seconds_total counter',
+    'nestjs_cluster_worker_cpu_seconds_total{worker="0"} 1.5',
+    'nestjs_cluster_worker_cpu_seconds_total{worker="}1"} 2',
+    'nestjs_cluster_primary_cpu_seconds_total 0.25',
   ].join('\n');
 
-  it('is that of all its labels, with a prefix too', () => {
+  it('is that of all its labels', () => {
     expect(sumOf(page, 'nestjs_cluster_worker_cpu_seconds_total')).toBe(3.5);
     expect(sumOf(page, 'nestjs_cluster_primary_cpu_seconds_total')).toBe(0.25);
   });
