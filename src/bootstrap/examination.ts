@@ -22,9 +22,9 @@ export async function examination(
   options: ResolvedClusterOptions,
   { identity, examination: asked, workers: assigned }: OwnAssignment,
 ): Promise<Examination | undefined> {
-  const { doctor, workers } = options;
+  const { warnings, workers } = options;
   if (asked !== undefined) {
-    link.configure({ ...options, doctor: { ...doctor, warnings: true } }); // `doctor` always shows warnings
+    link.configure({ ...options, warnings: { ...warnings, shown: true } }); // `doctor` always shows warnings
     const { examiner, ...settings } = asked;
     const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
     const examine = startExamination();
@@ -38,14 +38,14 @@ export async function examination(
       const main = process.argv[1]!;
       const situation = { ...settings, main, workers: Math.max(workers, 1) };
       const findings = examine(app, situation);
-      link.reportExamination({ workers: situation.workers, findings, ignored: doctor.ignore });
+      link.reportExamination({ workers: situation.workers, findings, ignored: warnings.ignore });
     };
   }
   const { slot } = identity;
-  if (!doctor.warnings || (slot !== WARNING_SLOT && assigned > 1)) return undefined;
+  if (!warnings.shown || (slot !== WARNING_SLOT && assigned > 1)) return undefined;
   return async (app) => {
     const { startWarnings } = await import('../observe/findings/start-warnings.js');
     const known = Math.max(assigned, slot + 1);
-    for (const line of startWarnings(app, doctor.ignore, known)) link.warn(line);
+    for (const line of startWarnings(app, warnings.ignore, known)) link.warn(line);
   };
 }

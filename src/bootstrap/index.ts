@@ -6,7 +6,7 @@ export type {
   BalancingStrategy,
   ClusterOptions,
   ControlOptions,
-  DoctorOptions,
+  WarningOptions,
   FindingName,
   LogFormat,
   LogLevel,

@@ -112,7 +112,7 @@ describe('nestjs-cluster doctor', () => {
     const ignore = ['warning'];
     const { code, report } = await examined([PROGRAMS.app], {
       TEST_APP: behaviour('listens'),
-      TEST_OPTIONS: JSON.stringify({ doctor: { ignore } }),
+      TEST_OPTIONS: JSON.stringify({ warnings: { ignore } }),
     });
 
     expect({ code, ...report }).toMatchObject({ code: 0, findings: [], ignored: ignore });
@@ -257,7 +257,7 @@ describe('the start of a cluster', () => {
     cluster
       .all('warning')
       .map(({ message }) => message)
-      .filter((message) => message.includes('doctor: { ignore:'));
+      .filter((message) => message.includes('warnings: { ignore:'));
 
   const NAMES = [
     'scheduled-jobs',
@@ -270,7 +270,7 @@ describe('the start of a cluster', () => {
     'schema-synchronization',
   ];
 
-  // That nothing is said where doctor is false, or of one worker: unit/bootstrap/examination.
+  // That nothing is said where warnings is false, or of one worker: unit/bootstrap/examination.
   it('warns of each finding that is cheap to see, once', async () => {
     const cluster = await ClusterProcess.start({ program: PLANTED, options: { workers: 2 } });
     await cluster.until('warnings', () => warnings(cluster).length >= NAMES.length);

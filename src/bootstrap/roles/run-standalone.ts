@@ -76,7 +76,7 @@ class Standalone {
   }
 
   async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {
-    const { admin, doctor, addressGiven } = this.options;
+    const { admin, warnings, addressGiven } = this.options;
     if (process.env['NOTIFY_SOCKET']) {
       const { tellSystemd } = await import('../tell-systemd.js');
       tellSystemd(this.#link.events, { isWell: () => true, warn: this.#warn });
@@ -89,9 +89,9 @@ class Standalone {
     });
     this.#link.state = 'ready';
     for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
-    if (doctor.warnings) {
+    if (warnings.shown) {
       const { startWarnings } = await import('../../observe/findings/start-warnings.js');
-      startWarnings(app, doctor.ignore, 1).forEach(this.#warn);
+      startWarnings(app, warnings.ignore, 1).forEach(this.#warn);
     }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
     // The last step of the start, because a program that reads this log line may send a signal at once.

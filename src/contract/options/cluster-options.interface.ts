@@ -1,6 +1,6 @@
 import type { ClusterEventListeners } from '../events/index.js';
 import type { BalancingStrategy, EXPOSE } from './choices.js';
-import type { DoctorOptions } from './doctor-options.interface.js';
+import type { WarningOptions } from './warning-options.interface.js';
 import type { LogOptions } from './log-options.interface.js';
 
 /**
@@ -148,8 +148,8 @@ export interface ClusterOptions {
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
   /**
-   * See {@link DoctorOptions}; `false` writes no warning when the cluster starts. The command
+   * See {@link WarningOptions}; `false` writes no warning when the cluster starts. The command
    * `nestjs-cluster doctor` still shows its findings.
    */
-  doctor?: DoctorOptions | false | undefined;
+  warnings?: WarningOptions | false | undefined;
 }

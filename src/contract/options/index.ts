@@ -2,7 +2,11 @@ export { BALANCING_STRATEGIES } from './choices.js';
 export type * from './cluster-options.interface.js';
 export type { BalancingStrategy } from './choices.js';
 export type * from './resolved-options.interface.js';
-export { type DoctorOptions, FINDING_NAMES, type FindingName } from './doctor-options.interface.js';
+export {
+  type WarningOptions,
+  FINDING_NAMES,
+  type FindingName,
+} from './warning-options.interface.js';
 export type * from './log-options.interface.js';
 export { LOG_LEVELS } from './log-options.interface.js';
 export { COMMON_JS } from './common-js.js';

@@ -1,7 +1,7 @@
 // The options of the Nest module. They are separate from the options of bootstrap(), so that the
 // primary does not load them.
 export type * from './module-options.interface.js';
-export type { FindingName } from './doctor-options.interface.js';
+export type { FindingName } from './warning-options.interface.js';
 export { isInstalled, isMissing, loadPeer } from './check/load-peer.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './check/available-workers.js';

@@ -6,7 +6,7 @@ import type {
   ReloadOptions,
   ShutdownOptions,
 } from './cluster-options.interface.js';
-import type { ResolvedDoctorOptions } from './doctor-options.interface.js';
+import type { ResolvedWarningOptions } from './warning-options.interface.js';
 import type { ResolvedLogOptions } from './log-options.interface.js';
 
 /** A type of options with the defaults filled in: no value is `undefined`. */
@@ -46,7 +46,7 @@ export interface ResolvedClusterOptions extends Pick<
   /** `undefined` = the name of the app. */
   readonly name: string | undefined;
   readonly log: ResolvedLogOptions;
-  readonly doctor: ResolvedDoctorOptions;
+  readonly warnings: ResolvedWarningOptions;
 }
 
 /** The address to listen on: a port of a host (`undefined` = all interfaces), or a unix socket. */

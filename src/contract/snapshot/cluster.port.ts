@@ -33,7 +33,7 @@ export interface ClusterPort {
    * Logs a warning for the operator, in one line. The same warning of several workers is logged
    * once.
    *
-   * @param name the name by which `doctor.ignore` silences the warning.
+   * @param name the name by which `warnings.ignore` silences the warning.
    */
   warn(message: string, name?: string): void;
 }

@@ -1,4 +1,4 @@
-import { silencedBy } from '../../contract/options/doctor-options.interface.js';
+import { silencedBy } from '../../contract/options/warning-options.interface.js';
 import type { FindingName } from '../../contract/options/index.js';
 import { AppView } from './app-view.js';
 import { cache } from './checks/cache.js';

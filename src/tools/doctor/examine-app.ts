@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { NotMeasuredError, oneLine } from '../../contract/errors/index.js';
 import type { ExaminationAssignment } from '../../contract/ipc/assignment.js';
-import { FINDING_NAMES, silencedBy } from '../../contract/options/doctor-options.interface.js';
+import { FINDING_NAMES, silencedBy } from '../../contract/options/warning-options.interface.js';
 import { besideThis } from '../../contract/process/own-file.js';
 import type { Finding } from '../../observe/findings/finding.js';
 import { AppProcess } from '../app/app-process.js';

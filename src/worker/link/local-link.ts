@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
 import { reportError } from '../../contract/ipc/index.js';
-import { silencedBy } from '../../contract/options/doctor-options.interface.js';
+import { silencedBy } from '../../contract/options/warning-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
 import { IdleWork } from '../../contract/process/idle-work.js';
 import { ProcessMeter } from '../../contract/process/process-meter.js';
@@ -29,7 +29,7 @@ export abstract class LocalLink {
   state: WorkerState = 'starting';
   /** Whether the app's own port shows details. Otherwise only the admin listener shows them. */
   showsDetails = true;
-  #doctor: ResolvedClusterOptions['doctor'] = { warnings: true, ignore: [] };
+  #warnings: ResolvedClusterOptions['warnings'] = { shown: true, ignore: [] };
   readonly tracker = new RequestTracker();
   readonly meter = new ProcessMeter();
   readonly metrics = new OwnMetrics();
@@ -58,9 +58,9 @@ export abstract class LocalLink {
   ) {}
 
   /** Takes the options of `bootstrap()` that concern the link. */
-  configure({ expose, doctor }: ResolvedClusterOptions): void {
+  configure({ expose, warnings }: ResolvedClusterOptions): void {
     this.showsDetails = expose === 'app';
-    this.#doctor = doctor;
+    this.#warnings = warnings;
   }
 
   get accepting(): boolean {
@@ -69,8 +69,8 @@ export abstract class LocalLink {
 
   warn(message: string, name?: FindingName): void {
     if (name === undefined) return this.say(message);
-    const { warnings, ignore } = this.#doctor;
-    if (warnings && !ignore.includes(name)) this.say(`${message}; ${silencedBy(name)}`);
+    const { shown, ignore } = this.#warnings;
+    if (shown && !ignore.includes(name)) this.say(`${message}; ${silencedBy(name)}`);
   }
 
   /** Logs a warning. */

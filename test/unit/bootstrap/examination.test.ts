@@ -3,18 +3,18 @@ import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { describe, expect, it, vi } from 'vitest';
 import { examination } from '../../../src/bootstrap/examination.js';
 import type { OwnAssignment } from '../../../src/contract/ipc/assignment.js';
-import { type DoctorOptions, resolveOptions } from '../../../src/contract/options/index.js';
+import { type WarningOptions, resolveOptions } from '../../../src/contract/options/index.js';
 import type { WorkerLink } from '../../../src/worker/link/worker-link.js';
 import { appOf } from '../support/app-findings.js';
 
 interface Start {
   readonly slot: number;
   readonly workers: number;
-  readonly doctor?: DoctorOptions | false;
+  readonly warnings?: WarningOptions | false;
 }
 
 /** Starts a worker whose app has a scheduled job. @returns its warnings. */
-async function warningsOf({ slot, workers, doctor }: Start): Promise<string[]> {
+async function warningsOf({ slot, workers, warnings }: Start): Promise<string[]> {
   @Injectable()
   class Reports {
     @Cron('0 3 * * *') nightly() {}
@@ -23,7 +23,7 @@ async function warningsOf({ slot, workers, doctor }: Start): Promise<string[]> {
   const warn = vi.fn<(line: string) => void>();
   const link = { warn } as unknown as WorkerLink;
   const assignment = { identity: { slot }, workers } as unknown as OwnAssignment;
-  const examine = await examination(link, resolveOptions({ doctor }), assignment);
+  const examine = await examination(link, resolveOptions({ warnings }), assignment);
   await examine?.(app);
   return warn.mock.calls.map(([line]) => line);
 }
@@ -38,8 +38,8 @@ describe('the start of a cluster', () => {
 
   it.each<Start & { what: string }>([
     { what: 'with one worker', slot: 0, workers: 1 },
-    { what: 'where doctor is false', slot: 1, workers: 2, doctor: false },
-    { what: 'where it is ignored', slot: 1, workers: 2, doctor: { ignore: ['scheduled-jobs'] } },
+    { what: 'where warnings is false', slot: 1, workers: 2, warnings: false },
+    { what: 'where it is ignored', slot: 1, workers: 2, warnings: { ignore: ['scheduled-jobs'] } },
   ])('warns of nothing $what', async (start) => {
     expect(await warningsOf(start)).toEqual([]);
   });

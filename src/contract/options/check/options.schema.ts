@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { BALANCING_STRATEGIES, EXPOSE, OFFLOAD_MODES } from '../choices.js';
-import { FINDING_NAMES } from '../doctor-options.interface.js';
+import { FINDING_NAMES } from '../warning-options.interface.js';
 import { eventListenersSchema } from '../event-listeners.js';
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log-options.interface.js';
 import {
@@ -155,7 +155,7 @@ export const clusterOptionsSchema = optionGroup({
     level: option(logLevelSchema, 'info'),
     write: v.optional(writeSchema),
   }),
-  doctor: optionGroupOrFalse({
+  warnings: optionGroupOrFalse({
     ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), []),
   }),
 });

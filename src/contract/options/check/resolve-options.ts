@@ -42,9 +42,9 @@ export function resolveOptions(
     memory: overridden(options.memory, overrides.memory),
     shutdown: overridden(options.shutdown, overrides.shutdown),
     admin: resolveAdmin(options.admin, overrides.admin),
-    doctor: Object.freeze({
-      warnings: options.doctor !== false,
-      ignore: options.doctor ? options.doctor.ignore : [],
+    warnings: Object.freeze({
+      shown: options.warnings !== false,
+      ignore: options.warnings ? options.warnings.ignore : [],
     }),
   });
   refuseConflicts(input, resolved);

@@ -143,8 +143,8 @@ it('says that @CpuBound() methods run on the event loop without ClusterModule', 
   Module({ providers: [Sums] })(App);
   const warned = vi.fn();
   const on = { warning: ({ message }: { message: string }) => warned(message) };
-  for (const doctor of [{}, { ignore: ['cpu-bound-inline'] }, false] as const) {
-    const silenced = resolveOptions({ ...OPTIONS, doctor, on });
+  for (const warnings of [{}, { ignore: ['cpu-bound-inline'] }, false] as const) {
+    const silenced = resolveOptions({ ...OPTIONS, warnings, on });
     const create = () => NestFactory.create(App, { logger: false });
     await (await runStandalone(create, silenced)).shutdown();
   }

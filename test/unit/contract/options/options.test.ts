@@ -62,7 +62,7 @@ it('has these defaults', () => {
     reload: { observeMs: 30_000 },
     shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },
     log: { format: 'text', level: 'info', write: undefined },
-    doctor: { warnings: true, ignore: [] },
+    warnings: { shown: true, ignore: [] },
     control: { path: undefined },
   });
   expect(resolve({ admin: { port: 1 } }).admin).toEqual({ port: 1, host: '127.0.0.1' });
@@ -101,8 +101,8 @@ it.each<[key: string, value: unknown, shown: string, allowed: string]>([
   ['log.format', 'xml', '"xml"', "one of 'text', 'json'"],
   ['log.level', 'loud', '"loud"', LEVELS],
   ['log.write', 'app.log', '"app.log"', 'a function that takes a line and its level'],
-  ['doctor', true, 'true', 'false, or an object with ignore'],
-  ['doctor.ignore', 'cache', '"cache"', 'an array of findings'],
+  ['warnings', true, 'true', 'false, or an object with ignore'],
+  ['warnings.ignore', 'cache', '"cache"', 'an array of findings'],
 ])('refuses %s: %j', (key, value, shown, allowed) => {
   expect(refusal(nested(key, value))).toContain(
     `${key}: ${shown} is not allowed; expected ${allowed}`,
@@ -187,8 +187,8 @@ describe('a rule', () => {
   });
 
   it('for groups that may be false', () => {
-    const { control, doctor } = resolve({ control: false, doctor: false });
-    expect([control, doctor]).toEqual([undefined, { warnings: false, ignore: [] }]);
+    const { control, warnings } = resolve({ control: false, warnings: false });
+    expect([control, warnings]).toEqual([undefined, { shown: false, ignore: [] }]);
     expect(resolve({ hangTimeoutMs: false }).hangTimeoutMs).toBe(Infinity);
   });
 
@@ -329,8 +329,10 @@ it('checks the names of events', () => {
 
 it('checks each finding that is ignored', () => {
   const ignore = ['cache', 'throttler'];
-  expect(resolve({ doctor: { ignore } }).doctor).toEqual({ warnings: true, ignore });
-  expect(refusal({ doctor: { ignore: ['cache', 'cash'] } })).toContain('doctor.ignore.1: "cash" ');
+  expect(resolve({ warnings: { ignore } }).warnings).toEqual({ shown: true, ignore });
+  expect(refusal({ warnings: { ignore: ['cache', 'cash'] } })).toContain(
+    'warnings.ignore.1: "cash" ',
+  );
 });
 
 it('reports wrong options in the format that they name, if that is one', () => {

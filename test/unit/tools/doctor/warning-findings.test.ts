@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { silencedBy } from '../../../../src/contract/options/doctor-options.interface.js';
+import { silencedBy } from '../../../../src/contract/options/warning-options.interface.js';
 import { findingOf } from '../../../../src/tools/doctor/examine-app.js';
 
 it('a warning becomes a finding with the name that silences it', () => {

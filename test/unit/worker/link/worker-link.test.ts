@@ -410,7 +410,7 @@ describe('the events of the cluster', () => {
 
 describe('a warning with a name', () => {
   const options = (ignore: readonly string[]) =>
-    ({ doctor: { warnings: true, ignore } }) as ResolvedClusterOptions;
+    ({ warnings: { shown: true, ignore } }) as ResolvedClusterOptions;
 
   it('says how to silence it, and is silenced so', () => {
     const { link, sent } = start();
@@ -421,7 +421,7 @@ describe('a warning with a name', () => {
     link.warn('once more');
     expect(sent('warning').map(({ message }) => message)).toEqual([
       'odd',
-      "odder; doctor: { ignore: ['cpu-bound-threads'] } of bootstrap() silences this",
+      "odder; warnings: { ignore: ['cpu-bound-threads'] } of bootstrap() silences this",
       'once more',
     ]);
   });
@@ -431,7 +431,7 @@ describe('a warning with a name', () => {
     const solo = new SoloLink(true, undefined, (message) => said.push(message));
     solo.configure(options(['cpu-bound-threads']));
     solo.warn('oddest', 'cpu-bound-threads');
-    solo.configure({ doctor: { warnings: false, ignore: [] } } as never);
+    solo.configure({ warnings: { shown: false, ignore: [] } } as never);
     solo.warn('odder', 'cpu-bound-threads');
     solo.warn('odd');
     expect(said).toEqual(['odd']);

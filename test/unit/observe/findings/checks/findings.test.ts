@@ -41,7 +41,7 @@ describe('@CpuBound() methods', () => {
     const app = await appOf({ controllers: [Sums], providers: [MoreSums] });
     const lines = startWarnings(app, [], 1);
     expect(lines).toEqual([
-      "@CpuBound() methods run on the event loop, since the app has no ClusterModule: Sums.add() (AppModule), MoreSums.multiply() (AppModule), MoreSums.add() (AppModule); import ClusterModule.forRoot() into the app; doctor: { ignore: ['cpu-bound-inline'] } of bootstrap() silences this",
+      "@CpuBound() methods run on the event loop, since the app has no ClusterModule: Sums.add() (AppModule), MoreSums.multiply() (AppModule), MoreSums.add() (AppModule); import ClusterModule.forRoot() into the app; warnings: { ignore: ['cpu-bound-inline'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, [], 4)).toEqual(lines);
     expect(startWarnings(app, ['cpu-bound-inline'], 1)).toEqual([]);
@@ -100,7 +100,7 @@ describe('scheduled jobs', () => {
     app.get(SchedulerRegistry).addTimeout('report', timer);
 
     expect(startWarnings(app, [], 4)).toEqual([
-      "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule too, which runs them in one worker; doctor: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+      "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule too, which runs them in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'], 4)).toEqual([]);
   });
@@ -153,7 +153,7 @@ describe('a cache', () => {
     const manager = { provide: 'CACHE_MANAGER', useValue: { stores: [new Keyv6(shared())] } };
     const app = await appOf({ providers: [manager] });
     expect(startWarnings(app, [], 4)).toEqual([
-      "wrap() of cache-manager computes each time, since it cannot read values of Keyv 6: AppModule; npm install keyv@5; doctor: { ignore: ['cache'] } of bootstrap() silences this",
+      "wrap() of cache-manager computes each time, since it cannot read values of Keyv 6: AppModule; npm install keyv@5; warnings: { ignore: ['cache'] } of bootstrap() silences this",
     ]);
   });
 
@@ -192,7 +192,7 @@ describe('events inside the process', () => {
     const pubSub = new PubSub();
     const providers = [{ provide: 'PUB_SUB', useValue: pubSub }, resolver(pubSub)];
     expect(startWarnings(await appOf({ providers }), [], 4)).toEqual([
-      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis; doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis; warnings: { ignore: ['in-process-events'] } of bootstrap() silences this",
     ]);
   });
 
@@ -275,7 +275,7 @@ describe('events inside the process', () => {
     it('name ClusterEvents as remedy, and are none in a controller that has it', async () => {
       const metadata = streaming(new Subject());
       expect(startWarnings(await appOf(metadata), [], 4)).toEqual([
-        "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker; doctor: { ignore: ['in-process-events'] } of bootstrap() silences this",
+        "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker; warnings: { ignore: ['in-process-events'] } of bootstrap() silences this",
       ]);
       class ClusterEvents {}
       const unused = { ...metadata, providers: [...metadata.providers!, ClusterEvents] };

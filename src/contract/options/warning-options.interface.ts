@@ -27,21 +27,21 @@ export type FindingName = (typeof FINDING_NAMES)[number];
 
 /** The last part of a warning, which says how to silence the warning. */
 export function silencedBy(name: FindingName): string {
-  return `doctor: { ignore: ['${name}'] } of bootstrap() silences this`;
+  return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
 /**
- * Settings of the warnings about an app that is not ready for several workers.
- * `nestjs-cluster doctor` and the start of a cluster show them.
+ * Settings of the warnings about an app that is not ready for several workers. The start of a
+ * cluster and `nestjs-cluster doctor` show them.
  */
-export interface DoctorOptions {
+export interface WarningOptions {
   /** Findings that are not shown. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 
-/** {@link DoctorOptions} with the defaults filled in. */
-export interface ResolvedDoctorOptions {
+/** {@link WarningOptions} with the defaults filled in. */
+export interface ResolvedWarningOptions {
   /** Whether the cluster logs the warnings when it starts. */
-  readonly warnings: boolean;
+  readonly shown: boolean;
   readonly ignore: readonly FindingName[];
 }
