@@ -142,27 +142,6 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
     expect(cluster.all('worker-draining')).toEqual([]);
   });
 
-  it.each(['app', 'nest11'] as const)(
-    'do not wait for what TerminusModule would show to nobody (%s)',
-    async (program) => {
-      const cluster = await start(
-        { enable: 'all', program },
-        { options: { workers: 1 }, env: { TEST_TERMINUS: '1' } },
-      );
-      const told = await cluster.event('warning', ({ message }) =>
-        message.includes('gracefulShutdownTimeoutMs'),
-      );
-      expect(told.message).toContain('60000 ms');
-      expect(told.message).toContain('shutdown.lameDuckMs');
-
-      cluster.kill('SIGTERM');
-
-      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-      expect(Object.values(hooksOf(cluster))).toEqual([once('SIGTERM')]);
-      expect(cluster.all('worker-stopped').map(({ problem }) => problem)).toEqual([null]);
-    },
-  );
-
   it('run where the app closes itself; that it does so over and over is a crash loop', async () => {
     const cluster = await start({ enable: 'self' }, { options: { workers: 1 } });
 

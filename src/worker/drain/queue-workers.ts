@@ -1,9 +1,16 @@
-import { modulesOf } from '../life/nest-container.js';
-
 /** The used part of a BullMQ `Worker`. Declared here, because BullMQ is a dependency of the app. */
 interface QueueWorker {
   /** Takes no more jobs. Resolves when the jobs that run are done. */
   pause(): Promise<unknown>;
+}
+
+/** The used part of a Nest app. Any property may be missing. */
+interface NestInternals {
+  readonly container?: { getModules?(): ReadonlyMap<string, NestModule> };
+}
+
+interface NestModule {
+  readonly providers?: ReadonlyMap<unknown, { readonly instance?: unknown }>;
 }
 
 /** Only a `Worker` has all of these methods. A `Queue` must not match: its pause() is global. */
@@ -43,7 +50,8 @@ export class QueueWorkers {
 
 function workersIn(app: unknown): ReadonlySet<QueueWorker> {
   const workers = new Set<QueueWorker>();
-  for (const { providers } of modulesOf(app)) {
+  const modules = (app as NestInternals).container?.getModules?.().values() ?? [];
+  for (const { providers } of modules) {
     for (const { instance } of providers?.values() ?? []) {
       for (const each of [instance, ...fieldsOf(instance).flat()]) {
         if (isQueueWorker(each)) workers.add(each);

@@ -5,7 +5,6 @@ import { endTelemetry } from '../../contract/process/telemetry.js';
 import { takeOverClose } from '../drain/app-close.js';
 import { drain } from '../drain/drain.js';
 import { QueueWorkers } from '../drain/queue-workers.js';
-import { dropTerminusDelay } from '../drain/terminus-delay.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { presetExpressPrototypes } from '../http/express-prototypes.js';
 import type { LocalLink } from '../link/local-link.js';
@@ -68,8 +67,6 @@ export class ServedApp {
     this.#microservices.follow(app);
     const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app, steps);
     this.#microservices.follow(app); // again, because the app's hooks may have connected further microservices
-    const delayed = dropTerminusDelay(app);
-    if (delayed !== undefined) this.warn(delayed);
     this.#app = app;
     this.#close = takeOverClose(app, steps.leave);
     return url;
