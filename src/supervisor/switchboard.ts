@@ -135,7 +135,7 @@ export class Switchboard {
       case 'lead-request':
       case 'leads':
       case 'resigned':
-      case 'jobs':
+      case 'job-begun':
       case 'drained':
       case 'blocked':
       case 'checked':

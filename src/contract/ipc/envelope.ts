@@ -25,9 +25,6 @@ export const MAX_FRAMES = 20;
 /** The maximum number of events that a worker can subscribe to. No version has so many events. */
 const MAX_SUBSCRIPTIONS = 100;
 
-/** The maximum number of jobs that run in one worker at once. A message with more is refused. */
-const MAX_JOBS = 1_000;
-
 /** The maximum number of findings in a message. A message with more is refused; each check finds only a few. */
 const MAX_FINDINGS = 1_000;
 
@@ -132,7 +129,7 @@ const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('lead-request') }),
   v.object({ type: v.literal('leads'), seq: count }),
   v.object({ type: v.literal('resigned'), at: amount }),
-  v.object({ type: v.literal('jobs'), running: lines(MAX_JOBS), done: v.optional(text) }),
+  v.object({ type: v.literal('job-begun'), job: text }),
   v.object({ type: v.literal('warning'), message: text }),
   v.object({
     type: v.literal('pong'),

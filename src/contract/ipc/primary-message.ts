@@ -17,16 +17,6 @@ export type ListenTarget = (
   readonly activated?: true;
 };
 
-/** The facts that a new leader gets about earlier leaders. Times are in ms of the machine's monotonic clock. */
-export interface Inheritance {
-  /** Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led before. */
-  readonly since?: number | undefined;
-  /** Names of jobs that still run in other workers. */
-  readonly busy: readonly string[];
-  /** Names of jobs that must run only once and have already begun. */
-  readonly done: readonly string[];
-}
-
 /** The messages from the primary to a worker, in the envelope of `envelope.ts`. */
 export type PrimaryMessage =
   /** Listen on the handle that comes with this message. If there is none, listen through node:cluster. */
@@ -38,8 +28,16 @@ export type PrimaryMessage =
   /** Stop listening on the socket of `slot`, because that slot has a worker again. */
   | { readonly type: 'release'; readonly slot: number }
   | { readonly type: 'ping'; readonly seq: number }
-  /** Be the leader until `until`, in ms of the machine's monotonic clock. */
-  | ({ readonly type: 'lead'; readonly seq: number; readonly until: number } & Inheritance)
+  /** Be the leader until `until`. Times are in ms of the machine's monotonic clock. */
+  | {
+      readonly type: 'lead';
+      readonly seq: number;
+      readonly until: number;
+      /** Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led before. */
+      readonly since?: number | undefined;
+      /** Names of jobs that must run only once and have already begun. */
+      readonly done: readonly string[];
+    }
   /** Report your load since your last report. */
   | { readonly type: 'report-load' }
   /** Ask clients that cause this share of the load (0..1) to connect again. */

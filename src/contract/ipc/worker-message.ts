@@ -82,12 +82,8 @@ export type WorkerMessage =
   | { readonly type: 'leads'; readonly seq: number }
   /** The worker no longer leads. It begins no job that is due after `at` (ms of the machine's clock). */
   | { readonly type: 'resigned'; readonly at: number }
-  /** The running jobs that only one worker may run. `done`: a job that must run only once and has begun. */
-  | {
-      readonly type: 'jobs';
-      readonly running: readonly string[];
-      readonly done?: string | undefined;
-    }
+  /** A job has begun that must run only once in the life of the cluster. */
+  | { readonly type: 'job-begun'; readonly job: string }
   /** A warning for the operator, on one line. */
   | { readonly type: 'warning'; readonly message: string }
   | {

@@ -31,8 +31,6 @@ export interface Leading {
   readonly fresh: boolean;
   /** Jobs that were due before this time belong to an earlier leader; `undefined` if no worker led before. */
   readonly since: number | undefined;
-  /** Names of jobs that still run in other workers. */
-  readonly busy: readonly string[];
   /** Names of jobs that run once in the life of the cluster and have begun. */
   readonly done: readonly string[];
 }
@@ -45,12 +43,8 @@ export interface LeaderRole {
   owns(due: number): boolean;
   /** Calls `told` when this process begins to lead, and several times a second while it leads. */
   follow(told: (leading: Leading) => void): void;
-  /**
-   * Reports the running jobs. `done`: the name of a job that must run only once and has begun.
-   *
-   * @param of the owner of the jobs: each Nest app of the process has its own jobs.
-   */
-  tellRunning(of: object, running: readonly string[], done?: string): void;
+  /** Reports that a job has begun that must run only once in the life of the cluster. */
+  begun(job: string): void;
 }
 
 /** Applies the limit of open connections to connections between workers, which need descriptors too. */

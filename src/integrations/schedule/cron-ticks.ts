@@ -47,21 +47,6 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   if (isEarly) void job.fireOnTick();
 }
 
-/** The due time of the last tick after `since` and up to `now`. `undefined` if no tick was due. */
-export function tickOwed(job: CronJob, since: number, now: number): number | undefined {
-  const { cronTime, isActive } = job;
-  if (cronTime.realDate) {
-    const due = dueAt(job, now);
-    // A job with a date ticks once. If it is inactive without a tick, it was stopped or not started.
-    const isOn = isActive || (job.lastDate()?.getTime() ?? -Infinity) >= due;
-    return isOn && due > since && due <= now ? due : undefined;
-  }
-  if (!isActive) return undefined;
-  const next = job.nextDate(); // a DateTime of luxon, in the time zone of the job
-  const first = cronTime.getNextDateFrom(next.minus(next.toMillis() - since));
-  return first.toMillis() <= now ? dueAt(job, now) : undefined;
-}
-
 /** The due time of a tick that fired at `firedAt`, rounded down, because cron patterns count in seconds. */
 function dueAt({ cronTime: { realDate, source } }: CronJob, firedAt: number): number {
   return realDate ? (source.valueOf() as number) : Math.floor(firedAt / 1_000) * 1_000;

@@ -1,8 +1,7 @@
 import { Counter, type Metric } from 'prom-client';
 import { named } from '../../contract/snapshot/metric-names.js';
 
-/** `skipped`: the job still ran in another worker, so it only runs here after that run has ended. */
-const JOB_OUTCOMES = ['succeeded', 'failed', 'skipped'] as const;
+const JOB_OUTCOMES = ['succeeded', 'failed'] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];
 
 /** The maximum number of values of the label `job`; further jobs count as `OTHER`. Apps may add many jobs. */

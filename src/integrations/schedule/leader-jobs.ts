@@ -2,35 +2,21 @@ import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 import type { JobOutcome } from './job-metrics.js';
 
-/** A job that every worker has and only one worker runs. All times are of `Date.now()`. */
+/** A job that every worker has and only one worker runs. */
 export interface Job {
   readonly name: string;
   /** A `cron` job is due at the same times in all workers. A `timeout` job runs once in the cluster. */
   readonly kind: 'cron' | 'interval' | 'timeout';
   readonly run: () => unknown;
-  /** Returns the time at which a cron job was last due, after `since` and not after `now`. */
-  readonly owed?: (since: number, now: number) => number | undefined;
 }
 
-interface KnownJob extends Job {
-  /** The last due time that this process handled. */
-  handled: number;
-  /** The machine clock when `handled` was set, to notice if the clock is set later. */
-  clock: number;
-  /** When the job was last due while another worker led. */
-  missed: number;
-}
-
-/**
- * Runs jobs if this worker is the leader. A new leader catches up on missed runs, with at most one
- * run for each job. A job does not begin while it still runs in another worker.
- */
+/** Runs jobs if this worker is the leader. */
 export class LeaderJobs {
-  readonly #jobs = new Set<KnownJob>();
-  readonly #running = new Map<string, number>();
-  /** Jobs that wait until their run in another worker has ended. */
-  readonly #waiting = new Set<KnownJob>();
-  #busy: ReadonlySet<string> = new Set();
+  readonly #names = new Set<string>();
+  #running = 0;
+  /** The `timeout` jobs that were due while this process did not lead. */
+  readonly #waiting = new Set<Job>();
+  /** Names of the `timeout` jobs that have begun, here or in another worker. */
   readonly #done = new Set<string>();
 
   constructor(
@@ -40,7 +26,7 @@ export class LeaderJobs {
 
   /** The names of the jobs, in the order in which the jobs were found. */
   get names(): readonly string[] {
-    return Array.from(this.#jobs, ({ name }) => name);
+    return [...this.#names];
   }
 
   /** One line for the log. @param everywhere the number of jobs that run in all workers. */
@@ -55,22 +41,29 @@ export class LeaderJobs {
 
   /** Whether a job runs in this process. A drain waits for it. */
   get isRunning(): boolean {
-    return this.#running.size > 0;
+    return this.#running > 0;
   }
 
-  /** @returns the function that the job's timer must call. The timer of a cron job passes the due time. */
+  /**
+   * @returns the function that the job's timer must call. The timer of a cron job passes the due
+   * time, on the scale of `Date.now()`.
+   */
   add(job: Job): (due?: number) => unknown {
-    const known: KnownJob = { ...job, handled: -Infinity, clock: 0, missed: -Infinity };
-    this.#jobs.add(known);
+    this.#names.add(job.name);
+    let handled = -Infinity;
+    let clock = 0;
     return (due) => {
-      if (due !== undefined) {
-        if (due <= handledBy(known) || !this.role().owns(due)) return;
-        handle(known, due);
-      } else if (!this.role().leads) {
-        known.missed = Date.now();
+      if (due === undefined) {
+        if (this.role().leads) return this.#begin(job);
+        if (job.kind === 'timeout') this.#waiting.add(job);
         return;
       }
-      return this.#begin(known);
+      // If the clock was set, the same times are due again.
+      const isRepeated = due <= handled && !wasClockSet(clock);
+      if (isRepeated || !this.role().owns(due)) return;
+      handled = due;
+      clock = clockMs();
+      return job.run();
     };
   }
 
@@ -79,38 +72,28 @@ export class LeaderJobs {
    * same in every worker, because all workers find the same jobs in the same order.
    */
   freeName(name: string): string {
-    const { names } = this;
     let free = name;
-    for (let count = 2; names.includes(free); count += 1) free = `${name}#${count}`;
+    for (let count = 2; this.#names.has(free); count += 1) free = `${name}#${count}`;
     return free;
   }
 
-  /** Forgets a job, so that its missed runs are not caught up. */
+  /** Makes the name free for another job. */
   remove(name: string): void {
-    for (const job of this.#jobs) {
-      if (job.name !== name) continue;
-      this.#jobs.delete(job);
-      this.#waiting.delete(job);
-    }
+    this.#names.delete(name);
   }
 
-  /** Forgets all jobs. Called when the app is closed. */
+  /** Forgets the jobs that wait. Called when the app is closed. */
   close(): void {
-    this.#jobs.clear();
     this.#waiting.clear();
   }
 
   /** Called when this process becomes the leader, and each time its lease is renewed. */
-  readonly told = ({ fresh, since, busy, done }: Leading): void => {
-    this.#busy = new Set(busy);
+  readonly told = ({ done }: Leading): void => {
     for (const name of done) this.#done.add(name);
-    if (fresh) this.#waiting.clear();
     for (const job of this.#waiting) {
-      if (this.#busy.has(job.name)) continue;
       this.#waiting.delete(job);
-      this.#begin(job);
+      void this.#begin(job);
     }
-    if (fresh) for (const job of this.#jobs) this.#makeUp(job, since);
   };
 
   /** @returns the method with tracked runs. Each run is counted under the job's current name. */
@@ -121,11 +104,9 @@ export class LeaderJobs {
     };
   }
 
-  /** Runs a job's method. Reports the run first, because the method may block this process. */
+  /** Runs a job's method, and counts how it ends. */
   async track<R>(name: string, run: () => R): Promise<Awaited<R>> {
-    const before = this.#running.get(name) ?? 0;
-    this.#running.set(name, before + 1);
-    if (before === 0) this.#tellRunning();
+    this.#running += 1;
     try {
       const result = await run();
       this.count(name, 'succeeded');
@@ -134,53 +115,16 @@ export class LeaderJobs {
       this.count(name, 'failed');
       throw error;
     } finally {
-      const left = this.#running.get(name)! - 1;
-      if (left > 0) this.#running.set(name, left);
-      else this.#running.delete(name);
-      if (left === 0) this.#tellRunning();
+      this.#running -= 1;
     }
   }
 
-  /** Runs the job if it was due after `since`, when the last leader lost its lease. */
-  #makeUp(job: KnownJob, since: number | undefined): void {
-    if (job.kind === 'timeout') {
-      if (job.missed > -Infinity) void this.#begin(job);
-    } else if (since === undefined) {
-      return; // no run was missed, because this process is the first leader
-    } else if (job.kind === 'interval') {
-      if (job.missed > since) void this.#begin(job);
-    } else {
-      const due = job.owed?.(Math.max(since, handledBy(job)), Date.now());
-      if (due === undefined) return;
-      handle(job, due);
-      void this.#begin(job);
-    }
-  }
-
-  #begin(job: KnownJob): unknown {
+  #begin(job: Job): unknown {
     if (job.kind === 'timeout') {
       if (this.#done.has(job.name)) return undefined;
       this.#done.add(job.name);
-      this.#tellRunning(job.name);
-    } else if (this.#busy.has(job.name)) {
-      this.#waiting.add(job);
-      this.count(job.name, 'skipped');
-      return undefined;
+      this.role().begun(job.name); // before the run, because the method may block this process
     }
     return job.run();
   }
-
-  #tellRunning(done?: string): void {
-    this.role().tellRunning(this, [...this.#running.keys()], done);
-  }
-}
-
-function handle(job: KnownJob, due: number): void {
-  job.handled = due;
-  job.clock = clockMs();
-}
-
-/** The last handled due time; `-Infinity` if the clock was set since, because the times are due again. */
-function handledBy({ handled, clock }: KnownJob): number {
-  return wasClockSet(clock) ? -Infinity : handled;
 }

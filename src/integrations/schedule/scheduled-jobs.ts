@@ -13,7 +13,7 @@ import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
 import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/cluster-link.js';
 import { currentLink } from '../../contract/snapshot/current-link.js';
 import { SoloLink } from '../../worker/link/solo-link.js';
-import { type CronJob, divertTicks, tickOwed } from './cron-ticks.js';
+import { type CronJob, divertTicks } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
 import type { JobMetrics } from './job-metrics.js';
 import { LeaderJobs } from './leader-jobs.js';
@@ -155,8 +155,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     cron.name = this.#jobs.freeName(declared ? cron.name : key);
     // If the job was deleted and is added again, it is wrapped already.
     const run = (cron.run ??= job.fireOnTick.bind(job));
-    const owed = (since: number, now: number) => tickOwed(job, since, now);
-    cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run, owed });
+    cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run });
     if (state === 'deleted') return;
     this.#gated.set(job, cron);
     const track = (callback: Method) => this.#jobs.tracked(cron, callback);

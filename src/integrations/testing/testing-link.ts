@@ -62,9 +62,9 @@ export class TestingLink implements ClusterLink {
       leads: isLeader,
       owns: () => isLeader,
       follow: (told) => {
-        if (isLeader) told({ fresh: true, since: undefined, busy: [], done: [] });
+        if (isLeader) told({ fresh: true, since: undefined, done: [] });
       },
-      tellRunning: () => {},
+      begun: () => {},
     };
     this.#own = { slot, pid, generation };
     this.#generation = generation;

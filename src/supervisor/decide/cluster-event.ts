@@ -76,7 +76,7 @@ export type WorkerEvent =
   | Said<'lead-request'>
   | Said<'leads'>
   | Said<'resigned'>
-  | Said<'jobs'>
+  | Said<'job-begun'>
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: WorkerTimer };
 

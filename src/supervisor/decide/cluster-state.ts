@@ -56,8 +56,6 @@ interface AnyWorker {
   readonly follows: boolean;
   /** Whether a lease ended that the worker had not answered. The worker cannot lead until it answers. */
   readonly lapsed: boolean;
-  /** Names of the jobs that the worker runs now. Each job may run in only one worker at a time. */
-  readonly jobs: readonly string[];
 }
 
 export interface StartingWorker extends AnyWorker {

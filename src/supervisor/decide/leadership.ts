@@ -14,7 +14,7 @@ import type { Step } from './step.js';
  *    leader when the leader has resigned or exited, or a margin after the lease has ended. The margin
  *    is for a leader that is delayed between reading the clock and running the job.
  *
- * So two workers never run jobs at the same time. While the primary is stopped, it renews no lease,
+ * So two workers never begin jobs at the same time. While the primary is stopped, it renews no lease,
  * so no worker starts such a job until the primary continues.
  */
 export const LEASE_MS = 900;
@@ -86,12 +86,11 @@ export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'re
   endLease(step, Math.min(at - step.settings.machineClockMs, lease.until));
 }
 
-/** Notes the jobs that a worker runs now, and the job that the worker has begun and must not repeat. */
-export function noteDuties(step: Step, worker: Worker, event: WorkerEventOf<'jobs'>): void {
-  step.change(worker, { jobs: event.running });
+/** Notes a job that no worker may run again. */
+export function noteBegun(step: Step, _: Worker, { job }: WorkerEventOf<'job-begun'>): void {
   const { done } = step.state.leadership;
-  if (event.done === undefined || done.includes(event.done) || done.length >= MAX_DONE) return;
-  set(step, { done: [...done, event.done] });
+  if (done.includes(job) || done.length >= MAX_DONE) return;
+  set(step, { done: [...done, job] });
 }
 
 /** Renews the lease, or takes it from a worker that does not answer. */
@@ -140,7 +139,6 @@ function grant(step: Step, holder: ReadyWorker): void {
     seq,
     until: until + clockMs,
     since: endedAt === undefined ? undefined : endedAt + clockMs,
-    busy: step.state.workers.values().flatMap(({ id, jobs }) => (id === holder.id ? [] : jobs)),
     done,
   });
 }

@@ -12,7 +12,6 @@ const ROUNDING_MS = 10;
  */
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
-  readonly #running = new Map<object, readonly string[]>();
   #asked = false;
   /** The end of the lease by the machine's monotonic clock, which nobody can change. */
   #until = -Infinity;
@@ -39,15 +38,12 @@ export class WorkerLeaderRole implements LeaderRole {
     this.#ask();
   }
 
-  tellRunning(of: object, running: readonly string[], done?: string): void {
-    if (running.length === 0) this.#running.delete(of);
-    else this.#running.set(of, running);
-    const all = new Set([...this.#running.values()].flat());
-    this.send({ type: 'jobs', running: [...all], done });
+  begun(job: string): void {
+    this.send({ type: 'job-begun', job });
   }
 
   /** Handles a new or renewed lease from the primary. */
-  hear({ seq, until, since, busy, done }: PrimaryMessage & { type: 'lead' }): void {
+  hear({ seq, until, since, done }: PrimaryMessage & { type: 'lead' }): void {
     if (this.#resignedAt !== undefined) return;
     this.send({ type: 'leads', seq });
     const now = machineNow();
@@ -60,7 +56,7 @@ export class WorkerLeaderRole implements LeaderRole {
     this.#until = until;
     if (now >= until) return;
     const ownsSince = this.#ownsSince;
-    for (const told of this.#listeners) told({ fresh, since: ownsSince, busy, done });
+    for (const told of this.#listeners) told({ fresh, since: ownsSince, done });
   }
 
   /** Gives up the lease, so that this worker begins no further job. Called before the drain. */

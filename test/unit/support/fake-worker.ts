@@ -48,7 +48,6 @@ export function knownWorker(
     jitter: 0,
     follows: false,
     lapsed: false,
-    jobs: [],
   };
   const ready = { readyAt: performance.now() };
   const more = {

@@ -15,7 +15,7 @@ import type {
   Worker,
 } from '../cluster-state.js';
 import { collapse, drainAfterAll, inWords, killOverdue, noteLateError, retire } from './retire.js';
-import { noteDuties, onLeads, onResigned, wantsToLead } from '../leadership.js';
+import { noteBegun, onLeads, onResigned, wantsToLead } from '../leadership.js';
 import { noteBlock, onBlocked, onBlockOverdue, onPong, onResumed } from './liveness.js';
 import {
   endCanary,
@@ -84,7 +84,7 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'lead-request': { starting: wantsToLead, ready: wantsToLead, draining: nothing },
   leads: { starting: nothing, ready: onLeads, draining: nothing },
   resigned: { starting: nothing, ready: onResigned, draining: onResigned },
-  jobs: { starting: noteDuties, ready: noteDuties, draining: noteDuties },
+  'job-begun': { starting: noteBegun, ready: noteBegun, draining: noteBegun },
 
   fatal: { starting: noteFatal, ready: failSoon, draining: whenFatalAgain },
   exiting: { starting: noteRequests, ready: noteRequests, draining: noteRequests },

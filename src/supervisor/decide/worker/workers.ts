@@ -30,7 +30,6 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     jitter,
     follows: false,
     lapsed: false,
-    jobs: [],
   });
   const { failures } = step.state.slots[slot]!;
   step.do({

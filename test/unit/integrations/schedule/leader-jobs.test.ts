@@ -13,7 +13,7 @@ function start() {
     leads: false,
     owns: () => role.leads,
     follow: () => {},
-    tellRunning: vi.fn<LeaderRole['tellRunning']>(),
+    begun: vi.fn<LeaderRole['begun']>(),
   };
   const counted: string[] = [];
   const jobs = new LeaderJobs(
@@ -21,11 +21,10 @@ function start() {
     (job, outcome) => void counted.push(`${job} ${outcome}`),
   );
   const run = vi.fn<() => void>();
-  const add = (kind: Job['kind'], owed?: Job['owed']) =>
-    jobs.add({ name: 'job', kind, run, ...(owed && { owed }) });
+  const add = (kind: Job['kind']) => jobs.add({ name: 'job', kind, run });
   const lead = (about: Partial<Leading> = {}) => {
     role.leads = true;
-    jobs.told({ fresh: true, since: undefined, busy: [], done: [], ...about });
+    jobs.told({ fresh: true, since: undefined, done: [], ...about });
   };
   return { role, counted, jobs, run, add, lead };
 }
@@ -42,33 +41,11 @@ describe('a job that one worker alone runs', () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  it('is made up for once, where it was due between two leaders', () => {
-    const { add, lead, run } = start();
-    const owed = vi.fn<NonNullable<Job['owed']>>((since) => (since < NOW ? NOW : undefined));
-    const tick = add('cron', owed);
-    lead({ since: NOW - 2_000 });
-    expect(owed).toHaveBeenCalledWith(NOW - 2_000, NOW);
-    tick(NOW); // its own timer is late
-    lead({ since: NOW - 2_000 });
-    expect(run).toHaveBeenCalledTimes(1);
-  });
-
-  it('is not made up for once it was removed', () => {
-    const { add, lead, run, jobs } = start();
-    add('cron', () => NOW);
-    jobs.remove('job');
-    lead({ since: NOW - 2_000 });
-    expect(run).not.toHaveBeenCalled();
-    expect(jobs.names).toEqual([]);
-  });
-
   it('runs at its times though the clock was set back', () => {
     const { add, lead, run } = start();
     const tick = add('cron');
     lead();
     tick(NOW);
-    tick(NOW - 1_000); // its own, that is late: it was run as one that was owed
-    expect(run).toHaveBeenCalledTimes(1);
     for (const ms of [3_000, 3_600_000]) {
       vi.setSystemTime(NOW - ms);
       tick(NOW - ms);
@@ -78,51 +55,31 @@ describe('a job that one worker alone runs', () => {
     expect(run).toHaveBeenCalledTimes(5);
   });
 
-  it('is made up for though the clock was set back since its last run', () => {
-    const { add, lead, run } = start();
-    const tick = add('cron', (since) => (since < NOW - 3_600_000 ? NOW - 3_600_000 : undefined));
-    lead();
-    tick(NOW);
-    vi.setSystemTime(NOW - 3_599_900);
-    lead({ since: NOW - 3_600_500 });
-    expect(run).toHaveBeenCalledTimes(2);
-  });
-
-  it('is not made up for once its app is closed', () => {
-    const { add, jobs, lead, run } = start();
-    add('timeout')();
-    add('cron', () => NOW);
-    jobs.close();
-    lead({ since: NOW - 2_000 });
-    expect(run).not.toHaveBeenCalled();
-  });
-
-  it('is not made up for where nobody led before', () => {
-    const { add, lead, run } = start();
-    add('cron', () => NOW);
-    lead();
-    expect(run).not.toHaveBeenCalled();
-  });
-
-  it('of an interval is made up for where it was due after the last leader', () => {
+  it('of an interval runs at the times at which this worker leads', () => {
     const { add, lead, run } = start();
     const fire = add('interval');
     fire();
-    lead({ since: NOW + 1 });
+    lead();
     expect(run).not.toHaveBeenCalled();
-    lead({ since: NOW - 1 });
-    expect(run).toHaveBeenCalledTimes(1);
     fire();
-    expect(run).toHaveBeenCalledTimes(2);
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
+  it('of a timeout does not run once its app is closed', () => {
+    const { add, jobs, lead, run } = start();
+    add('timeout')();
+    jobs.close();
+    lead();
+    expect(run).not.toHaveBeenCalled();
   });
 
   it('of a timeout runs once in the cluster, and later where nobody could run it', () => {
-    const { add, jobs, lead, role, run } = start();
+    const { add, lead, role, run } = start();
     add('timeout')();
     lead();
     lead();
     expect(run).toHaveBeenCalledTimes(1);
-    expect(role.tellRunning).toHaveBeenCalledWith(jobs, [], 'job');
+    expect(role.begun.mock.calls).toEqual([['job']]);
   });
 
   it('of a timeout does not run where another worker has begun it', () => {
@@ -133,28 +90,13 @@ describe('a job that one worker alone runs', () => {
     expect(run).not.toHaveBeenCalled();
   });
 
-  it('waits until it has ended in another worker', () => {
-    const { add, counted, lead, run } = start();
-    const tick = add('cron');
-    lead({ busy: ['job'] });
-    tick(NOW);
-    expect([run.mock.calls.length, counted]).toEqual([0, ['job skipped']]);
-    lead({ fresh: false });
-    lead({ fresh: false });
-    expect(run).toHaveBeenCalledTimes(1);
-  });
-
-  it('is told to others before it begins, and counted when it ends', async () => {
-    const { counted, jobs, role } = start();
-    const failing = jobs.track('job', async () => {
-      expect(role.tellRunning.mock.calls).toEqual([[jobs, ['job'], undefined]]);
-      throw new Error('no');
-    });
+  it('is counted when it ends', async () => {
+    const { counted, jobs } = start();
+    const failing = jobs.track('job', () => Promise.reject(new Error('no')));
     expect(jobs.isRunning).toBe(true);
     await expect(failing).rejects.toThrow('no');
     await jobs.track('job', () => 1);
     expect(counted).toEqual(['job failed', 'job succeeded']);
-    expect(role.tellRunning.mock.calls.at(-1)).toEqual([jobs, [], undefined]);
     expect(jobs.isRunning).toBe(false);
   });
 });

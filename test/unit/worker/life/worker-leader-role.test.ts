@@ -20,7 +20,6 @@ function start() {
       seq: 1,
       until: machineNow() + ms,
       since: sinceMs === undefined ? undefined : machineNow() + sinceMs,
-      busy: [],
       done: [],
     });
   return { said, told, role, lead };
@@ -62,19 +61,6 @@ describe('the lease of a worker', () => {
     vi.advanceTimersByTime(100);
     vi.setSystemTime(SECOND - 3_600_000);
     expect([role.owns(SECOND - 3_600_000), role.owns(SECOND - 3_601_000)]).toEqual([true, false]);
-  });
-
-  it('has what all apps of the worker run told together', () => {
-    const { said, role } = start();
-    const [first, second] = [{}, {}];
-    role.tellRunning(first, ['report']);
-    role.tellRunning(second, ['report', 'mail']);
-    role.tellRunning(second, []);
-    expect(said.slice(1)).toMatchObject([
-      { running: ['report'] },
-      { running: ['report', 'mail'] },
-      { running: ['report'] },
-    ]);
   });
 
   it('is given up for the seconds to come, and not for the one that is under way', () => {
