@@ -5,7 +5,7 @@ import { messageOf } from '../errors/index.js';
 import { claimDirectory, ownDirectory } from '../files/control-address.js';
 
 /** Functions of Node 22.8 and later: https://nodejs.org/api/module.html#module-compile-cache */
-export interface CompileCacheApi {
+interface CompileCacheApi {
   readonly enableCompileCache?: (directory: string) => {
     readonly status: number;
     readonly message?: string;
@@ -45,14 +45,14 @@ export function openCompileCache(
 }
 
 /** The directory that this process uses; `undefined` without a cache. Threads do not inherit it. */
-export function compileCacheDirectory(node: CompileCacheApi = module): string | undefined {
-  const inUse = node.getCompileCacheDir?.();
+export function compileCacheDirectory(): string | undefined {
+  const inUse = (module as CompileCacheApi).getCompileCacheDir?.();
   return inUse && dirname(inUse);
 }
 
 /** Writes what this process has compiled, so that a kill does not lose it. */
-export function keepCompiled(node: CompileCacheApi = module): void {
-  node.flushCompileCache?.();
+export function keepCompiled(): void {
+  (module as CompileCacheApi).flushCompileCache?.();
 }
 
 function resolvedOwnDirectory(): string {
