@@ -10,7 +10,7 @@ const HELP = `npm run simulate:faults -- [options]
   --seed N       the first life; default 1
   --runs N       lives that have to find a fault; default 10000
 
-Puts each fault of test/simulation/faults/faults.mjs into a copy of the core.
+Puts each fault of test/simulation/faults/faults.diff into a copy of the core.
 Ends with 0 where the simulation finds every one, else with 1. A fault on which it takes longer than
 ${ENDS_WITHIN_MS / 1_000} s is not judged, and not found.`;
 
