@@ -41,6 +41,9 @@ export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 /** Maximum number of threads per core without a warning. More threads only take memory and slow each other's start. */
 const MAX_THREADS_PER_CORE = 4;
 
+const IN_VITEST =
+  'ClusterModule: @CpuBound() methods run on the event loop, because this is a test of Vitest; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads';
+
 /** Offloads the `@CpuBound()` methods of an app while the app runs. */
 @Injectable()
 export class Offload {
@@ -169,8 +172,10 @@ export class Offload {
       const { definition, instance } = methods[task]!;
       return definition.body.apply(instance, args);
     };
-    if (COMMON_JS || offload.mode === 'inline') {
+    if (COMMON_JS || offload.mode !== 'threads') {
       refuse(refusals);
+      // Nest's own logger in tests drops everything but errors.
+      if (offload.mode === 'vitest') console.info(IN_VITEST);
       return new InlineRunner(threads, call, tasks);
     }
     const { ThreadPool } = await import('./pool/thread-pool.js');

@@ -10,6 +10,7 @@ import { getJson } from '../support/http-client.js';
 // As users of the package test their apps: TypeScript, compiled on the fly, in the process of vitest.
 
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.unstubAllEnvs();
   vi.resetModules();
 });
@@ -38,6 +39,19 @@ describe('a unit test', () => {
 });
 
 describe('a test of a whole app', () => {
+  it('runs @CpuBound() methods on its own event loop, and says so in one line', async () => {
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {});
+    const app = await createApp({ CLUSTER_OFFLOAD: '' });
+    await app.listen(0, '127.0.0.1');
+
+    expect((await getJson(await app.getUrl(), '/sum')).body).toEqual({ threadId: 0, given: [6] });
+    expect(info.mock.calls).toEqual([
+      [
+        'ClusterModule: @CpuBound() methods run on the event loop, because this is a test of Vitest; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads',
+      ],
+    ]);
+  });
+
   it('runs @CpuBound() methods on its own event loop with CLUSTER_OFFLOAD=inline', async () => {
     const app = await createApp({ CLUSTER_OFFLOAD: 'inline' });
     await app.listen(0, '127.0.0.1');
@@ -53,7 +67,7 @@ describe('a test of a whole app', () => {
   });
 
   it('that uses threads is told what tests do', async () => {
-    const app = await createApp({ CLUSTER_THREADS: '1' });
+    const app = await createApp({ CLUSTER_OFFLOAD: 'threads', CLUSTER_THREADS: '1' });
 
     const failure = await app.init().then(
       () => 'it started',

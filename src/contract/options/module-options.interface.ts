@@ -106,6 +106,9 @@ export interface ResolvedModuleOptions {
 /** {@link OffloadOptions} with the defaults and the environment applied. */
 export type ResolvedOffloadOptions = InForce<Omit<OffloadOptions, 'module'>> &
   Readonly<Pick<OffloadOptions, 'module'>> & {
-    /** Set only by the environment variable `CLUSTER_OFFLOAD`. */
-    readonly mode: OffloadMode;
+    /**
+     * Set only by the environment variable `CLUSTER_OFFLOAD`. `vitest` is `inline` in a test of
+     * Vitest that does not set the variable: threads cannot import the sources of the test.
+     */
+    readonly mode: OffloadMode | 'vitest';
   };

@@ -112,10 +112,6 @@ export class NestProject {
       'src/report.spec.ts': UNIT_TEST.replaceAll('$js', extension),
       'test/cluster.e2e-spec.ts': END_TO_END_TEST.replaceAll('$js', extension),
     });
-    if (isCommonJs) return;
-    for (const config of ['vitest.config.ts', 'vitest.config.e2e.ts']) {
-      await this.edit(config, [['test: {', "test: {\n    env: { CLUSTER_OFFLOAD: 'inline' },"]]);
-    }
   }
 
   /** Writes src/main.ts, and src/app.ts where the page has one, as a page of the docs shows them. */

@@ -99,10 +99,16 @@ export function resolveModuleOptions(
   env: NodeJS.ProcessEnv = process.env,
 ): ResolvedModuleOptions {
   const { offload, ...options } = validate(moduleOptionsSchema, input, 'module options');
-  const { offload: mode = 'threads', threads = offload.threads } = readEnvironment(env);
-  const resolved = { ...options, offload: { ...offload, mode, threads } };
+  const { offload: given, threads = offload.threads } = readEnvironment(env);
+  const mode = given ?? (isVitest(env) ? 'vitest' : 'threads');
+  const resolved: ResolvedModuleOptions = { ...options, offload: { ...offload, mode, threads } };
   refuseSamePath(resolved);
   return resolved;
+}
+
+/** Whether this is the process of a test. A program that the test starts inherits only the variable. */
+function isVitest(env: NodeJS.ProcessEnv): boolean {
+  return env['VITEST'] !== undefined && '__vitest_worker__' in globalThis;
 }
 
 function refuseSamePath({ health, metrics }: ResolvedModuleOptions): void {

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
 import {
   type ClusterModuleOptions,
@@ -8,6 +8,9 @@ import {
   type OffloadOptions,
   resolveModuleOptions,
 } from '../../../../src/contract/options/module.js';
+
+beforeEach(() => void vi.stubEnv('VITEST', undefined));
+afterEach(() => void vi.unstubAllEnvs());
 
 const DEFAULT_HEALTH = {
   path: '/health',
@@ -279,6 +282,26 @@ describe('offload', () => {
       env,
     );
     expect(resolved).toEqual({ ...DEFAULT_OFFLOAD, ...expected, maxQueue: 3 });
+  });
+
+  it.each([
+    [{ VITEST: 'true' }, 'vitest'],
+    [{ VITEST: 'true', CLUSTER_OFFLOAD: 'threads' }, 'threads'],
+    [{ VITEST: 'true', CLUSTER_OFFLOAD: 'inline' }, 'inline'],
+  ] as const)(
+    'starts threads in a test of Vitest only if the environment says so: %j',
+    (env, mode) => {
+      expect(resolveModuleOptions({}, env).offload.mode).toBe(mode);
+    },
+  );
+
+  it('starts threads in a program that a test of Vitest has started', () => {
+    const holder = globalThis as { __vitest_worker__?: unknown };
+    const worker = holder.__vitest_worker__;
+    delete holder.__vitest_worker__;
+    const { offload } = resolveModuleOptions({}, { VITEST: 'true' });
+    holder.__vitest_worker__ = worker;
+    expect(offload.mode).toBe('threads');
   });
 
   it('is refused by an environment that is wrong', () => {
