@@ -99,11 +99,18 @@ export function refusalOf(subject: Subject): string | undefined {
   if (injected && !hasModule) {
     return (
       `the constructor of ${type.name} takes arguments, or Nest injects its properties, and a thread does not know with what, for ${name}; ` +
-      `name a module that provides ${type.name}, or all that it asks for: ClusterModule.forRoot({ offload: { module: … } }), with forRootAsync() beside useFactory; ` +
-      `or move the method to a class whose constructor takes nothing`
+      `move the method to a provider of its own, without a constructor: @Injectable() export class ${type.name}Work { @CpuBound() ${definition.method}(…) { … } }; ` +
+      `or give the threads a module with the dependencies: @Module({ providers: [${dependenciesOf(type)}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }), with forRootAsync() beside useFactory`
     );
   }
   return subject.threads ? refusalOfFile(subject) : undefined;
+}
+
+/** The classes that the constructor asks for; `…` for an interface, and for a type that the compiler has not emitted. */
+function dependenciesOf(type: Type): string {
+  const types = (Reflect.getMetadata('design:paramtypes', type) ?? []) as (Type | undefined)[];
+  const names = types.map((each) => (each === Object || !each?.name ? '…' : each.name));
+  return names.join(', ') || '…';
 }
 
 function refusalOfFile({ name, definition, type, mainFile }: Subject): string | undefined {

@@ -184,10 +184,28 @@ describe('a class with more than one instance', () => {
 });
 
 describe('a class that is injected with something', () => {
-  it('is refused where a thread has nothing to inject', () => {
-    expect(refusalOf(subject('plain', { injected: true }))).toMatch(
-      /^the constructor of Cats takes arguments.*for Cats\.plain; name a module that provides Cats.*offload: \{ module: … \}.*forRootAsync\(\) beside useFactory.*or move the method to a class whose constructor takes nothing/,
-    );
+  it('is refused where a thread has nothing to inject, and the two ways out are code', () => {
+    @Injectable()
+    class Prices {
+      constructor(
+        readonly cats: Cats,
+        readonly dogs: Animals,
+      ) {}
+      @CpuBound()
+      total(): void {}
+    }
+    // TypeScript emits `Object` for an interface. esbuild emits nothing.
+    const refused = (types?: unknown[]) => {
+      Reflect.defineMetadata('design:paramtypes', types, Prices);
+      return refusalOf(subject('total', { type: Prices, injected: true }, Prices as never));
+    };
+    const refusal = (providers: string) =>
+      'the constructor of Prices takes arguments, or Nest injects its properties, and a thread does not know with what, for Prices.total; ' +
+      'move the method to a provider of its own, without a constructor: @Injectable() export class PricesWork { @CpuBound() total(…) { … } }; ' +
+      `or give the threads a module with the dependencies: @Module({ providers: [${providers}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }), with forRootAsync() beside useFactory`;
+    expect(refused([Cats, Animals])).toBe(refusal('Cats, Animals'));
+    expect(refused([Cats, Object])).toBe(refusal('Cats, …'));
+    expect(refused()).toBe(refusal('…'));
   });
 });
 
