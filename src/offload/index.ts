@@ -26,7 +26,6 @@ export {
 } from './admission/remote-runner.js';
 export type { Task } from './task/task.js';
 export { describeError, restoreError, type TaskError } from './task/task-error.js';
-export { arrive, type CallTrace } from './task/trace-context.js';
 export { type Member, OffloadExplorer } from './offload.explorer.js';
 export { MODULE_ORIGIN, Offload } from './offload.service.js';
 export { noteModuleInThread } from './thread/module-in-thread.js';

@@ -12,7 +12,6 @@ import {
 } from '../contract/options/module.js';
 import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { startTracing } from './tracing/start-tracing.js';
 import { bindOffloaded } from './cpu-bound.metadata.js';
 import { Dispatcher } from './admission/dispatcher.js';
 import { callOffloaded } from './call-offloaded.js';
@@ -104,7 +103,6 @@ export class Offload {
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
     this.#client = client;
-    const tracing = await startTracing((message) => this.#warn(message));
     const { metrics } = this.options;
     const submitterOf = await startRemote(this.remote, {
       tasks,
@@ -119,7 +117,7 @@ export class Offload {
       bindOffloaded(instance, definition, (args) =>
         runner?.isInside
           ? definition.body.apply(instance, args)
-          : callOffloaded(submitterOf(task), task, args, client, tracing?.follow(task)),
+          : callOffloaded(submitterOf(task), task, args, client),
       );
     }
     return true;

@@ -124,27 +124,23 @@ describe('package.json', () => {
       '@nestjs/schedule': '^6.0.0 || ^12.0.0',
       '@nestjs/terminus': '^11.0.0 || ^12.0.0',
       '@nestjs/throttler': '^6.0.0',
-      '@opentelemetry/api': '^1.3.0',
       autocannon: '^8.0.0 || ^9.0.0',
       bullmq: '^5.0.0 || ^6.0.0',
-      'bullmq-otel': '^2.0.0',
       ioredis: '^5.0.0',
       'prom-client': '^15.1.0',
       'reflect-metadata': '^0.1.13 || ^0.2.0',
       rxjs: '^7.1.0',
       'socket.io-adapter': '^2.5.4',
     });
-    // Needed only by `nestjs-cluster tune`, health, metrics, traces or a single extra.
+    // Needed only by `nestjs-cluster tune`, health, metrics or a single extra.
     expect(manifest.peerDependenciesMeta).toEqual({
       '@nestjs/event-emitter': { optional: true },
       '@nestjs/platform-socket.io': { optional: true },
       '@nestjs/schedule': { optional: true },
       '@nestjs/terminus': { optional: true },
       '@nestjs/throttler': { optional: true },
-      '@opentelemetry/api': { optional: true },
       autocannon: { optional: true },
       bullmq: { optional: true },
-      'bullmq-otel': { optional: true },
       ioredis: { optional: true },
       'prom-client': { optional: true },
       'socket.io-adapter': { optional: true },

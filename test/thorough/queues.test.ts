@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.js';
+import { OtlpReceiver } from '../support/otlp-receiver.js';
 import { QueueApp } from '../support/queue-app.js';
 import { RedisProcess } from '../support/redis-process.js';
 import { describeWith } from '../support/system-packages.js';
@@ -245,61 +245,37 @@ describeWith(['redis-server'], 'a method with a queue', () => {
 });
 
 describeWith(['redis-server'], 'the trace of a queued call', () => {
-  let receiver: OtlpReceiver;
-  let consumerPid: string;
-  /** By the path of its request, what was made below it. */
-  const tree = (path: string) => {
-    const root = receiver.requests.find(({ attributes }) => attributes['url.path'] === path)!;
-    const below = (span: ReceivedSpan): unknown[] =>
-      receiver.childrenOf(span).map((child) => {
-        const isHere = child.resource['process.pid'] === root.resource['process.pid'];
-        const where = isHere ? 'web' : String(child.resource['process.pid']);
-        return [`${child.name} @${where}`, ...below(child)];
-      });
-    return below(root);
-  };
+  beforeAll(startAll);
+  afterAll(endAll);
 
-  beforeAll(async () => {
-    await startAll();
-    receiver = await OtlpReceiver.open();
-    const env = { ...receiver.env, OTEL_METRICS_EXPORTER: 'none' };
+  it('goes on in the thread of its consumer, as that of a job', async () => {
+    const receiver = await OtlpReceiver.open();
     const preload = new URL('../fixtures/preload/tracing.mjs', import.meta.url).href;
+    const env = { ...receiver.env, OTEL_METRICS_EXPORTER: 'none' };
     const traced = { execArgv: ['--import', preload], env };
-    const [web, consumer, both] = await Promise.all([
+    const apps = await Promise.all([
       QueueApp.start(places, { ...traced, queues: { consume: false } }),
-      QueueApp.start(places, traced),
-      QueueApp.start(places, { ...traced, queues: { prefix: 'both', telemetry: false } }),
+      QueueApp.start(places, { ...traced, env: { ...env, OTEL_SDK_DISABLED: 'false' } }),
     ]);
-    expect((await web.call('add', [1, 2])).status).toBe(201);
-    expect((await both.call('teapot', [])).status).toBe(418);
-    await both.post('enqueue/noted', { args: ['traced', 1] });
-    await begun('traced');
-    consumerPid = String(consumer.cluster.workerPids[0]);
-    const all = [web, consumer, both];
-    for (const { cluster } of all) cluster.kill('SIGTERM');
-    for (const { cluster } of all) expect((await cluster.exited()).code).toBe(0);
-    expect(consumer.cluster.all('warning')).toEqual([]);
-  });
-  afterAll(async () => {
-    receiver.close();
-    await endAll();
-  });
-
-  it('goes from the request through the steps of BullMQ to the run in the consumer', () => {
-    const [queue, run] = ['queue', 'run'].map((what) => [`${what} Reports.add @${consumerPid}`]);
-    const processed = [`process reports @${consumerPid}`, queue, run];
-    expect(tree('/call/add')).toEqual([
-      ['add reports.Reports.add @web', expect.arrayContaining(processed)],
-    ]);
-  });
-
-  it('has the wait and the run, of calls and of jobs, also without bullmq-otel', () => {
-    for (const [path, task] of [
-      ['/call/teapot', 'Reports.teapot'],
-      ['/enqueue/noted', 'Reports.noted'],
-    ] as const) {
-      expect(tree(path)).toEqual([[`queue ${task} @web`], [`run ${task} @web`]]);
+    const [web, consumer] = apps;
+    expect((await web.call('traced', [])).status).toBe(201);
+    await web.post('enqueue/traced', { args: [], id: 'traced' });
+    const state = () => web.get('job/reports/traced').then(({ body }) => body as { state: string });
+    await eventually('its end', state, (job) => job.state === 'completed');
+    const consumerPid = String(consumer.cluster.workerPids[0]);
+    for (const { cluster } of apps) {
+      cluster.kill('SIGTERM');
+      expect((await cluster.exited()).code).toBe(0);
     }
+    for (const path of ['/call/traced', '/enqueue/traced']) {
+      const request = receiver.requests.find(({ attributes }) => attributes['url.path'] === path)!;
+      expect(
+        receiver
+          .childrenOf(request)
+          .map(({ name, resource }) => [name, String(resource['process.pid'])]),
+      ).toEqual([['inner', consumerPid]]);
+    }
+    receiver.close();
   });
 });
 

@@ -14,11 +14,21 @@ const API = Symbol.for('opentelemetry.js.api.1');
 const LOGS = Symbol.for('io.opentelemetry.js.api.logs');
 const LOGS_VERSION = 1;
 
-interface Registered {
-  readonly [API]?: {
-    readonly trace?: { getDelegate?(): Provider };
-    readonly metrics?: Provider;
+interface OpenTelemetry {
+  readonly trace?: { getDelegate?(): Provider };
+  readonly metrics?: Provider;
+  readonly context?: {
+    active(): unknown;
+    with<R>(context: unknown, body: () => R): R;
   };
+  readonly propagation?: {
+    inject(context: unknown, carrier: object, setter: object): void;
+    extract(context: unknown, carrier: object, getter: object): unknown;
+  };
+}
+
+interface Registered {
+  readonly [API]?: OpenTelemetry;
   readonly [LOGS]?: (version: number) => Provider;
 }
 
@@ -27,15 +37,14 @@ const registered = globalThis as Registered;
 /** The variable by which OpenTelemetry's SDK is told not to start. */
 const DISABLED_VARIABLE = 'OTEL_SDK_DISABLED';
 
-/** Whether an SDK has been started in this thread. */
-export function hasTelemetry(): boolean {
-  const { trace, metrics } = registered[API] ?? {};
-  return [trace, metrics, registered[LOGS]].some((each) => each !== undefined);
+/** The parts of the SDK that runs in this thread; none without an SDK. */
+export function openTelemetry(): OpenTelemetry {
+  return registered[API] ?? {};
 }
 
-/** Whether a tracer provider collects the spans of this thread. */
-export function hasTracer(): boolean {
-  return registered[API]?.trace !== undefined;
+function hasTelemetry(): boolean {
+  const { trace, metrics } = openTelemetry();
+  return [trace, metrics, registered[LOGS]].some((each) => each !== undefined);
 }
 
 /**
@@ -56,11 +65,10 @@ export function environmentOfThread(
  * @returns the problem, in words; `undefined` if there was none.
  */
 export async function endTelemetry(timeoutMs: number): Promise<string | undefined> {
-  const providers = [
-    registered[API]?.trace?.getDelegate?.(),
-    registered[API]?.metrics,
-    registered[LOGS]?.(LOGS_VERSION),
-  ].filter((provider) => typeof provider?.shutdown === 'function');
+  const { trace, metrics } = openTelemetry();
+  const providers = [trace?.getDelegate?.(), metrics, registered[LOGS]?.(LOGS_VERSION)].filter(
+    (provider) => typeof provider?.shutdown === 'function',
+  );
   if (providers.length === 0) return undefined;
   const ended = Promise.allSettled(providers.map(async (provider) => provider!.shutdown!())).then(
     (results) => results.find((result) => result.status === 'rejected')?.reason as unknown,

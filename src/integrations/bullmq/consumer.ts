@@ -1,8 +1,7 @@
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  arrive,
-  type CallTrace,
+  type CarriedContexts,
   describeError,
   type Submitter,
   type Task,
@@ -50,7 +49,7 @@ export class Consumer extends Worker {
     readonly label = queue,
   ) {
     const { options, client, concurrency, metrics, warn } = situation;
-    const { prefix, lockMs, stalledIntervalMs, maxStalledCount, telemetry } = options;
+    const { prefix, lockMs, stalledIntervalMs, maxStalledCount } = options;
     // The function has three parameters, because BullMQ passes the signal only to such a function.
     super(queue, (job: Job, _token, signal) => this.#process(job, signal!), {
       connection: client.link.open(),
@@ -63,7 +62,6 @@ export class Consumer extends Worker {
       maxStalledCount,
       runRetryDelay: 500,
       skipVersionCheck: true,
-      ...(telemetry && { telemetry }),
     });
     this.on('error', ({ message }) => {
       if (client.link.up && !CONNECTION_ERROR.test(message)) warn(`queue ${label}: ${message}`);
@@ -137,12 +135,7 @@ export class Consumer extends Worker {
     const { local, client } = this.situation;
     // No timeout for the wait for a thread: `concurrency` limits the jobs, so no job waits long.
     const patient: Task = { ...task, queueTimeoutMs: MAX_TIMER_MS };
-    let trace: CallTrace | undefined;
     try {
-      // The wait of a later attempt does not count from the job's creation.
-      const since = job.attemptsStarted > 1 ? Date.now() : madeAt(job);
-      const arrived = arrive(task, unpack(contexts), since);
-      trace = arrived.trace;
       const watch = (gone: () => void) => {
         signal.addEventListener('abort', gone);
         const leftMs = call && Math.min(call.deadline - client.link.now(), MAX_TIMER_MS);
@@ -150,20 +143,18 @@ export class Consumer extends Worker {
         return () => clearTimeout(deadline);
       };
       const given = unpack(args) as unknown[];
-      const result = await local.submit(patient, given, arrived.contexts, watch, trace);
+      const carried = unpack(contexts) as CarriedContexts | undefined;
+      const result = await local.submit(patient, given, carried, watch);
       const value = this.#packed(result, task);
-      trace?.completed();
       if (call === undefined) return value;
-      const traced = trace && { traced: true };
-      return await client.reply(call, { v: VERSION, id: call.id, ok: true, value, ...traced });
+      return await client.reply(call, { v: VERSION, id: call.id, ok: true, value });
     } catch (error) {
       if (this.#closed) throw new WaitingError();
       // The job did not begin. This process or another process will soon have a free thread for the job.
       if (error instanceof TaskRejectedException) return giveBack(job, error.message, call);
-      trace?.failed(error);
       // The caller has stopped waiting for the result.
       if (call && error instanceof TaskAbortedException) return undefined;
-      if (call) await client.reply(call, errorReply(call.id, error, trace));
+      if (call) await client.reply(call, errorReply(call.id, error));
       throw error instanceof Error ? error : new Error(String(error));
     }
   }
@@ -201,9 +192,8 @@ async function giveBack(job: Job, why: string, call?: JobPayload['call']): Promi
   throw new DelayedError();
 }
 
-function errorReply(id: string, error: unknown, trace?: CallTrace): Reply {
+function errorReply(id: string, error: unknown): Reply {
   const timeout = error instanceof TaskTimeoutException && { timeoutMs: error.timeoutMs };
   const described = packError(describeError(error));
-  const traced = trace && { traced: true };
-  return { v: VERSION, id, ok: false, error: described, ...timeout, ...traced };
+  return { v: VERSION, id, ok: false, error: described, ...timeout };
 }

@@ -1,4 +1,3 @@
-import type { Telemetry } from 'bullmq';
 import type { RedisOptions } from 'ioredis';
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
@@ -47,11 +46,6 @@ export interface ClusterQueueOptions {
   readonly maxStalledCount?: number | undefined;
   /** How long Redis keeps an enqueued job after its end, in ms. Default 1 hour. */
   readonly keepMs?: number | undefined;
-  /**
-   * The telemetry that traces the steps of BullMQ. `false` turns it off. Default: `new
-   * BullMQOtel()` if bullmq-otel is installed and an OpenTelemetry SDK runs.
-   */
-  readonly telemetry?: Telemetry | false | undefined;
 }
 
 const EXPECTED_CONSUME = 'true, false, or a list of names of queues';
@@ -78,12 +72,6 @@ const schema = optionGroup({
   stalledIntervalMs: option(durationMs(100), 5_000),
   maxStalledCount: option(integer(0, 1_000), 3),
   keepMs: option(durationMs(), HOUR_MS),
-  telemetry: v.optional(
-    v.custom<Telemetry | false>(
-      (value) => value === false || (typeof value === 'object' && value !== null),
-      'false, or a BullMQOtel',
-    ),
-  ),
 });
 
 export type ResolvedQueueOptions = v.InferOutput<typeof schema>;

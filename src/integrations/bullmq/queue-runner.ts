@@ -4,7 +4,6 @@ import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
 import { ClusterConfigurationError, OnceAMinute } from '../../contract/errors/index.js';
 import {
-  type CallTrace,
   type CarriedContexts,
   type RemoteRunner,
   type RemoteSituation,
@@ -27,7 +26,6 @@ import { PendingCalls } from './redis/pending-calls.js';
 import { kindOfRefusal, QueueClient, unavailable } from './redis/queue-client.js';
 import type { CallOutcome, QueueMetrics } from './queue-metrics.js';
 import { consumedQueues, QUEUE_OPTIONS, type ResolvedQueueOptions } from './queue-options.js';
-import { queueTelemetry } from './queue-telemetry.js';
 import { RedisLink } from './redis/redis-link.js';
 import { StreamReader } from './redis/stream-reader.js';
 
@@ -72,8 +70,7 @@ export class QueueRunner implements RemoteRunner {
 
   /** Starts the queues. Does not wait for Redis, which may be away. */
   async start({ tasks, local, threads, measured }: RemoteSituation): Promise<void> {
-    const telemetry = await queueTelemetry(this.options.telemetry);
-    const options = { ...this.options, telemetry };
+    const { options } = this;
     const queues = [...new Set(tasks.map(({ queue }) => queue!))];
     const consumed = consumedQueues(options, queues);
     // Redis may refuse every call for the same reason, so each reason is logged once a minute.
@@ -129,7 +126,6 @@ export class QueueRunner implements RemoteRunner {
     args: readonly unknown[],
     contexts: CarriedContexts | undefined,
     watch?: Watch,
-    trace?: CallTrace,
   ): Promise<unknown> {
     if (this.#pending.size >= MAX_PENDING) {
       this.#count(task, 'rejected');
@@ -138,13 +134,13 @@ export class QueueRunner implements RemoteRunner {
     const mayRunHere = this.options.onUnavailable === 'local';
     if (!(await this.#client!.link.isUp())) {
       this.#count(task, mayRunHere ? 'local' : 'rejected');
-      if (mayRunHere) return this.#local.submit(task, args, contexts, watch, trace);
+      if (mayRunHere) return this.#local.submit(task, args, contexts, watch);
       throw unavailable(task.name);
     }
     const payload = payloadOf(task.name, args, contexts, task.parameters);
     const askedAt = performance.now();
     try {
-      const value = await this.#call(task, payload, watch, trace);
+      const value = await this.#call(task, payload, watch);
       this.#count(task, 'completed');
       return value;
     } catch (error) {
@@ -155,7 +151,7 @@ export class QueueRunner implements RemoteRunner {
       const { queueTimeoutMs } = task;
       const leftMs = Math.max(queueTimeoutMs / 2, queueTimeoutMs - (performance.now() - askedAt));
       const hurried = { ...task, queueTimeoutMs: leftMs };
-      return await this.#local.submit(hurried, args, contexts, watch, trace);
+      return await this.#local.submit(hurried, args, contexts, watch);
     }
   }
 
@@ -167,7 +163,7 @@ export class QueueRunner implements RemoteRunner {
   }
 
   /** Has a consumer run the call. Rejects if Redis does not confirm the job in time. */
-  async #call(task: Task, payload: JobPayload, watch?: Watch, trace?: CallTrace): Promise<unknown> {
+  async #call(task: Task, payload: JobPayload, watch?: Watch): Promise<unknown> {
     const client = this.#client!;
     const { callTimeoutMs, onUnavailable } = this.options;
     // With 'local', waits half of the time for Redis. The other half is left for a local thread.
@@ -184,7 +180,7 @@ export class QueueRunner implements RemoteRunner {
       );
       added.catch((error: unknown) => this.#pending.fail(id, error));
     };
-    const { id, result } = this.#pending.begin(task, callTimeoutMs, trace, () => {
+    const { id, result } = this.#pending.begin(task, callTimeoutMs, () => {
       at = queueOfTask(task.queue!, task.name);
       send();
       this.#announce(task);

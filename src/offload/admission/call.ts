@@ -1,6 +1,5 @@
 import type { Run, RunRequest } from '../task/runner.interface.js';
 import type { Task } from '../task/task.js';
-import type { CallTrace } from '../task/trace-context.js';
 
 /** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
 export type Watch = (gone: () => void) => () => void;
@@ -34,7 +33,6 @@ export class Call {
     readonly task: Task,
     public request: RunRequest,
     caller: Caller,
-    readonly trace: CallTrace | undefined,
   ) {
     this.#caller = caller;
   }

@@ -5,7 +5,6 @@ import { restoreResult } from '../task/parcel.js';
 import type { Completed, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
 import { restoreError } from '../task/task-error.js';
 import type { Task, TaskObserver } from '../task/task.js';
-import type { CallTrace } from '../task/trace-context.js';
 import { Call, NOBODY, type Watch } from './call.js';
 import { aborted, failed, type Failure, lost, rejected } from './failures.js';
 import { RetryAdvice } from './retry-advice.js';
@@ -58,11 +57,10 @@ export class Dispatcher {
     args: readonly unknown[],
     contexts: RunRequest['contexts'],
     watch: Watch = NOBODY,
-    trace?: CallTrace,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const request = { task: task.index, args, contexts };
-      const call = new Call(task, request, { resolve, reject }, trace);
+      const call = new Call(task, request, { resolve, reject });
       call.unwatch = watch(() => this.#leave(call));
       // The client may have disconnected already.
       if (call.state === 'over') call.unwatch();
@@ -139,7 +137,6 @@ export class Dispatcher {
 
   #onResult(call: Call, result: RunResult): void {
     if (call.state === 'over') return this.pump(); // a call that was given up has ended
-    call.trace?.ran(result.ran);
     if (result.ok) this.#complete(call, result);
     else this.#fail(call, failed(restoreError(result.error)));
   }

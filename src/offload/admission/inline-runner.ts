@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { contentsOf, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
 import type { Run, Runner, RunRequest, RunResult } from '../task/runner.interface.js';
-import type { TracedTask } from '../task/trace-context.js';
+import type { Task } from '../task/task.js';
 
 /** Runs calls on the event loop. Copies arguments and results, as a thread would. */
 export class InlineRunner implements Runner {
@@ -16,7 +16,7 @@ export class InlineRunner implements Runner {
     readonly size: number,
     /** Calls the method of a task. */
     private readonly call: (task: number, args: unknown[]) => unknown,
-    private readonly tasks: readonly TracedTask[],
+    private readonly tasks: readonly Pick<Task, 'name'>[],
   ) {}
 
   /** Whether the current code runs in a task. Calls from within a task run directly, as in a thread. */
@@ -47,7 +47,8 @@ export class InlineRunner implements Runner {
     this.#running += 1;
     try {
       const body = () => this.call(task, given);
-      const result = await this.#inside.run(true, () => runBody(this.tasks[task]!, body, carried));
+      const { name } = this.tasks[task]!;
+      const result = await this.#inside.run(true, () => runBody(name, body, carried));
       return 'value' in result ? { ...result, value: copy([result.value])[0] } : result;
     } finally {
       this.#running -= 1;

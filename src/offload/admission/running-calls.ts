@@ -55,7 +55,6 @@ export class RunningCalls {
     call.startedAt = performance.now();
     this.#calls.add(call);
     this.observer.began(task, call.startedAt - call.calledAt);
-    call.trace?.began();
     call.timer = setTimeout(() => {
       // If the event loop was blocked, the result may have arrived already, so it is read first.
       setImmediate(() => {

@@ -1,3 +1,5 @@
+import { traceContext } from './trace-context.js';
+
 /** A context that is copied to the thread of each call, such as an `AsyncLocalStorage`. */
 export interface ContextStorage<T> {
   /** The value to copy; `undefined` if there is none. */
@@ -15,6 +17,12 @@ const CARRIED = Symbol.for('nestjs-cluster.carried-contexts');
 // storages, declared by the same imports.
 const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> };
 
+function storages(): Map<string, ContextStorage<unknown>> {
+  return (holder[CARRIED] ??= new Map([
+    ['nestjs-cluster.trace', traceContext as ContextStorage<unknown>],
+  ]));
+}
+
 /**
  * Copies a small context, such as a request id, to the thread of each `@CpuBound()` call. Call this
  * function in the file that declares the storage. The class must import that file, so that threads
@@ -29,13 +37,13 @@ const holder = globalThis as { [CARRIED]?: Map<string, ContextStorage<unknown>> 
  * copied back.
  */
 export function carryContext<T>(name: string, storage: ContextStorage<T>): void {
-  (holder[CARRIED] ??= new Map()).set(name, storage as ContextStorage<unknown>);
+  storages().set(name, storage as ContextStorage<unknown>);
 }
 
 /** The values to copy from the current asynchronous context; `undefined` if there are none. */
 export function captureContexts(): CarriedContexts | undefined {
   let captured: Record<string, unknown> | undefined;
-  for (const [name, storage] of holder[CARRIED] ?? []) {
+  for (const [name, storage] of storages()) {
     const store = storage.getStore();
     if (store !== undefined) (captured ??= {})[name] = store;
   }
@@ -46,7 +54,7 @@ export function captureContexts(): CarriedContexts | undefined {
 export function runInContexts<R>(contexts: CarriedContexts | undefined, body: () => R): R {
   if (contexts === undefined) return body();
   let run = body;
-  for (const [name, storage] of holder[CARRIED] ?? []) {
+  for (const [name, storage] of storages()) {
     if (!Object.hasOwn(contexts, name)) continue;
     const inner = run;
     run = () => storage.run(contexts[name], inner);

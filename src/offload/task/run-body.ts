@@ -1,37 +1,23 @@
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
-import { machineNow } from '../../contract/ipc/machine-clock.js';
 import { type CarriedContexts, runInContexts } from './carry-context.js';
 import { findUncloneable } from './cloneable.js';
 import { contentsOf } from './parcel.js';
 import type { RunResult } from './runner.interface.js';
 import { describeError } from './task-error.js';
-import { currentTracing, isTraced, type TracedTask } from './trace-context.js';
 
 /**
- * Runs the body of a task and prepares its result or error to be copied between threads. If the
- * caller traces the call, the result has the times of the run. If this thread has a tracer, the run
- * gets a span here. Never rejects.
+ * Runs the body of a task and prepares its result or error to be copied between threads. Never rejects.
  *
+ * @param name the name of the task.
  * @param contexts a copy of the caller's contexts.
  */
 export async function runBody(
-  task: TracedTask,
+  name: string,
   body: () => unknown,
   contexts: CarriedContexts | undefined,
 ): Promise<RunResult> {
-  const run = () => valueOf(task.name, body);
-  if (!isTraced(contexts)) return settled(() => runInContexts(contexts, run));
-  const tracing = currentTracing();
-  const begunAt = machineNow();
-  const result = await settled(() =>
-    runInContexts(contexts, () => (tracing === undefined ? run() : tracing.run(task, run))),
-  );
-  return { ...result, ran: { begunAt, endedAt: machineNow(), hasSpan: tracing !== undefined } };
-}
-
-async function settled(run: () => Promise<RunResult>): Promise<RunResult> {
   try {
-    return await run();
+    return await runInContexts(contexts, () => valueOf(name, body));
   } catch (thrown) {
     return { ok: false, error: describeError(thrown) };
   }

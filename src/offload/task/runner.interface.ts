@@ -1,7 +1,6 @@
 import type { CarriedContexts } from './carry-context.js';
 import type { Place } from './parcel.js';
 import type { TaskError } from './task-error.js';
-import type { RunTimes } from './trace-context.js';
 
 /** One call in the form in which a runner gets it. */
 export interface RunRequest {
@@ -12,21 +11,17 @@ export interface RunRequest {
 }
 
 /** How a call ended in the thread. */
-export type RunResult = (
+export type RunResult =
   | {
       readonly ok: true;
       readonly value: unknown;
       /** The parts of `[value]` that were Buffers. */
       readonly buffers: readonly Place[];
     }
-  | { readonly ok: false; readonly error: TaskError }
-) & {
-  /** Set if the call is traced. */
-  readonly ran?: RunTimes;
-};
+  | { readonly ok: false; readonly error: TaskError };
 
 /** The result of a call that succeeded. */
-export type Completed = RunResult & { ok: true };
+export type Completed = Extract<RunResult, { ok: true }>;
 
 /** A call that is running. */
 export interface Run {

@@ -2,8 +2,6 @@
 export interface Task {
   /** Unique name, which is the label `task` of metrics. */
   readonly name: string;
-  /** `Class.method`. */
-  readonly functionName: string;
   /** Index of the task in the plan of the threads. */
   readonly index: number;
   readonly timeoutMs: number;

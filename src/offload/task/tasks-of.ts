@@ -1,6 +1,5 @@
 import type { Class, ResolvedModuleOptions } from '../../contract/options/module.js';
 import { parameterNames } from './arguments.js';
-import { functionNameOf } from '../cpu-bound.metadata.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
 import type { MainFile, ThreadPlan } from '../thread/plan.js';
@@ -23,7 +22,6 @@ export function tasksOf(
     const { options, body } = definition;
     return {
       name,
-      functionName: functionNameOf(definition),
       index,
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
       queueTimeoutMs: QUEUE_TIMEOUT_MS,

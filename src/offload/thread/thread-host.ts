@@ -1,11 +1,9 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import { startTracing } from '../tracing/start-tracing.js';
-import { type CpuBoundDefinition, declaredTask, functionNameOf } from '../cpu-bound.metadata.js';
+import { type CpuBoundDefinition, declaredTask } from '../cpu-bound.metadata.js';
 import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
 import type { RunRequest } from '../task/runner.interface.js';
-import type { TracedTask } from '../task/trace-context.js';
 import { AppCode } from './app-code.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
@@ -42,11 +40,7 @@ const LOG_LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as cons
 
 /** A loaded task, or the problem that kept it from loading. */
 type Loaded =
-  | {
-      readonly definition: CpuBoundDefinition;
-      readonly instance: object;
-      readonly traced: TracedTask;
-    }
+  | { readonly name: string; readonly definition: CpuBoundDefinition; readonly instance: object }
   | { readonly problem: Problem };
 
 /** Creates the instances in one thread and calls their methods. */
@@ -68,9 +62,6 @@ export class ThreadHost {
     const tasks: Loaded[] = [];
     for (const task of this.plan.tasks) tasks.push(await this.#load(task, moduleProblem));
     this.#tasks = tasks;
-    // Last, because an import may have started an SDK. Warnings about the SDK come from the main
-    // thread.
-    await startTracing(() => {});
   }
 
   get #problems(): Problem[] {
@@ -93,9 +84,9 @@ export class ThreadHost {
   async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
-    const { definition, instance, traced } = loaded;
+    const { name, definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const result = await runBody(traced, () => definition.body.apply(instance, given), contexts);
+    const result = await runBody(name, () => definition.body.apply(instance, given), contexts);
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');
@@ -143,8 +134,7 @@ export class ThreadHost {
     try {
       const type = definition.owner.constructor as Constructor;
       const make = injected ? () => this.#instancesOfModule!(type) : () => new type();
-      const instance = await this.#instance(type, make);
-      return { definition, instance, traced: { name, functionName: functionNameOf(definition) } };
+      return { name, definition, instance: await this.#instance(type, make) };
     } catch (error) {
       return problem('construct', reasonOf(error));
     }

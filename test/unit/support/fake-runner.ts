@@ -10,7 +10,6 @@ import { describeError } from '../../../src/offload/task/task-error.js';
 
 export const TASK: Task = {
   name: 'Cats.count',
-  functionName: 'Cats.countAll',
   index: 0,
   timeoutMs: 30_000,
   queueTimeoutMs: 5_000,

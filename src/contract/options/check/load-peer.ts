@@ -32,7 +32,7 @@ export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise
 }
 
 /** Whether the error says that the package `name` itself, not one of its dependencies, is not installed. */
-export function isMissing(name: string, error: unknown): boolean {
+function isMissing(name: string, error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
   return isNotFound && message.includes(`'${name}'`);

@@ -13,8 +13,8 @@ const payload = v.object({
   task: v.pipe(v.string(), v.maxLength(300)),
   /** The arguments, each encoded by {@link pack}. */
   args: v.array(v.unknown()),
-  /** The contexts of `carryContext()`, encoded by {@link pack}. */
-  contexts: v.optional(v.unknown()),
+  /** The caller's contexts, encoded by {@link pack}. */
+  contexts: v.optional(v.record(v.string(), v.unknown())),
   /** Set if a caller waits for the result. */
   call: v.optional(
     v.object({
@@ -30,12 +30,7 @@ const payload = v.object({
 /** The payload of a job. */
 export type JobPayload = v.InferOutput<typeof payload>;
 
-const answer = {
-  v: v.literal(VERSION),
-  id: token,
-  /** Whether the consumer has created the spans of the call. */
-  traced: v.optional(v.boolean()),
-};
+const answer = { v: v.literal(VERSION), id: token };
 
 const reply = v.variant('ok', [
   v.object({ ...answer, ok: v.literal(true), value: v.unknown() }),
@@ -70,7 +65,7 @@ export function payloadOf(
     v: VERSION,
     task,
     args: args.map((each, i) => pack(each, `argument ${parameters[i] ?? i + 1} of ${task}`)),
-    ...(contexts && { contexts: pack(contexts, 'a context') }),
+    ...(contexts && { contexts: pack(contexts, 'a context') as Record<string, unknown> }),
   };
 }
 

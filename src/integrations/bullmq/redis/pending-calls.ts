@@ -1,5 +1,4 @@
 import {
-  type CallTrace,
   restoreError,
   type Task,
   type TaskError,
@@ -13,7 +12,6 @@ export type DroppedReply = 'malformed' | 'foreign' | 'late';
 
 interface PendingCall {
   readonly task: Task;
-  readonly trace: CallTrace | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly timer: NodeJS.Timeout;
@@ -36,14 +34,13 @@ export class PendingCalls {
   begin(
     task: Task,
     timeoutMs: number,
-    trace?: CallTrace,
     redirect?: () => void,
   ): { readonly id: string; readonly result: Promise<unknown> } {
     const id = `${this.process}-${++this.#calls}`;
     const result = new Promise((resolve, reject) => {
       const expire = () => this.fail(id, new TaskTimeoutException(task.name, timeoutMs));
       const timer = setTimeout(expire, timeoutMs);
-      this.#pending.set(id, { task, trace, resolve, reject, timer, redirect });
+      this.#pending.set(id, { task, resolve, reject, timer, redirect });
     });
     return { id, result };
   }
@@ -90,8 +87,7 @@ export class PendingCalls {
     redirect();
   }
 
-  #answer({ task, trace, resolve, reject }: PendingCall, reply: Reply): void {
-    if (reply.traced) trace?.tracedElsewhere();
+  #answer({ task, resolve, reject }: PendingCall, reply: Reply): void {
     if (reply.ok) return resolve(unpack(reply.value));
     if (reply.timeoutMs !== undefined) {
       return reject(new TaskTimeoutException(task.name, reply.timeoutMs));

@@ -43,7 +43,7 @@ export class QueueClient {
   queue(name: string): Queue {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
-      const { prefix, telemetry } = this.options;
+      const { prefix } = this.options;
       queue = new Queue(name, {
         connection: this.link.commands,
         prefix,
@@ -51,7 +51,6 @@ export class QueueClient {
         skipWaitingForReady: true,
         // Without this option, a read would write a key.
         skipMetasUpdate: true,
-        ...(telemetry && { telemetry }),
       });
       queue.on('error', () => {}); // the link reports the error
       this.#queues.set(name, queue);

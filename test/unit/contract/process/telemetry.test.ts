@@ -1,11 +1,6 @@
 import { metrics, type MeterProvider, trace, type TracerProvider } from '@opentelemetry/api';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  endTelemetry,
-  environmentOfThread,
-  hasTelemetry,
-  hasTracer,
-} from '../../../../src/contract/process/telemetry.js';
+import { endTelemetry, environmentOfThread } from '../../../../src/contract/process/telemetry.js';
 
 const LOGS = Symbol.for('io.opentelemetry.js.api.logs');
 
@@ -34,7 +29,6 @@ function register(shutdown: (name: string) => Promise<void> = async () => {}): s
 describe('the end of telemetry', () => {
   it('is the end of whatever an SDK has registered', async () => {
     const ended = register();
-    expect([hasTelemetry(), hasTracer()]).toEqual([true, true]);
     expect(await endTelemetry(1_000)).toBeUndefined();
     expect(ended).toEqual(['trace', 'metrics', 'logs']);
   });
@@ -55,10 +49,8 @@ describe('the end of telemetry', () => {
   });
 
   it('is nothing where there is no SDK, or one that has no end', async () => {
-    expect(hasTelemetry()).toBe(false);
     expect(await endTelemetry(0)).toBeUndefined();
     trace.setGlobalTracerProvider({ getTracer: () => undefined as never });
-    expect(hasTelemetry()).toBe(true);
     expect(await endTelemetry(0)).toBeUndefined();
   });
 });

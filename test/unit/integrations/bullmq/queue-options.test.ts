@@ -25,7 +25,6 @@ describe('the options of ClusterQueueModule', () => {
       stalledIntervalMs: 5_000,
       maxStalledCount: 3,
       keepMs: 3_600_000,
-      telemetry: undefined,
     });
   });
 
@@ -43,7 +42,6 @@ describe('the options of ClusterQueueModule', () => {
     ['stalledIntervalMs', NaN],
     ['maxStalledCount', -1],
     ['keepMs', 2 ** 31],
-    ['telemetry', true],
     ['unknown', 1],
   ])('refuse a wrong %s: %s', (key, value) => {
     const options = { connection, [key]: value } as never;

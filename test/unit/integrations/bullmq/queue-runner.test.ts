@@ -29,12 +29,7 @@ afterEach(() => {
 
 async function start(onUnavailable: 'local' | 'reject') {
   const connection = { lazyConnect: true };
-  const options = resolveQueueOptions({
-    connection,
-    onUnavailable,
-    consume: false,
-    telemetry: false,
-  });
+  const options = resolveQueueOptions({ connection, onUnavailable, consume: false });
   const runner = new QueueRunner(options);
   const local = { submit: vi.fn<Submitter['submit']>(async () => 'here') };
   await runner.start({ tasks: [TASK], local, threads: 1, measured: false });

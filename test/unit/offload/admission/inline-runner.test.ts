@@ -7,7 +7,7 @@ import type { RunRequest } from '../../../../src/offload/task/runner.interface.j
 
 const request = (...args: unknown[]): RunRequest => ({ task: 3, args, contexts: undefined });
 
-const TASKS = ['', '', '', 'Cats.count'].map((name) => ({ name, functionName: name }));
+const TASKS = ['', '', '', 'Cats.count'].map((name) => ({ name }));
 const inline = (size: number, call: (task: number, args: unknown[]) => unknown) =>
   new InlineRunner(size, call, TASKS);
 

@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 const run = (body: () => unknown, contexts?: CarriedContexts) =>
-  runBody({ name: 'Cats.count', functionName: 'Cats.count' }, body, contexts);
+  runBody('Cats.count', body, contexts);
 
 /** The error that a body throws, as its caller gets it. */
 async function thrownBy(body: () => unknown): Promise<unknown> {

@@ -63,7 +63,7 @@ describe('a call that waits for its reply', () => {
 
   it('is sent once more, to others, where its consumer has no such method', async () => {
     let sent = 0;
-    const { id, result } = calls.begin(TASK, 1_000, undefined, () => (sent += 1));
+    const { id, result } = calls.begin(TASK, 1_000, () => (sent += 1));
     const unknown = JSON.stringify({ v: 1, id, ok: false, error: null, unknown: true });
     calls.settle(unknown);
     expect([sent, calls.has(id), dropped]).toEqual([1, true, []]);
@@ -141,6 +141,7 @@ describe('what a job holds', () => {
     { ...job, v: 0 },
     { ...job, v: '2' },
     { ...job, args: 'x' },
+    { ...job, contexts: null },
     { ...job, task: 1 },
     { ...job, task: 'x'.repeat(301) },
     // It would be part of a key of Redis.
