@@ -19,7 +19,7 @@ export interface ClusterCacheStore {
   deleteMany(keys: readonly string[]): Promise<boolean>;
   /** Removes the values of the namespace. Without a namespace, removes all values. */
   clear(): Promise<void>;
-  /** Keys and values of the namespace (without a namespace, of all), unordered. A key may be repeated. */
+  /** Keys and values of the namespace (without a namespace, of all), unordered. */
   iterator(): AsyncGenerator<[key: string, value: unknown]>;
   /** Does nothing, because the store emits no events. */
   on(event: string, listener: (...args: unknown[]) => void): this;

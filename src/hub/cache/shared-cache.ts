@@ -76,22 +76,18 @@ export class SharedCache {
   }
 
   /**
-   * Keys and values, unordered. An entry that exists all the time is returned at least once.
+   * Keys and values, unordered.
    *
-   * @throws Error if the hub does not answer, so that the entries are not complete.
+   * @throws Error if the hub does not answer, or the keys have more than 24 MiB.
    */
   async *entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
-    let from = 0;
-    do {
-      const question = { op: 'keys', cache: this.name, prefix, from } as const;
-      const answer = await this.#open().askUntil(question, CHANGE_MS);
-      if (answer?.header.t !== 'keys') throw new Error('the hub does not tell what a cache holds');
-      for (const key of answer.header.keys) {
-        const found = await this.get(key);
-        if (found !== undefined) yield [key, found.value];
-      }
-      from = answer.header.next;
-    } while (from !== 0);
+    const question = { op: 'keys', cache: this.name, prefix } as const;
+    const answer = await this.#open().askUntil(question, CHANGE_MS);
+    if (answer?.header.t !== 'keys') throw new Error('the hub does not tell what a cache holds');
+    for (const key of answer.header.keys) {
+      const found = await this.get(key);
+      if (found !== undefined) yield [key, found.value];
+    }
   }
 
   /**

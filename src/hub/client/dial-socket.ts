@@ -1,8 +1,7 @@
 import { createConnection } from 'node:net';
 import type { HubAddress } from '../../contract/snapshot/index.js';
-import type { Frame } from '../wire/codec.js';
-import { FrameSocket } from '../wire/frame-socket.js';
-import { HUB_VERSION, NO_BODY, tooLarge } from '../wire/limits.js';
+import { type Frame, FrameSocket } from '../wire/frame-socket.js';
+import { HUB_VERSION } from '../wire/limits.js';
 import type { FromHub, ToHub } from '../wire/protocol.js';
 import type { Dial, Line, LineEvents } from './hub-client.interface.js';
 
@@ -63,7 +62,7 @@ class SocketLine implements Line {
     const frames = new FrameSocket(
       socket,
       {
-        frame: (frame) => this.#onFrame(frame),
+        frame: (frame) => this.#onFrame(frame as Frame<FromHub>), // the hub is a thread of the primary
         closed: () => {
           clearTimeout(timer);
           const wasOpen = this.#open;
@@ -84,9 +83,7 @@ class SocketLine implements Line {
     frames.send({ op: 'hello', id: 0, v: HUB_VERSION, token, slot: this.slot } satisfies ToHub);
   }
 
-  #onFrame({ header, body, skippedBytes }: Frame): void {
-    if (skippedBytes !== undefined) return this.#skip(header, skippedBytes);
-    const message = header as FromHub; // the hub is a thread of the primary, so it is trusted
+  #onFrame({ header: message, body }: Frame<FromHub>): void {
     if (this.#open) return this.events.frame(message, body);
     if (message.t === 'refused') {
       this.#cannot(`the hub does not serve this worker: ${message.why}`, message.why);
@@ -97,16 +94,6 @@ class SocketLine implements Line {
     this.#warned = undefined;
     this.#retryMs = FIRST_RETRY_MS;
     this.events.opened(message.instance);
-  }
-
-  /** Treats an answer that is too large as a refusal. The connection stays open. */
-  #skip(header: unknown, bytes: number): void {
-    const { id } = (header ?? {}) as { id?: unknown };
-    if (typeof id !== 'number') return;
-    this.events.frame(
-      { t: 'refused', id, why: `the answer is too large: ${tooLarge(bytes)}` },
-      NO_BODY,
-    );
   }
 
   /** Retries each second. Warns, unless the last warning was the same. */

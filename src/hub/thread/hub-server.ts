@@ -4,10 +4,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { machineNow } from '../../contract/ipc/machine-clock.js';
 import { memoryBytes } from '../../contract/options/check/cgroup.js';
-import { FrameSocket } from '../wire/frame-socket.js';
-import { HUB_VERSION, MAX_BODY_BYTES, tooLarge } from '../wire/limits.js';
-import { type FromHub, readToHub } from '../wire/protocol.js';
-import type { Frame } from '../wire/codec.js';
+import { type Frame, FrameSocket } from '../wire/frame-socket.js';
+import { HUB_VERSION } from '../wire/limits.js';
+import type { FromHub, ToHub } from '../wire/protocol.js';
 import { HubCore } from './hub-core.js';
 import type { Peer } from './services/peer.js';
 
@@ -21,9 +20,6 @@ const SWEEP_MS = 1_000;
 
 /** How long workers can reclaim their locks after the previous hub has ended. */
 export const RECLAIM_MS = 2_000;
-
-const UNKNOWN =
-  'the hub does not know such a request; a name or a key is a string of at most 16,384 characters';
 
 export interface HubServerOptions {
   readonly path: string;
@@ -73,15 +69,10 @@ async function listenAt(path: string, onConnection: (socket: Socket) => void): P
 }
 
 function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOptions): void {
-  const onFrame = ({ header, body, skippedBytes }: Frame): void => {
-    if (skippedBytes !== undefined) return refuseUnread(header, tooLarge(skippedBytes));
-    if (body.length > MAX_BODY_BYTES) {
-      return refuseUnread(header, tooLarge(body.length, MAX_BODY_BYTES));
-    }
-    const message = readToHub(header);
+  const onFrame = ({ header, body }: Frame): void => {
+    const message = header as ToHub; // nothing of it is used before the token has been compared
     if (frames.isKnown) {
-      if (message === undefined) refuseUnread(header, UNKNOWN);
-      else if (message.op !== 'hello') core.receive(peer, message, body);
+      if (message.op !== 'hello') core.receive(peer, message, body);
       return;
     }
     if (message?.op !== 'hello' || message.token !== token) throw new Error('not a known worker');
@@ -95,15 +86,15 @@ function serve(socket: Socket, core: HubCore, { token, instance }: HubServerOpti
     peer.slot = message.slot;
     frames.send({ t: 'welcome', id: message.id, instance });
   };
-  /** Refuses a request. The connection stays open for other requests. */
-  const refuseUnread = (header: unknown, why: string): void => {
-    const { id } = (header ?? {}) as { id?: unknown };
-    if (typeof id === 'number') frames.send({ t: 'refused', id, why });
-  };
-  /** If an answer does not fit because the worker does not read, refuses the request instead. */
+  /** If an answer does not fit, refuses the request instead. */
   const send = (frame: FromHub, payload?: Buffer): void => {
-    if (frames.send(frame, payload) || !('id' in frame)) return;
-    frames.send({ t: 'refused', id: frame.id, why: 'the worker does not read its answers' });
+    let why = 'the worker does not read its answers';
+    try {
+      if (frames.send(frame, payload)) return;
+    } catch (error) {
+      why = `the answer is too large: ${(error as Error).message}`;
+    }
+    if ('id' in frame) frames.send({ t: 'refused', id: frame.id, why });
   };
   const frames = new FrameSocket(socket, {
     frame: onFrame,

@@ -89,7 +89,6 @@ export class ClusterThrottlerStorage
 
   onApplicationShutdown(): void {
     clearInterval(this.#sweeping);
-    this.#local.clear();
   }
 
   /**

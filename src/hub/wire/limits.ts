@@ -1,7 +1,7 @@
 /** The version of the protocol. During a rolling release two versions may meet. */
 export const HUB_VERSION = 1;
 
-/** The maximum size of a frame. A larger frame is skipped, and its sender gets an error. */
+/** The maximum size of a frame. A larger frame is not sent. */
 export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
 
 /** The maximum size of a `hello`. Before its `hello`, a worker that sends a larger frame is disconnected. */

@@ -1,129 +1,110 @@
-import * as v from 'valibot';
 import { MAX_TEXT_LENGTH } from './limits.js';
 
-const text = v.pipe(v.string(), v.maxLength(MAX_TEXT_LENGTH));
-const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
+/** Text that a caller chooses: a name, a key or a prefix, of at most {@link MAX_TEXT_LENGTH} characters. */
+type Text = string;
 
-const cacheKey = { cache: text, key: text };
-const cached = {
-  ...cacheKey,
+interface CacheKey {
+  readonly cache: Text;
+  readonly key: Text;
+}
+
+interface Cached extends CacheKey {
   /** How the client decodes the body. */
-  form: text,
+  readonly form: string;
   /** The lifetime of the value. `null`: the value stays until it is evicted. */
-  ttlMs: v.nullable(amount),
+  readonly ttlMs: number | null;
   /** The maximum size of the whole cache. If callers differ, the last caller's value holds. */
-  maxBytes: count,
-};
+  readonly maxBytes: number;
+}
 
-/**
- * The messages from a worker. The hub answers each message that has an `id`. A body follows `set`,
- * `fill`, `publish`, `reply` and `say`.
- */
-const toHubSchema = v.variant('op', [
-  v.object({ op: v.literal('hello'), id: count, v: count, token: text, slot: count }),
-  v.object({
-    op: v.literal('lock'),
-    id: count,
-    name: text,
-    waitMs: amount,
+interface Requests {
+  hello: { readonly v: number; readonly token: string; readonly slot: number };
+  lock: {
+    readonly name: Text;
+    readonly waitMs: number;
     /** Whether the worker held the lock when the previous hub ended. */
-    reclaim: v.optional(v.boolean()),
+    readonly reclaim?: boolean | undefined;
     /** If present, `name` is a key of this limit. */
-    limit: v.optional(v.object({ name: text, max: count, maxWaiting: count })),
-  }),
-  v.object({ op: v.literal('unlock'), grant: count }),
-  /** The worker no longer waits for the answer to `id`. */
-  v.object({ op: v.literal('cancel'), id: count }),
-  v.object({
-    op: v.literal('count'),
-    id: count,
-    key: text,
-    ttl: amount,
-    limit: v.number(),
-    block: v.number(),
-    throttler: text,
-    /**
-     * When the worker sent the request, by the clock of the machine. The hub counts the request at
-     * that time.
-     */
-    at: v.optional(amount),
-  }),
-  v.object({ op: v.literal('get'), id: count, ...cacheKey }),
-  v.object({ op: v.literal('set'), id: count, ...cached }),
-  v.object({ op: v.literal('delete'), id: count, ...cacheKey }),
-  v.object({
-    op: v.literal('clear'),
-    id: count,
-    cache: text,
-    /** Deletes only keys with this prefix. */
-    prefix: v.optional(text),
-  }),
-  /** Asks for the keys in one part of the cache. */
-  v.object({
-    op: v.literal('keys'),
-    id: count,
-    cache: text,
-    prefix: text,
-    /** The start of the part: 0, then the `next` of the previous answer. */
-    from: count,
-  }),
+    readonly limit?:
+      { readonly name: Text; readonly max: number; readonly maxWaiting: number } | undefined;
+  };
+  count: {
+    readonly key: Text;
+    readonly ttl: number;
+    readonly limit: number;
+    readonly block: number;
+    readonly throttler: Text;
+    /** When the worker sent the request, by the clock of the machine. It is counted at that time. */
+    readonly at?: number | undefined;
+  };
+  get: CacheKey;
+  set: Cached;
+  delete: CacheKey;
+  /** Deletes only keys with this prefix, if there is one. */
+  clear: { readonly cache: Text; readonly prefix?: Text | undefined };
+  keys: { readonly cache: Text; readonly prefix: Text };
   /** Asks for a value, or for the lease to compute it. Only one worker holds the lease. */
-  v.object({ op: v.literal('lease'), id: count, ...cacheKey, waitMs: amount }),
+  lease: CacheKey & { readonly waitMs: number };
   /** Sets the value and returns the lease. If the lease is void, nothing is set. */
-  v.object({ op: v.literal('fill'), id: count, grant: count, ...cached }),
-  v.object({ op: v.literal('stats'), id: count }),
+  fill: Cached & { readonly grant: number };
+  stats: object;
   /** Subscribes the worker to events. With `leaving`, the hub prefers other workers from now on. */
-  v.object({ op: v.literal('subscribe'), id: count, leaving: v.optional(v.boolean()) }),
-  v.object({ op: v.literal('unsubscribe'), id: count }),
-  v.object({
-    op: v.literal('publish'),
-    id: count,
-    name: text,
-    to: v.union([v.picklist(['all', 'others', 'one']), count]),
+  subscribe: { readonly leaving?: boolean | undefined };
+  unsubscribe: object;
+  publish: {
+    readonly name: Text;
+    readonly to: 'all' | 'others' | 'one' | number;
     /** Whether the answer is the `reply` of the receiver. */
-    request: v.optional(v.boolean()),
-  }),
-  v.object({
-    op: v.literal('reply'),
-    to: count,
-    /** The `id` that the sender gave its request. */
-    request: count,
-    failed: v.boolean(),
-  }),
+    readonly request?: boolean | undefined;
+  };
   /** Adds a member in this worker to a channel. */
-  v.object({ op: v.literal('join'), id: count, channel: text, name: text }),
-  v.object({ op: v.literal('part'), channel: text, name: text }),
-  v.object({
-    op: v.literal('say'),
-    channel: text,
-    name: text,
-    /** The name of the member that gets the message. Default: all members except the sender. */
-    to: v.optional(text),
-    /** Asks for an `echo` with this number, at the message's place in the common order. */
-    echo: v.optional(count),
-  }),
-]);
+  join: { readonly channel: Text; readonly name: Text };
+}
 
-export type ToHub = v.InferOutput<typeof toHubSchema>;
+/** Messages that the hub does not answer. */
+interface Notes {
+  unlock: { readonly grant: number };
+  /** The worker no longer waits for the answer to `id`. */
+  cancel: { readonly id: number };
+  reply: {
+    readonly to: number;
+    /** The `id` that the sender gave its request. */
+    readonly request: number;
+    readonly failed: boolean;
+  };
+  part: { readonly channel: Text; readonly name: Text };
+  say: {
+    readonly channel: Text;
+    readonly name: Text;
+    /** The name of the member that gets the message. Default: all members except the sender. */
+    readonly to?: Text | undefined;
+    /** Asks for an `echo` with this number, at the message's place in the common order. */
+    readonly echo?: number | undefined;
+  };
+}
+
+/** A message that the hub answers. A body follows `set`, `fill` and `publish`. */
+export type HubRequest = {
+  [Op in keyof Requests]: { readonly op: Op; readonly id: number } & Requests[Op];
+}[keyof Requests];
+
+/** A message from a worker. A body follows `reply` and `say`, too. */
+export type ToHub =
+  HubRequest | { [Op in keyof Notes]: { readonly op: Op } & Notes[Op] }[keyof Notes];
 
 export type RequestOf<Op extends ToHub['op']> = Extract<ToHub, { op: Op }>;
 
-/** The schema of each message. `v.variant` would try one schema after another, and take 3 to 8 times as long. */
-const schemas = new Map<unknown, (typeof toHubSchema.options)[number]>(
-  toHubSchema.options.map((schema) => [schema.entries.op.literal, schema]),
-);
+const TEXTS = ['name', 'key', 'cache', 'channel', 'prefix', 'throttler'] as const;
 
-/** @returns `undefined` if `header` is not a message of a worker. */
-export function readToHub(header: unknown): ToHub | undefined {
-  const schema = schemas.get((header as { op?: unknown } | null)?.op);
-  if (schema === undefined) return undefined;
-  const { success, output } = v.safeParse(schema, header);
-  return success ? output : undefined;
+/** @throws Error if a name or a key is not a string, or is too long. */
+export function checkTexts(message: ToHub): void {
+  for (const field of TEXTS) {
+    const text: unknown = (message as { [Field in (typeof TEXTS)[number]]?: unknown })[field];
+    if (text === undefined || (typeof text === 'string' && text.length <= MAX_TEXT_LENGTH))
+      continue;
+    throw new Error('a name or a key is a string of at most 16,384 characters');
+  }
 }
-
-/** A message that the hub answers. */
-export type HubRequest = Exclude<ToHub, { op: 'unlock' | 'cancel' | 'reply' | 'part' | 'say' }>;
 
 /** The throttler's count of one client, as in `ThrottlerStorageRecord`. */
 export interface HitRecord {
@@ -153,8 +134,7 @@ export type FromHub =
   | ({ readonly t: 'counted'; readonly id: number } & HitRecord)
   | { readonly t: 'hit'; readonly id: number; readonly form: string }
   | { readonly t: 'miss'; readonly id: number }
-  /** Keys of one part of the cache. `next` is the start of the next part, 0 after the last part. */
-  | { readonly t: 'keys'; readonly id: number; readonly keys: string[]; readonly next: number }
+  | { readonly t: 'keys'; readonly id: number; readonly keys: string[] }
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
   /**

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache';
 import type { HitRecord } from '../../wire/protocol.js';
-import { RecencyMap } from '../storage/recency-map.js';
 
 /** A request of one client, counted by one throttler of `@nestjs/throttler`. */
 export interface Hit {
@@ -32,13 +32,21 @@ const SWEPT = 1_000;
  * client above its limit is blocked. Callers pass the current time.
  */
 export class Counters {
-  readonly #clients = new RecencyMap<Client>();
+  readonly #clients: LRUCache<string, Client>;
   #hits = 0;
 
   constructor(
-    private readonly maxClients = MAX_CLIENTS,
+    maxClients = MAX_CLIENTS,
     private readonly maxHits = MAX_HITS,
-  ) {}
+  ) {
+    this.#clients = new LRUCache({
+      maxSize: maxClients, // `max` would allocate the lists of all clients at once
+      sizeCalculation: () => 1,
+      dispose: ({ hits }) => {
+        for (const each of hits.values()) this.#hits -= each.length;
+      },
+    });
+  }
 
   /** @param now whole milliseconds, monotonic. */
   count({ key, ttl, limit, block, throttler }: Hit, now: number): HitRecord {
@@ -53,24 +61,20 @@ export class Counters {
       block <= 0
         ? this.#slide(hits, { ttl, limit }, timeToExpire, now)
         : this.#block(client, throttler, { ttl, limit, block }, timeToExpire, now);
-    this.#bound();
+    while (this.#hits > this.maxHits && this.#clients.size > 1) this.#clients.pop();
     return record;
   }
 
   /** Forgets clients whose hits and blocks have expired. */
   sweep(now: number): void {
     let left = SWEPT;
-    for (const [key, client] of this.#clients.all()) {
+    for (const key of this.#clients.rkeys()) {
       if (left-- === 0) return;
+      const client = this.#clients.peek(key)!;
       const lastHit = Math.max(...[...client.hits.values()].map((hits) => hits.at(-1) ?? 0));
       const blocked = client.isBlocked && client.blockExpiresAt > now;
-      if (!blocked && client.expiresAt <= now && lastHit <= now) this.#forget(key, client);
+      if (!blocked && client.expiresAt <= now && lastHit <= now) this.#clients.delete(key);
     }
-  }
-
-  clear(): void {
-    this.#clients.clear();
-    this.#hits = 0;
   }
 
   get size(): number {
@@ -78,7 +82,7 @@ export class Counters {
   }
 
   #clientOf(key: string, expiresAt: number): Client {
-    const known = this.#clients.use(key);
+    const known = this.#clients.get(key);
     if (known !== undefined) return known;
     const client = {
       expiresAt,
@@ -86,7 +90,7 @@ export class Counters {
       isBlocked: false,
       hits: new Map<string, number[]>(),
     };
-    this.#clients.add(key, client);
+    this.#clients.set(key, client);
     return client;
   }
 
@@ -149,21 +153,6 @@ export class Counters {
     if (at === hits.length) hits.push(until);
     else hits.splice(at, 0, until);
     this.#hits += 1;
-  }
-
-  #bound(): void {
-    while (
-      this.#clients.size > this.maxClients ||
-      (this.#hits > this.maxHits && this.#clients.size > 1)
-    ) {
-      const [key, client] = this.#clients.oldest!;
-      this.#forget(key, client);
-    }
-  }
-
-  #forget(key: string, client: Client): void {
-    for (const hits of client.hits.values()) this.#hits -= hits.length;
-    this.#clients.delete(key);
   }
 }
 

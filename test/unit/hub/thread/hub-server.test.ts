@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { createConnection, createServer, type Server } from 'node:net';
+import { createConnection, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
 import { HeldLocks } from '../../../../src/hub/lock/held-locks.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { encodeFrame, FrameReader } from '../../../../src/hub/wire/codec.js';
+import { encodeFrame, FrameSocket } from '../../../../src/hub/wire/frame-socket.js';
 import { HUB_VERSION, MAX_BODY_BYTES } from '../../../../src/hub/wire/limits.js';
 import type { FromHub } from '../../../../src/hub/wire/protocol.js';
 import { listenForWorkers, RECLAIM_MS } from '../../../../src/hub/thread/hub-server.js';
@@ -55,28 +55,14 @@ async function connect(slot: number, warn = vi.fn()): Promise<HubClient> {
 function connectByHand() {
   const socket = createConnection(path);
   onTestFinished(() => void socket.destroy());
-  const reader = new FrameReader();
   const answers: FromHub[] = [];
   const say = (header: object): void => void socket.write(encodeFrame(header));
   say({ op: 'hello', id: 0, v: HUB_VERSION, token: TOKEN, slot: 0 });
   const read = (): void => {
-    socket.on('data', (chunk) => {
-      reader.push(chunk);
-      for (let next = reader.next(); next; next = reader.next()) {
-        answers.push(next.header as FromHub);
-      }
-    });
+    const frame = ({ header }: { header: unknown }) => answers.push(header as FromHub);
+    new FrameSocket(socket, { frame, closed: () => {} }, true);
   };
   return { socket, answers, say, read };
-}
-
-/** `encodeFrame()` makes none that is too large. */
-function hugeFrame(header: object, bodyBytes = 33 * 2 ** 20): Buffer {
-  const text = JSON.stringify(header);
-  const prefix = Buffer.alloc(8);
-  prefix.writeUInt32LE(4 + text.length + bodyBytes, 0);
-  prefix.writeUInt32LE(text.length, 4);
-  return Buffer.concat([prefix, Buffer.from(text), Buffer.alloc(bodyBytes)]);
 }
 
 const LOCK = (waitMs: number) => ({ op: 'lock', name: 'l', waitMs }) as const;
@@ -107,7 +93,8 @@ describe('the server of the hub', () => {
     const stranger = createConnection(path);
     const closed = new Promise((resolve) => void stranger.once('close', resolve));
     stranger.on('error', () => {});
-    const large = hugeFrame({ op: 'hello', id: 0, v: HUB_VERSION, token: TOKEN, slot: 0 }, 2_000);
+    const hello = { op: 'hello', id: 0, v: HUB_VERSION, token: TOKEN, slot: 0 };
+    const large = encodeFrame(hello, Buffer.alloc(2_000));
     stranger.write(large.subarray(0, 1_000));
     const late = delay(1_000, 'nothing', { ref: false });
     expect(await Promise.race([closed.then(() => 'closed'), late])).toBe('closed');
@@ -215,33 +202,29 @@ describe('the server of the hub', () => {
     const closed = vi.fn();
     hub.listen({ closed });
     const set = { op: 'set', cache: 'c', key: 'k', form: 'b', ttlMs: null, maxBytes: 2 ** 26 };
-    for (const [question, body] of [
-      [{ op: 'get', cache: 'c', key: 'k'.repeat(40 * 2 ** 20) }, undefined],
-      [set, Buffer.alloc(MAX_BODY_BYTES + 1)],
-    ] as const) {
-      await expect(hub.ask(question as never, 5_000, body)).rejects.toMatchObject({
-        failure: 'refused',
-        message: expect.stringMatching(/^it has \d+ bytes; the hub takes \d+ at most$/),
-      });
-    }
+    await expect(
+      hub.ask(set as never, 5_000, Buffer.alloc(MAX_BODY_BYTES + 1)),
+    ).rejects.toMatchObject({
+      failure: 'refused',
+      message: expect.stringMatching(/^it has \d+ bytes; the hub takes \d+ at most$/),
+    });
     expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('expired');
     expect(closed).not.toHaveBeenCalled();
   });
 
-  it.each([
-    ['a frame', 33 * 2 ** 20],
-    ['a body', MAX_BODY_BYTES + 1],
-  ])('skips %s that is too large, and answers what comes behind it', async (_, bytes) => {
+  it('refuses an answer that is too large, and keeps the connection', async () => {
     await serve('a');
-    const { socket, answers, say, read } = connectByHand();
-    read();
-    socket.write(hugeFrame({ op: 'publish', id: 1, name: 'n', to: 'all' }, bytes));
-    say({ op: 'get', id: 2, cache: 'c', key: 'k' });
-    await eventually('three answers', () => answers.length === 3);
-    expect(answers.slice(1)).toEqual([
-      { t: 'refused', id: 1, why: expect.stringMatching(/^it has \d+ bytes; the hub takes/) },
-      { t: 'miss', id: 2 },
-    ]);
+    const hub = await connect(0);
+    const cached = { cache: 'c', form: 's', ttlMs: null, maxBytes: 2 ** 27 } as const;
+    for (let n = 0; n < 1_600; n += 1) {
+      await hub.ask({ op: 'set', key: `${n}`.padEnd(16_000, 'k'), ...cached }, 5_000);
+    }
+    const keys = { op: 'keys', cache: 'c', prefix: '' } as const;
+    await expect(hub.ask(keys, 5_000)).rejects.toMatchObject({
+      failure: 'refused',
+      message: expect.stringMatching(/^the answer is too large: it has \d+ bytes/),
+    });
+    expect((await hub.ask({ ...keys, prefix: '1' }, 5_000)).header.t).toBe('keys');
   });
 
   it('has no cache that is larger than the memory that there is', async () => {
@@ -324,31 +307,4 @@ describe('the server of the hub', () => {
     expect(lock.signal.aborted).toBe(false);
     expect((await two.askPatiently(LOCK, 50))?.header.t).not.toBe('granted');
   });
-});
-
-it('a worker skips an answer that is too large: its asker gets an error, and the connection stays', async () => {
-  const server = createServer((socket) => {
-    const reader = new FrameReader();
-    socket.on('data', (chunk) => {
-      reader.push(chunk);
-      for (let next = reader.next(); next; next = reader.next()) {
-        const { op, id } = next.header as { op: string; id: number };
-        if (op === 'hello') socket.write(encodeFrame({ t: 'welcome', id, instance: 'a' }));
-        else if (id > 1) socket.write(encodeFrame({ t: 'miss', id }));
-        else socket.write(hugeFrame({ t: 'hit', id, form: 'b' }));
-      }
-    });
-  });
-  servers.push({ server, close: () => void server.close() });
-  await new Promise<void>((resolve) => server.listen(path, resolve));
-  const hub = await connect(0);
-  const closed = vi.fn();
-  hub.listen({ closed });
-  const get = { op: 'get', cache: 'c', key: 'k' } as const;
-  await expect(hub.ask(get, 5_000)).rejects.toMatchObject({
-    failure: 'refused',
-    message: expect.stringMatching(/^the answer is too large: it has \d+ bytes/),
-  });
-  expect((await hub.ask(get, 5_000)).header.t).toBe('miss');
-  expect(closed).not.toHaveBeenCalled();
 });

@@ -73,7 +73,8 @@ describe('the hub', () => {
 
   it('answers others while it clears a part of a large cache, and then says that it is done', async () => {
     const { told, say } = start().peer(0);
-    for (const key of ['a1', 'b1']) say({ op: 'set', id: 0, ...VALUE, key, maxBytes: 2 ** 24 });
+    const keys = ['b1', ...Array.from({ length: 10_001 }, (_, n) => `a${n}`)];
+    for (const key of keys) say({ op: 'set', id: 0, ...VALUE, key, maxBytes: 2 ** 24 });
     told.length = 0;
     say({ op: 'clear', id: 1, cache: 'c', prefix: 'a' });
     say({ op: 'get', id: 2, cache: 'c', key: 'b1' });
