@@ -1,6 +1,6 @@
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/module.js';
-import { type CallSite, callSite } from './task/call-site.js';
+import { callSite } from './task/call-site.js';
 import {
   type CpuBoundDefinition,
   defineCpuBound,
@@ -26,15 +26,7 @@ import {
  * @throws ClusterConfigurationError if an option is wrong or the decorated member is not a method.
  */
 export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
-  return cpuBoundAt(callSite, options);
-}
-
-/** @param siteOf returns the place of the class when the decorator is applied. */
-export function cpuBoundAt(
-  siteOf: () => CallSite | undefined,
-  options: CpuBoundOptions = {},
-): MethodDecorator {
-  const decorate: MethodDecorator = (target, key, descriptor) => {
+  return (target, key, descriptor) => {
     const subject = nameOf(target, key);
     const body = checkedBody(
       target,
@@ -47,7 +39,7 @@ export function cpuBoundAt(
       method: key as string,
       options: resolveCpuBoundOptions(options, subject),
       body,
-      site: siteOf(),
+      site: callSite(),
     };
     if (ownDefinitions(target).some(({ method }) => method === key)) {
       throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);
@@ -62,7 +54,6 @@ export function cpuBoundAt(
     descriptor.value = value as never;
     return descriptor;
   };
-  return decorate;
 }
 
 function checkedBody(

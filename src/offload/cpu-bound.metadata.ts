@@ -18,7 +18,7 @@ export interface CpuBoundDefinition {
 }
 
 /** Calls the method through the dispatcher: in a thread, or on the event loop in inline mode. */
-export type OffloadedCall = (args: unknown[]) => unknown;
+type OffloadedCall = (args: unknown[]) => unknown;
 
 // Registered symbols, so that two copies of this package in one process find each other's classes.
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
@@ -53,7 +53,7 @@ export function declaredTask(name: string, { place }: CallSite): CpuBoundDefinit
 }
 
 /** `Class.method`, with the class that declares the method. */
-export function functionNameOf({ owner, method }: CpuBoundDefinition): string {
+function functionNameOf({ owner, method }: CpuBoundDefinition): string {
   return `${owner.constructor.name}.${method}`;
 }
 

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import type { Metric } from 'prom-client';
-import { ClusterConfigurationError, oneLine } from '../contract/errors/index.js';
+import { ClusterConfigurationError, OnceAMinute, oneLine } from '../contract/errors/index.js';
 import {
   availableCores,
   COMMON_JS,
@@ -14,9 +14,7 @@ import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { bindOffloaded } from './cpu-bound.metadata.js';
 import { Dispatcher } from './admission/dispatcher.js';
-import { callOffloaded } from './call-offloaded.js';
 import { InlineRunner } from './admission/inline-runner.js';
-import { LossLog } from './pool/loss-log.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
 import type { OffloadMetrics } from './offload.metrics.js';
@@ -31,7 +29,7 @@ import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
 import { methodsOf, planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
-import { threadsFor } from './pool/threads-for.js';
+import { reasonOf } from './thread/problem.js';
 import { WaitingClient } from './admission/waiting-client.js';
 
 /** Injection token of the path of the file with `offload.module`, which threads import. */
@@ -47,7 +45,7 @@ const IN_VITEST =
 @Injectable()
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
-  readonly #losses = new LossLog((line) => this.#logger.error(line));
+  readonly #losses = new OnceAMinute((line) => this.#logger.error(line));
   readonly #warned = new Set<string>();
   #started = false;
   #dispatcher: Dispatcher | undefined;
@@ -97,9 +95,10 @@ export class Offload {
     this.#runner = await this.#startRunner(methods, tasks, refusals);
     const observer = await this.#observe(tasks);
     const { maxQueue } = this.options.offload;
-    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) =>
-      this.#losses.lost(name, error),
-    );
+    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) => {
+      const reason = reasonOf(error);
+      this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
+    });
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
     this.#client = client;
@@ -117,7 +116,7 @@ export class Offload {
       bindOffloaded(instance, definition, (args) =>
         runner?.isInside
           ? definition.body.apply(instance, args)
-          : callOffloaded(submitterOf(task), task, args, client),
+          : client.call(submitterOf(task), task, args),
       );
     }
     return true;
@@ -225,6 +224,11 @@ export class Offload {
     this.#logger.warn(`${reason}; this process should be replaced`);
     this.link.requestReplacement(reason);
   }
+}
+
+/** The number of threads of a slot: the cores divided by the workers. The first slots get the remainder. */
+export function threadsFor(cores: number, workers: number, slot: number): number {
+  return Math.max(1, Math.floor(cores / workers) + (slot < cores % workers ? 1 : 0));
 }
 
 function refuse(problems: readonly string[]): void {

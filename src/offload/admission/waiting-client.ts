@@ -1,11 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestsPort } from '../../contract/snapshot/index.js';
+import { TaskRejectedException } from '../offload.exceptions.js';
+import { captureContexts } from '../task/carry-context.js';
+import type { Task } from '../task/task.js';
 import type { Watch } from './call.js';
+import type { Submitter } from './remote-runner.js';
 
 /**
- * Finds the client that waits for the current work, by the asynchronous context. Used only in apps
- * with `@CpuBound()` methods: on Node 20 any use of AsyncLocalStorage lowers the throughput of
- * light requests by up to a sixth.
+ * Makes calls for the client that waits for the current work, found by the asynchronous context.
+ * Used only in apps with `@CpuBound()` methods: on Node 20 any use of AsyncLocalStorage lowers the
+ * throughput of light requests by up to a sixth.
  */
 export class WaitingClient {
   constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'scope' | 'watchClient'>) {
@@ -17,12 +21,33 @@ export class WaitingClient {
     this.link.followScopes(false);
   }
 
-  /** The response that waits for the current work; `undefined` if the work is not for a request. */
-  get current(): ServerResponse | undefined {
-    return this.link.scope?.waiting;
+  async call(submitter: Submitter, task: Task, args: unknown[]): Promise<unknown> {
+    const response = this.link.scope?.waiting;
+    try {
+      const watch: Watch | undefined =
+        task.abortOnDisconnect && response
+          ? (gone) => this.link.watchClient(response, gone)
+          : undefined;
+      return await submitter.submit(task, args, captureContexts(), watch);
+    } catch (error) {
+      if (error instanceof TaskRejectedException && response !== undefined) {
+        adviseRetry(response, error.retryAfterSeconds);
+      }
+      throw error;
+    }
   }
+}
 
-  watch(response: ServerResponse): Watch {
-    return (gone) => this.link.watchClient(response, gone);
-  }
+/**
+ * Makes a 503 response carry `Retry-After`, because an exception of Nest has a status and a body
+ * but no headers. If an exception filter answers with another status, the header is not sent.
+ */
+function adviseRetry(response: ServerResponse, seconds: number): void {
+  const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
+  response.writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
+    if (status === 503 && !response.hasHeader('Retry-After')) {
+      response.setHeader('Retry-After', String(seconds));
+    }
+    return writeHead(status, ...rest);
+  };
 }

@@ -6,8 +6,9 @@ import { environmentOfThread } from '../../contract/process/telemetry.js';
 import { contentsOf } from '../task/parcel.js';
 import type { Run, RunRequest, RunResult } from '../task/runner.interface.js';
 import { NICE_INCREMENT, type ThreadPlan, type ThreadSettings } from '../thread/plan.js';
+import type { Problem } from '../thread/problem.js';
 import { THREAD_PROGRAM } from '../thread/thread-program.js';
-import type { SentRequest, ThreadMessage, ThreadReport } from '../thread/thread-host.js';
+import type { SentRequest, ThreadMessage } from '../thread/thread-host.js';
 
 /** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
@@ -28,8 +29,8 @@ export type PooledThread = Pick<PoolThread, keyof PoolThread>;
 /** One thread. It runs one call at a time. */
 export class PoolThread {
   #state: ThreadState = 'starting';
-  /** Resolves once the thread has tried to load its tasks. Rejects if the thread ends before that. */
-  readonly report: Promise<ThreadReport>;
+  /** The problems of tasks that cannot be loaded. Rejects if the thread ends before it knows them. */
+  readonly report: Promise<readonly Problem[]>;
   readonly exited: Promise<void>;
   /** When the thread became busy or idle, in monotonic ms. */
   since = performance.now();
@@ -44,7 +45,7 @@ export class PoolThread {
   ) {
     this.exited = new Promise((resolve) => (this.#resolveExited = resolve));
     this.#opened = this.#open(plan);
-    this.report = this.#opened.then(() => this.#post({ type: 'check' }) as Promise<ThreadReport>);
+    this.report = this.#opened.then(() => this.#post({ type: 'check' }) as typeof this.report);
     this.#opened.catch(() => this.#resolveExited()); // no thread was started, so none will exit
   }
 

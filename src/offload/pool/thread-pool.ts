@@ -19,7 +19,7 @@ const END_MS = 5_000;
 /** Maximum time for all threads to end at close, in ms. */
 const CLOSE_MS = 2_000;
 
-export interface PoolOptions {
+interface PoolOptions {
   /** Maximum number of threads. */
   readonly threads: number;
   /** Number of threads that keep running when idle. */
@@ -27,7 +27,7 @@ export interface PoolOptions {
 }
 
 /** The events of a pool. */
-export interface ThreadPoolEvents {
+interface ThreadPoolEvents {
   /** The capacity has changed: calls may begin, or no thread can start any more. */
   changed(): void;
   /** A warning for the operator, on one line. */
@@ -88,10 +88,9 @@ export class ThreadPool implements Runner {
     if (this.#ready > 0) return [];
     // This thread takes no calls. It ends after the check to free its memory.
     const thread = this.#start({ lost() {}, died() {} });
-    const problems = await thread.report.then(
-      (report) => describeProblems(report.problems),
-      (error: unknown) => [endedWhileLoading(this.plan, error)],
-    );
+    const problems = await thread.report.then(describeProblems, (error: unknown) => [
+      endedWhileLoading(this.plan, error),
+    ]);
     await thread.leave();
     return problems.length > 0 && this.#warnOfChanges() ? [] : problems;
   }
@@ -165,7 +164,7 @@ export class ThreadPool implements Runner {
     });
     this.#threads.push(thread);
     thread.report.then(
-      ({ problems }) => this.#onReport(thread, problems),
+      (problems) => this.#onReport(thread, problems),
       (error: unknown) => this.#onFailure(thread, [`they end while they load (${String(error)})`]),
     );
   }

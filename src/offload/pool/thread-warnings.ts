@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import type { ThreadPlan } from '../thread/plan.js';
-import type { ThreadReport } from '../thread/thread-host.js';
 
 /** Times of files are exact to less than a ms, and Date.now() is not. */
 const CLOCK_ERROR_MS = 1_000;
@@ -40,7 +39,7 @@ export function warnOfChanges(plan: ThreadPlan, warn: (message: string) => void)
 
 /** Warns if a thread loads slowly. */
 export function warnWhileSlow(
-  report: Promise<ThreadReport>,
+  report: Promise<unknown>,
   plan: ThreadPlan,
   warn: (message: string) => void,
 ): void {

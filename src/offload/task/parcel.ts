@@ -7,7 +7,7 @@ import type { Completed } from './runner.interface.js';
 export type Place = readonly [index: number, key?: string | number];
 
 /** The buffers in a list of values that need care: buffers to move, and buffers that structured clone changes. */
-export interface Contents {
+interface Contents {
   /** Buffers to move instead of copying. */
   readonly moved: ArrayBuffer[];
   /** Places of `Buffer`s, which arrive as a plain `Uint8Array` with another `toString()`. */

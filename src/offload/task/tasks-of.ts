@@ -5,7 +5,7 @@ import type { Task } from './task.js';
 import type { MainFile, ThreadPlan } from '../thread/plan.js';
 
 /** Maximum wait for a thread, in ms. A later answer is of little use to a client, and a burst of this length passes without a 503. */
-export const QUEUE_TIMEOUT_MS = 5_000;
+const QUEUE_TIMEOUT_MS = 5_000;
 
 /** Each method once, with the first of its instances. */
 export function methodsOf(found: readonly Found[]): readonly Found[] {

@@ -19,16 +19,10 @@ export interface SentRequest extends RunRequest {
 export type ThreadMessage =
   /** Runs a call. Answered by a `RunResult`. */
   | ({ readonly type: 'run' } & SentRequest)
-  /** Asks whether every task can run. Answered by a {@link ThreadReport}. */
+  /** Asks whether every task can run. Answered by the problems of tasks that cannot run. */
   | { readonly type: 'check' }
   /** Closes the module and telemetry, because the thread will be ended. */
   | { readonly type: 'close' };
-
-/** A thread's report of whether it can run its tasks. */
-export interface ThreadReport {
-  /** The problems of tasks that cannot run. */
-  readonly problems: readonly Problem[];
-}
 
 /** Maximum time for an OpenTelemetry SDK in the thread to shut down, in ms. */
 const TELEMETRY_MS = 500;
@@ -64,16 +58,12 @@ export class ThreadHost {
     this.#tasks = tasks;
   }
 
-  get #problems(): Problem[] {
-    return this.#tasks.flatMap((task) => ('problem' in task ? task.problem : []));
-  }
-
   async handle(message: ThreadMessage): Promise<unknown> {
     switch (message.type) {
       case 'run':
         return this.#run(message);
       case 'check':
-        return { problems: this.#problems } satisfies ThreadReport;
+        return this.#tasks.flatMap((task) => ('problem' in task ? task.problem : []));
       case 'close':
         await this.#context?.close().catch(() => {});
         await endTelemetry(TELEMETRY_MS);

@@ -8,13 +8,13 @@ import { afterEach, describe, expect, it, vi, onTestFinished } from 'vitest';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
 import { CpuBound, Offload, type OffloadExplorer } from '../../../src/offload/index.js';
+import { threadsFor } from '../../../src/offload/offload.service.js';
 import { definitionsOf } from '../../../src/offload/cpu-bound.metadata.js';
 import {
   TaskAbortedException,
   TaskRejectedException,
 } from '../../../src/offload/offload.exceptions.js';
 import type { Exploration } from '../../../src/offload/offload.explorer.js';
-import { threadsFor } from '../../../src/offload/pool/threads-for.js';
 import {
   type ClusterModuleOptions,
   resolveModuleOptions,
@@ -101,7 +101,6 @@ function response() {
   const headers: Record<string, string> = {};
   return {
     headers,
-    headersSent: false,
     hasHeader: (name: string) => name in headers,
     setHeader: ((name: string, value: string) => void (headers[name] = value)) as never,
     writeHead: (() => {}) as unknown as ServerResponse['writeHead'],

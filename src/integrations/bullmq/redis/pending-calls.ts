@@ -8,7 +8,7 @@ import { unpack } from './encoding.js';
 import { readReply, type Reply } from './messages.js';
 
 /** A `foreign` reply was for another process. A `late` reply came after the end of its call. */
-export type DroppedReply = 'malformed' | 'foreign' | 'late';
+type DroppedReply = 'malformed' | 'foreign' | 'late';
 
 interface PendingCall {
   readonly task: Task;

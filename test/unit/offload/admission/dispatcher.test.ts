@@ -100,9 +100,9 @@ describe('a call', () => {
       contexts: { request: { id: 7 } },
     });
     vi.advanceTimersByTime(40);
-    runner.runs[0]!.complete({ count: 2 });
+    runner.runs[0]!.complete({ image: new Uint8Array([3]) }, { buffers: [[0, 'image']] });
     await settled();
-    expect(caller).toMatchObject({ state: 'answered', value: { count: 2 } });
+    expect(caller).toMatchObject({ state: 'answered', value: { image: Buffer.from([3]) } });
     expect(observer).toEqual({ waited: [0], runMs: [40], outcomes: ['completed'] });
   });
 
@@ -111,16 +111,6 @@ describe('a call', () => {
     const result = dispatcher.submit(TASK, [], undefined);
     runner.runs[0]!.complete(5);
     expect(await result).toBe(5);
-  });
-
-  it('has Buffers made again of what was one, also deep in its result', async () => {
-    const { runner, submit } = start({ threads: 2 });
-    const [whole, inside] = [submit(), submit()];
-    runner.runs[0]!.complete(new Uint8Array([1, 2]), { buffers: [[0]] });
-    runner.runs[1]!.complete({ image: new Uint8Array([3]) }, { buffers: [[0, 'image']] });
-    await settled();
-    expect(whole.value).toEqual(Buffer.from([1, 2]));
-    expect(inside.value).toEqual({ image: Buffer.from([3]) });
   });
 
   it('rejects with what its body has thrown', async () => {
@@ -135,27 +125,8 @@ describe('a call', () => {
   });
 });
 
+// dispatcher-invariants.test.ts shows what holds in any order of events.
 describe('admission', () => {
-  it('lets as many run as there are threads, and the others begin in the order in which they came', async () => {
-    const { runner, dispatcher, submit, begun } = start({ threads: 2 });
-    for (let n = 0; n < 6; n += 1) submit([n]);
-    expect(begun()).toEqual([0, 1]);
-    expect([dispatcher.running.size, dispatcher.queueSize]).toEqual([2, 4]);
-    for (const [which, expected] of [
-      [1, [0, 1, 2]],
-      [0, [0, 1, 2, 3]],
-      [2, [0, 1, 2, 3, 4]],
-      [3, [0, 1, 2, 3, 4, 5]],
-    ] as const) {
-      runner.runs[which]!.complete();
-      await settled();
-      expect(begun()).toEqual(expected);
-    }
-    runner.runs[4]!.complete();
-    runner.runs[5]!.complete();
-    await settled();
-  });
-
   it('lets nobody overtake who waits, also where a thread has become free of which nothing was said', async () => {
     const { runner, dispatcher, submit, begun, finishAll } = start();
     submit([0]);
@@ -163,7 +134,7 @@ describe('admission', () => {
     runner.size = 2;
     submit([2]);
     expect(begun()).toEqual([0, 1]);
-    expect(dispatcher.queueSize).toBe(1);
+    expect([dispatcher.running.size, dispatcher.queueSize]).toEqual([2, 1]);
     await finishAll();
     expect(begun()).toEqual([0, 1, 2]);
   });
@@ -177,90 +148,34 @@ describe('admission', () => {
     expect(observer.waited).toEqual([0, 300]);
     expect(observer.runMs[0]).toBe(300);
   });
-
-  it('begins what waits when there are more threads', async () => {
-    const { runner, dispatcher, submit, begun, finishAll } = start();
-    for (let n = 0; n < 4; n += 1) submit([n]);
-    runner.size = 3;
-    dispatcher.pump();
-    expect(begun()).toEqual([0, 1, 2]);
-    await finishAll();
-  });
-
-  it('begins what waits after a failure, a loss and a timeout alike', async () => {
-    const { runner, submit, begun } = start();
-    for (let n = 0; n < 4; n += 1) submit([n]);
-    runner.runs[0]!.fail(new Error('x'));
-    await settled();
-    runner.runs[1]!.lose(new Error('gone'));
-    await settled();
-    expect(begun()).toEqual([0, 1, 2]);
-    await vi.advanceTimersByTimeAsync(4_900);
-    runner.runs[2]!.complete();
-    await settled();
-    expect(begun()).toEqual([0, 1, 2, 3]);
-    await vi.advanceTimersByTimeAsync(TASK.timeoutMs + TURN_MS);
-  });
-
-  it('goes on with as few threads as are left when one is lost', async () => {
-    const { runner, submit, begun, finishAll } = start({ threads: 2 });
-    for (let n = 0; n < 4; n += 1) submit([n]);
-    runner.size = 1;
-    runner.runs[0]!.lose(new Error('gone'));
-    await settled();
-    expect(begun()).toEqual([0, 1]);
-    await finishAll();
-    expect(begun()).toEqual([0, 1, 2, 3]);
-  });
 });
 
 describe('a full queue', () => {
   it('refuses what comes on top, with when to come back', async () => {
-    const { observer, submit, finishAll, dispatcher } = start({ maxQueue: 2 });
-    for (let n = 0; n < 3; n += 1) submit();
-    const refused = submit();
-    expect(dispatcher.queueSize).toBe(2);
-    await settled();
-    expect(refused).toMatchObject(rejection('queue-full'));
-    expect(refused.error).toBeInstanceOf(TaskRejectedException);
-    expect((refused.error as TaskRejectedException).getStatus()).toBe(503);
-    expect(observer.outcomes).toEqual(['rejected']);
-    await finishAll();
-  });
-
-  it('has its advice from how long calls run and how many are ahead', async () => {
     const task = { ...TASK, queueTimeoutMs: 60_000 };
-    const { runner, submit, finishAll } = start({ threads: 2, maxQueue: 10 });
-    const first = submit([], { task });
+    const { runner, observer, submit, finishAll } = start({ threads: 2, maxQueue: 10 });
+    submit([], { task });
     await vi.advanceTimersByTimeAsync(3_000);
     runner.runs[0]!.complete();
     await settled();
-    expect(first.state).toBe('answered');
     for (let n = 0; n < 12; n += 1) submit([], { task });
     const refused = submit([], { task });
     await settled();
     // 10 × 3 s on 2 threads.
     expect(refused).toMatchObject(rejection('queue-full', 15));
+    expect(refused.error).toBeInstanceOf(TaskRejectedException);
+    expect((refused.error as TaskRejectedException).getStatus()).toBe(503);
+    expect(observer.outcomes).toEqual(['completed', 'rejected']);
     await finishAll();
   });
 
   it('may have room for nobody: what cannot begin at once is refused', async () => {
     const { submit, finishAll, dispatcher } = start({ maxQueue: 0 });
     const [runs, refused] = [submit(), submit()];
-    expect(dispatcher.queueSize).toBe(0);
     await finishAll();
     expect([runs.state, refused.state]).toEqual(['answered', 'refused']);
     expect(refused).toMatchObject(rejection('queue-full'));
     expect(dispatcher.fullForMs).toBe(0);
-  });
-
-  it('has room again when somebody who waits has gone', async () => {
-    const { submit, finishAll } = start({ maxQueue: 1 });
-    const [, waits] = [submit(), submit()];
-    waits.client.leave();
-    const next = submit();
-    await finishAll();
-    expect(next.state).toBe('answered');
   });
 
   it('is known by how long it has been full while calls are refused', async () => {
@@ -273,19 +188,6 @@ describe('a full queue', () => {
       submit();
     }
     expect(dispatcher.fullForMs).toBe(3_600);
-    await finishAll();
-    await vi.advanceTimersByTimeAsync(1_001);
-    expect(dispatcher.fullForMs).toBe(0);
-  });
-
-  it('is known by how long it has been full also where nobody comes to be refused', async () => {
-    const { submit, dispatcher, finishAll } = start({ maxQueue: 1 });
-    submit([], { task: { ...TASK, queueTimeoutMs: 30_000 } });
-    submit([], { task: { ...TASK, queueTimeoutMs: 30_000 } });
-    await vi.advanceTimersByTimeAsync(6_000);
-    expect(dispatcher.fullForMs).toBe(6_000);
-    await vi.advanceTimersByTimeAsync(4_000);
-    expect(dispatcher.fullForMs).toBe(10_000);
     await finishAll();
     await vi.advanceTimersByTimeAsync(1_001);
     expect(dispatcher.fullForMs).toBe(0);
@@ -308,14 +210,14 @@ describe('a full queue', () => {
 
 describe('a call that waits too long', () => {
   it('is refused and never begins', async () => {
+    const task = { ...TASK, queueTimeoutMs: 700 };
     const { observer, submit, begun, finishAll, dispatcher } = start();
     submit(['runs']);
-    const waits = submit(['waits']);
-    await vi.advanceTimersByTimeAsync(TASK.queueTimeoutMs - 1);
+    const waits = submit(['waits'], { task });
+    await vi.advanceTimersByTimeAsync(task.queueTimeoutMs - 1);
     expect(waits.state).toBe('waiting');
     await vi.advanceTimersByTimeAsync(1 + TURN_MS);
     expect(waits).toMatchObject(rejection('queue-timeout'));
-    expect((waits.error as TaskRejectedException).getStatus()).toBe(503);
     expect(dispatcher.queueSize).toBe(0);
     await finishAll();
     expect(begun()).toEqual(['runs']);
@@ -350,87 +252,30 @@ describe('a call that waits too long', () => {
     expect(waiting.filter(({ state }) => state === 'refused')).toHaveLength(100);
     await finishAll();
   });
-
-  it('has a limit of its own', async () => {
-    const { submit, finishAll } = start();
-    submit();
-    const brief = submit([], { task: { ...TASK, queueTimeoutMs: 10 } });
-    const none = submit([], { task: { ...TASK, queueTimeoutMs: 0 } });
-    await vi.advanceTimersByTimeAsync(2 * TURN_MS);
-    expect([brief.state, none.state]).toEqual(['waiting', 'refused']);
-    await vi.advanceTimersByTimeAsync(10);
-    expect(brief).toMatchObject(rejection('queue-timeout'));
-    await finishAll();
-  });
 });
 
 describe('a call that runs too long', () => {
-  it('is ended and answered with 504', async () => {
-    const { runner, observer, submit } = start();
+  it('is ended and answered with 504: its wait is not counted', async () => {
+    const { runner, observer, reports, submit } = start();
+    submit();
     const caller = submit();
+    await vi.advanceTimersByTimeAsync(4_000);
+    runner.runs[0]!.complete();
     await vi.advanceTimersByTimeAsync(TASK.timeoutMs - 1);
-    expect([caller.state, runner.runs[0]!.aborted]).toEqual(['waiting', false]);
+    expect([caller.state, runner.runs[1]!.aborted]).toEqual(['waiting', false]);
     await vi.advanceTimersByTimeAsync(1 + TURN_MS);
-    expect(runner.runs[0]!.aborted).toBe(true);
+    expect(runner.runs[1]!.aborted).toBe(true);
     expect(caller.error).toBeInstanceOf(TaskTimeoutException);
     expect(caller.error).toMatchObject({ task: TASK.name, timeoutMs: TASK.timeoutMs });
     expect((caller.error as TaskTimeoutException).getStatus()).toBe(504);
     expect(observer).toMatchObject({
-      waited: [0],
-      runMs: [TASK.timeoutMs + TURN_MS],
-      outcomes: ['timeout'],
+      waited: [0, 4_000],
+      runMs: [4_000, TASK.timeoutMs + TURN_MS],
+      outcomes: ['completed', 'timeout'],
     });
-  });
-
-  it('has its time from when it runs: waiting is not counted', async () => {
-    const { runner, submit } = start();
-    submit();
-    const second = submit();
-    await vi.advanceTimersByTimeAsync(4_000);
-    runner.runs[0]!.complete();
-    await vi.advanceTimersByTimeAsync(TASK.timeoutMs - 1);
-    expect(second.state).toBe('waiting');
-    await vi.advanceTimersByTimeAsync(1 + TURN_MS);
-    expect(second.error).toBeInstanceOf(TaskTimeoutException);
-  });
-
-  it('gives no answer where it comes to an end after all, and tells nobody', async () => {
-    const { runner, observer, submit, reports } = start();
-    runner.endsAtOnce = false;
-    const caller = submit();
-    await vi.advanceTimersByTimeAsync(TASK.timeoutMs + TURN_MS);
-    runner.runs[0]!.lose(new Error('terminated'));
-    await settled();
-    expect(caller.error).toBeInstanceOf(TaskTimeoutException);
-    expect(observer.outcomes).toEqual(['timeout']);
+    // The thread was ended, not lost.
     expect(reports).toEqual([]);
   });
-});
-
-describe('a call that is over before its run has ended', () => {
-  // On the event loop nothing can be ended.
-  it.each(['answers', 'fails', 'is lost'] as const)(
-    'has what waits begin as soon as it %s after all',
-    async (end) => {
-      const { runner, submit, begun, finishAll } = start();
-      runner.endsAtOnce = false;
-      const left = submit([0]);
-      const [second, third] = [submit([1]), submit([2])];
-      left.client.leave();
-      await vi.advanceTimersByTimeAsync(GRACE_MS);
-      expect(begun()).toEqual([0]);
-      const [run] = runner.runs;
-      if (end === 'answers') run!.complete();
-      else if (end === 'fails') run!.fail(new Error('x'));
-      else run!.lose(new Error('x'));
-      await settled();
-      const beganThen = begun();
-      await finishAll();
-      await vi.advanceTimersByTimeAsync(TASK.queueTimeoutMs + TURN_MS);
-      expect(beganThen).toEqual([0, 1]);
-      expect([second.state, third.state]).toEqual(['answered', 'answered']);
-    },
-  );
 });
 
 describe('a client that goes away', () => {
@@ -446,12 +291,12 @@ describe('a client that goes away', () => {
     expect(observer.outcomes).toEqual(['aborted']);
   });
 
-  it('while it waits, has nothing run for it', async () => {
-    const { observer, submit, begun, finishAll, dispatcher } = start();
+  it('while it waits, has nothing run for it, and leaves its place', async () => {
+    const { observer, submit, begun, finishAll } = start({ maxQueue: 1 });
     submit([0]);
-    const [leaves] = [submit([1]), submit([2])];
+    const leaves = submit([1]);
     leaves.client.leave();
-    expect(dispatcher.queueSize).toBe(1);
+    submit([2]);
     await settled();
     expect(leaves.error).toBeInstanceOf(TaskAbortedException);
     await finishAll();
@@ -483,53 +328,6 @@ describe('a client that goes away', () => {
     expect(runner.runs[0]!.aborted).toBe(false);
     expect(observer).toMatchObject({ runMs: [GRACE_MS - 1], outcomes: ['aborted'] });
   });
-
-  it('holds its thread during the grace: what waits does not begin before', async () => {
-    const { submit, begun, finishAll } = start();
-    const leaves = submit([0]);
-    submit([1]);
-    leaves.client.leave();
-    vi.advanceTimersByTime(GRACE_MS - 1);
-    expect(begun()).toEqual([0]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(begun()).toEqual([0, 1]);
-    await finishAll();
-  });
-
-  it('has its grace, and no more than that, where the time of the call is up soon', async () => {
-    const { runner, observer, submit } = start();
-    const caller = submit();
-    vi.advanceTimersByTime(TASK.timeoutMs - 10);
-    caller.client.leave();
-    await vi.advanceTimersByTimeAsync(GRACE_MS);
-    expect(runner.runs[0]!.aborted).toBe(true);
-    expect(observer.outcomes).toEqual(['aborted']);
-  });
-
-  it('is watched no longer once it is answered', async () => {
-    const { observer, submit, finishAll } = start();
-    const caller = submit();
-    await finishAll();
-    caller.client.leave();
-    await settled();
-    expect(caller.state).toBe('answered');
-    expect(observer.outcomes).toEqual(['completed']);
-  });
-
-  it('may tell of it twice', async () => {
-    const { runner, observer, dispatcher } = start();
-    let gone = () => {};
-    const caller = dispatcher.submit(TASK, [], undefined, (tell) => {
-      gone = tell;
-      return () => {};
-    });
-    gone();
-    gone();
-    await expect(caller).rejects.toThrow(TaskAbortedException);
-    await vi.advanceTimersByTimeAsync(GRACE_MS);
-    expect(runner.runs[0]!.aborted).toBe(true);
-    expect(observer.outcomes).toEqual(['aborted']);
-  });
 });
 
 describe('calls that nobody waits for any more', () => {
@@ -560,16 +358,6 @@ describe('calls that nobody waits for any more', () => {
     for (const { client } of callers) client.leave();
     await vi.advanceTimersByTimeAsync(TASK.timeoutMs);
     expect(ended()).toEqual(callers.map(() => true));
-  });
-
-  it('may go on to their end as long as they are not ended, and tell nobody', async () => {
-    const { callers, runner, observer, ended } = abandon(2);
-    for (const { client } of callers) client.leave();
-    await vi.advanceTimersByTimeAsync(GRACE_MS);
-    runner.runs[1]!.complete();
-    await vi.advanceTimersByTimeAsync(TASK.timeoutMs);
-    expect(ended()).toEqual([true, false]);
-    expect(observer.outcomes).toEqual(['aborted', 'aborted']);
   });
 
   it('are not put off by those that have ended by themselves: those cost no thread', async () => {
@@ -649,78 +437,52 @@ describe('arguments of a call that waits', () => {
   });
 });
 
-describe('whether there is a call from before', () => {
-  it('is known of those that run, and of those that wait', async () => {
-    const { runner, dispatcher, submit } = start();
-    await vi.advanceTimersByTimeAsync(100);
-    const from = performance.now();
-    expect(dispatcher.hasCallFrom(from + 1)).toBe(false);
-    submit();
-    await vi.advanceTimersByTimeAsync(100);
-    submit();
-    expect([from, from + 1].map((at) => dispatcher.hasCallFrom(at))).toEqual([false, true]);
-    runner.runs[0]!.complete();
-    await settled();
-    expect(dispatcher.hasCallFrom(from + 100)).toBe(false);
-    expect(dispatcher.hasCallFrom(from + 101)).toBe(true);
-    runner.runs[1]!.complete();
-    await settled();
-    expect(dispatcher.hasCallFrom(Infinity)).toBe(false);
-  });
-
-  it('is known of one that waits behind younger ones that run', async () => {
-    const { runner, dispatcher, submit, finishAll } = start({ threads: 0 });
-    runner.size = 1;
-    submit();
-    submit();
-    const later = performance.now() + 1;
-    expect(dispatcher.hasCallFrom(later)).toBe(true);
-    runner.runs[0]!.complete();
-    await settled();
-    expect(dispatcher.hasCallFrom(later)).toBe(true);
-    await finishAll();
-    expect(dispatcher.hasCallFrom(later)).toBe(false);
-  });
+it('whether there is a call from before is known of those that run, and of those that wait', async () => {
+  const { runner, dispatcher, submit } = start();
+  await vi.advanceTimersByTimeAsync(100);
+  const from = performance.now();
+  expect(dispatcher.hasCallFrom(from + 1)).toBe(false);
+  submit();
+  await vi.advanceTimersByTimeAsync(100);
+  submit();
+  expect([from, from + 1].map((at) => dispatcher.hasCallFrom(at))).toEqual([false, true]);
+  // The older call ends, and the younger one waits for a thread.
+  runner.spare = 1;
+  runner.runs[0]!.complete();
+  await settled();
+  expect([from + 100, from + 101].map((at) => dispatcher.hasCallFrom(at))).toEqual([false, true]);
+  runner.spare = 0;
+  dispatcher.pump();
+  runner.runs[1]!.complete();
+  await settled();
+  expect(dispatcher.hasCallFrom(Infinity)).toBe(false);
 });
 
 describe('arguments that cannot be copied', () => {
-  const refused = () => new DOMException('could not be cloned.', 'DataCloneError');
+  let tree: unknown = 1;
+  for (let i = 0; i < 5_000; i += 1) tree = { tree };
 
-  it('are named, with what in them it is', async () => {
+  it.each([
+    [
+      new DOMException('could not be cloned.', 'DataCloneError'),
+      ['a', { f: () => 1 }],
+      'argument 2 (second).f is a function',
+    ],
+    [
+      new RangeError('Maximum call stack size exceeded'),
+      [tree],
+      'argument 1 (first) is nested too deeply (more than 1000 levels)',
+    ],
+  ])('are named: %s', async (error, args, words) => {
     const { runner, observer, submit, reports } = start();
-    const caller = submit(['a', { deep: [{ f: () => 1 }] }]);
-    runner.runs[0]!.lose(refused());
+    const caller = submit(args);
+    runner.runs[0]!.lose(error);
     await settled();
     expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
-    expect(caller.error).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE' });
-    expect((caller.error as Error).message).toBe(
-      'Cats.count: the arguments cannot be copied to a thread: argument 2 (second).deep[0].f is a function; ' +
-        'pass plain data (what structuredClone() takes)',
-    );
-    expect((caller.error as Error).cause).toBeInstanceOf(DOMException);
+    expect(caller.error).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE', cause: error });
+    expect((caller.error as Error).message).toContain(words);
     expect(observer.outcomes).toEqual(['failed']);
     // A mistake in a call is nothing for an operator.
-    expect(reports).toEqual([]);
-  });
-
-  it('are told by the words of the refusal where nothing is found in them', async () => {
-    const { runner, submit } = start();
-    const caller = submit([1]);
-    runner.runs[0]!.lose(refused());
-    await settled();
-    expect((caller.error as Error).message).toContain('could not be cloned.');
-  });
-
-  it('are told where they are nested too deeply', async () => {
-    const { runner, submit, reports } = start();
-    let tree: unknown = 1;
-    for (let i = 0; i < 5_000; i += 1) tree = { tree };
-    const caller = submit([tree]);
-    runner.runs[0]!.lose(new RangeError('Maximum call stack size exceeded'));
-    await settled();
-    expect((caller.error as Error).message).toContain(
-      'argument 1 (first) is nested too deeply (more than 1000 levels); pass plain data',
-    );
     expect(reports).toEqual([]);
   });
 
@@ -738,22 +500,16 @@ describe('arguments that cannot be copied', () => {
       'argument 1 (first) has an error that is its own cause',
     );
   });
-
-  it('are not blamed for a carried context that cannot be', async () => {
-    const { runner, submit } = start();
-    const caller = submit([1], { contexts: { request: { log: () => {} } } });
-    runner.runs[0]!.lose(refused());
-    await settled();
-    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
-    expect((caller.error as Error).message).toMatch(/context.*request.*log is a function/);
-  });
 });
 
 describe('a thread that is lost', () => {
-  it('is told of, and its call is a 500 with the cause', async () => {
+  it.each([
+    ['a full heap', Object.assign(new Error('heap'), { code: 'ERR_WORKER_OUT_OF_MEMORY' })],
+    ['a RangeError that is not about the arguments', new RangeError('Maximum call stack size')],
+    ['nothing that could be told', undefined],
+  ])('by %s is told of, and its call is a 500 with the cause', async (_, cause) => {
     const { runner, observer, submit, reports } = start();
-    const caller = submit();
-    const cause = Object.assign(new Error('heap'), { code: 'ERR_WORKER_OUT_OF_MEMORY' });
+    const caller = submit([{ a: 1 }]);
     runner.runs[0]!.lose(cause);
     await settled();
     expect(caller.error).toBeInstanceOf(ThreadLostException);
@@ -761,32 +517,6 @@ describe('a thread that is lost', () => {
     expect(caller.error).toMatchObject({ task: TASK.name, cause });
     expect(observer).toMatchObject({ runMs: [0], outcomes: ['thread_lost'] });
     expect(reports).toEqual([['Cats.count', cause]]);
-  });
-
-  it('may be lost of a RangeError that is not about the arguments', async () => {
-    const { runner, submit } = start();
-    const caller = submit([{ a: 1 }]);
-    runner.runs[0]!.lose(new RangeError('Maximum call stack size exceeded'));
-    await settled();
-    expect(caller.error).toBeInstanceOf(ThreadLostException);
-  });
-
-  it('may be lost of anything', async () => {
-    const { runner, submit, reports } = start();
-    const caller = submit();
-    runner.runs[0]!.lose(undefined);
-    await settled();
-    expect(caller.error).toBeInstanceOf(ThreadLostException);
-    expect(reports).toHaveLength(1);
-  });
-
-  it('has nothing to do with the calls of the others', async () => {
-    const { runner, submit } = start({ threads: 2 });
-    const [lost, other] = [submit(), submit()];
-    runner.runs[0]!.lose(new Error('x'));
-    runner.runs[1]!.complete(1);
-    await settled();
-    expect([lost.state, other.state]).toEqual(['refused', 'answered']);
   });
 });
 
@@ -841,47 +571,19 @@ describe('a runner that throws', () => {
 });
 
 describe('close()', () => {
-  it('refuses what waits and what comes, and ends what runs', async () => {
+  it('refuses what waits and what comes, ends what runs, and begins nothing in its place', async () => {
     const { runner, observer, submit, dispatcher } = start({ threads: 2 });
     const [a, b, waits] = [submit(), submit(), submit()];
+    b.client.leave(); // nobody waits for its call any more
+    dispatcher.close();
     dispatcher.close();
     const late = submit();
     await settled();
+    dispatcher.pump();
     expect(runner.runs.map(({ aborted }) => aborted)).toEqual([true, true]);
     expect(a.error).toBeInstanceOf(TaskAbortedException);
-    expect(b.error).toBeInstanceOf(TaskAbortedException);
     expect(waits).toMatchObject(rejection('closing'));
     expect(late).toMatchObject(rejection('closing'));
-    expect(observer.outcomes).toEqual(['rejected', 'aborted', 'aborted', 'rejected']);
-  });
-
-  it('begins nothing in place of what it has ended', async () => {
-    const { runner, submit, dispatcher } = start();
-    submit();
-    submit();
-    dispatcher.close();
-    await settled();
-    dispatcher.pump();
-    expect(runner.runs).toHaveLength(1);
-  });
-
-  it('ends what runs for nobody any more', async () => {
-    const { runner, observer, submit, dispatcher } = start();
-    const caller = submit();
-    caller.client.leave();
-    dispatcher.close();
-    await settled();
-    expect(runner.runs[0]!.aborted).toBe(true);
-    expect(observer.outcomes).toEqual(['aborted']);
-  });
-
-  it('counts nothing twice when it is called twice', async () => {
-    const { dispatcher, observer, submit } = start();
-    submit();
-    submit();
-    dispatcher.close();
-    dispatcher.close();
-    await settled();
-    expect(observer.outcomes).toEqual(['rejected', 'aborted']);
+    expect(observer.outcomes).toEqual(['aborted', 'rejected', 'aborted', 'rejected']);
   });
 });

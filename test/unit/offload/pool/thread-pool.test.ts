@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ThreadPool } from '../../../../src/offload/pool/thread-pool.js';
 import type { PooledThread, ThreadEvents } from '../../../../src/offload/pool/pool-thread.js';
 import type { ThreadPlan } from '../../../../src/offload/thread/plan.js';
-import type { ThreadReport } from '../../../../src/offload/thread/thread-host.js';
+import type { Problem } from '../../../../src/offload/thread/problem.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -13,10 +13,10 @@ afterEach(() => vi.useRealTimers());
 const PLAN = { tasks: [], module: undefined, main: undefined };
 const REQUEST = { task: 0, args: [], contexts: undefined };
 const MINUTE_MS = 60_000;
-const WELL: ThreadReport = { problems: [] };
-const ILL: ThreadReport = {
-  problems: [{ kind: 'import', task: 'A.a', file: '/a.js', className: 'A', reason: 'gone' }],
-};
+const WELL: readonly Problem[] = [];
+const ILL: readonly Problem[] = [
+  { kind: 'import', task: 'A.a', file: '/a.js', className: 'A', reason: 'gone' },
+];
 
 /** A thread that does as it is told. */
 class FakeThread implements PooledThread {
@@ -24,10 +24,12 @@ class FakeThread implements PooledThread {
   since = 0;
   isIdle = false;
   left = false;
-  tell!: (report: ThreadReport) => void;
+  tell!: (report: readonly Problem[]) => void;
   die!: (error: Error) => void;
   exit!: () => void;
-  readonly report = new Promise<ThreadReport>((tell, die) => Object.assign(this, { tell, die }));
+  readonly report = new Promise<readonly Problem[]>((tell, die) =>
+    Object.assign(this, { tell, die }),
+  );
   readonly exited = new Promise<void>((exit) => Object.assign(this, { exit }));
 
   constructor(readonly events: ThreadEvents) {}
