@@ -21,7 +21,8 @@ export interface Exploration {
 }
 
 /** A controller or provider. */
-export type Member = Pick<Subject, 'type' | 'isController' | 'isStatic' | 'injected'> & {
+export type Member = Pick<Subject, 'type' | 'isStatic' | 'injected'> & {
+  readonly isController: boolean;
   readonly instance: object | null | undefined;
 };
 

@@ -41,7 +41,6 @@ export interface Subject extends Situation {
   readonly name: string;
   readonly definition: CpuBoundDefinition;
   readonly type: Type;
-  readonly isController: boolean;
   /** Whether the class has one instance, which is created at start. */
   readonly isStatic: boolean;
   readonly injected: boolean;

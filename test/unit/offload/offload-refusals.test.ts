@@ -95,7 +95,6 @@ function subject(method: string, about: Partial<Subject> = {}, type = Cats): Sub
     name: `${type.name}.${method}`,
     definition: { ...definition, site: SITE } satisfies CpuBoundDefinition,
     type,
-    isController: true,
     isStatic: true,
     injected: false,
     hasModule: false,
@@ -105,122 +104,117 @@ function subject(method: string, about: Partial<Subject> = {}, type = Cats): Sub
   };
 }
 
-describe('a method that can run in a thread', () => {
-  it.each(['plain', 'none'])('is not refused: %s', (method) => {
-    expect(refusalOf(subject(method))).toBeUndefined();
-  });
+/** The class whose method is decorated by a decorator that keeps the descriptor or a copy of it. */
+function decorated(type: Subject['type'], method: string, isCopied = false): Subject {
+  const { prototype } = type as { prototype: object };
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, method)!;
+  CpuBound()(prototype, method, isCopied ? { ...descriptor } : descriptor);
+  if (!isCopied) Object.defineProperty(prototype, method, descriptor);
+  return subject(method, { type }, type as never);
+}
 
-  it('is not refused where its class is injected with something, and a thread has it too', () => {
-    expect(refusalOf(subject('plain', { injected: true, hasModule: true }))).toBeUndefined();
-    expect(refusalOf(subject('plain', { injected: false, hasModule: true }))).toBeUndefined();
-  });
+class Lists {
+  *items(): Generator<number> {}
+}
+class Copied {
+  async count(): Promise<void> {}
+}
+const PLAIN = subject('plain');
+const noFile = { ...PLAIN.definition, site: undefined };
 
-  it('is not refused where it is the own one of a class that others extend', () => {
-    expect(
-      refusalOf(
-        subject('weigh', { isController: false, type: Animals as never }, Animals as never),
-      ),
-    ).toBeUndefined();
-  });
-});
-
-describe('a method that takes what belongs to the connection', () => {
-  it.each([
-    ['request', '@Req()'],
-    ['response', '@Res()'],
-    ['passthrough', '@Res()'],
-    ['next', '@Next()'],
-  ])('is refused: %s', (method, decorator) => {
-    expect(refusalOf(subject(method))).toBe(
-      `Cats.${method} takes ${decorator}, which cannot leave the event loop; ` +
-        'take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest',
-    );
-  });
-});
-
-describe('a stream of events', () => {
-  it.each(['sseBelow', 'sseAbove'])(
-    'is refused in whatever order the decorators are: %s',
-    (method) => {
-      expect(refusalOf(subject(method))).toMatch(
-        new RegExp(
-          `^Cats\\.${method} is an @Sse\\(\\) stream, .*compute each event in a @CpuBound\\(\\) method of a provider`,
-        ),
-      );
-    },
-  );
-});
-
-describe('a generator', () => {
-  it('is refused: a thread gives one result', () => {
-    class Lists {
-      *items(): Generator<number> {}
-    }
-    const { prototype } = Lists;
-    const descriptor = Object.getOwnPropertyDescriptor(prototype, 'items')!;
-    CpuBound()(prototype, 'items', descriptor);
-    Object.defineProperty(prototype, 'items', descriptor);
-    expect(refusalOf(subject('items', { type: Lists }, Lists as never))).toBe(
-      'Lists.items is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method',
-    );
+describe('a method that can run in a thread is not refused', () => {
+  it.each<[string, Subject]>([
+    ['with what a request has', PLAIN],
+    ['without arguments', subject('none')],
+    ['of an injected class, with a module', subject('plain', { injected: true, hasModule: true })],
+    ['with a module that it does not need', subject('plain', { hasModule: true })],
+    ['of a class that others extend', subject('weigh', { type: Animals }, Animals as never)],
+    ['in no file, without threads', subject('plain', { definition: noFile, threads: false })],
+    ['in a main file that starts nothing in a thread', subject('plain', { mainFile: undefined })],
+    [
+      'in the main file, without threads',
+      subject('plain', { mainFile: SITE.file, threads: false }),
+    ],
+  ])('%s', (_, method) => {
+    expect(refusalOf(method)).toBeUndefined();
   });
 });
 
-describe('a method that is inherited', () => {
-  it('is refused: a thread would have an instance of the class that declares it', () => {
-    expect(refusalOf(subject('weigh'))).toBe(
-      'Cats.weigh is inherited from Animals, of which a thread would make an instance, not of Cats; ' +
-        'override it in Cats with @CpuBound() and call super.weigh()',
-    );
-  });
-});
-
-describe('a class with more than one instance', () => {
-  it('is refused', () => {
-    expect(refusalOf(subject('plain', { isStatic: false }))).toMatch(
+describe('a method that cannot run in a thread is refused', () => {
+  const takes = (method: string, decorator: string): [string, Subject, RegExp] => [
+    `it takes ${decorator}`,
+    subject(method),
+    new RegExp(
+      `^Cats\\.${method} takes ${decorator.replace(/[()]/g, '\\$&')}, which cannot leave the event loop; take what it needs by @Param\\(\\), .* and leave the response to Nest$`,
+    ),
+  ];
+  it.each<[string, Subject, RegExp]>([
+    takes('request', '@Req()'),
+    takes('response', '@Res()'),
+    takes('passthrough', '@Res()'),
+    takes('next', '@Next()'),
+    ...['sseBelow', 'sseAbove'].map((method): [string, Subject, RegExp] => [
+      `it is a stream of events (${method})`,
+      subject(method),
+      /is an @Sse\(\) stream, .*compute each event in a @CpuBound\(\) method of a provider/,
+    ]),
+    [
+      'it is a generator',
+      decorated(Lists, 'items'),
+      /^Lists\.items is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound\(\) method$/,
+    ],
+    [
+      'it is inherited',
+      subject('weigh'),
+      /^Cats\.weigh is inherited from Animals, of which a thread would make an instance, not of Cats; override it in Cats with @CpuBound\(\) and call super\.weigh\(\)$/,
+    ],
+    [
+      'its class has more than one instance',
+      subject('plain', { isStatic: false }),
       /^Cats\.plain belongs to a class with an instance for each request.*move the method to a provider of default scope/,
-    );
-  });
-});
-
-describe('a class that is injected with something', () => {
-  it('is refused where a thread has nothing to inject, and the two ways out are code', () => {
-    @Injectable()
-    class Prices {
-      constructor(
-        readonly cats: Cats,
-        readonly dogs: Animals,
-      ) {}
-      @CpuBound()
-      total(): void {}
-    }
-    // TypeScript emits `Object` for an interface. esbuild emits nothing.
-    const refused = (types?: unknown[]) => {
-      Reflect.defineMetadata('design:paramtypes', types, Prices);
-      return refusalOf(subject('total', { type: Prices, injected: true }, Prices as never));
-    };
-    const refusal = (providers: string) =>
-      'the constructor of Prices takes arguments, or Nest injects its properties, and a thread does not know with what, for Prices.total; ' +
-      'move the method to a provider of its own, without a constructor: @Injectable() export class PricesWork { @CpuBound() total(…) { … } }; ' +
-      `or give the threads a module with the dependencies: @Module({ providers: [${providers}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }), with forRootAsync() beside useFactory`;
-    expect(refused([Cats, Animals])).toBe(refusal('Cats, Animals'));
-    expect(refused([Cats, Object])).toBe(refusal('Cats, …'));
-    expect(refused()).toBe(refusal('…'));
-  });
-});
-
-describe('a class that is in no file', () => {
-  it('is refused', () => {
-    const { definition, ...rest } = subject('plain');
-    expect(refusalOf({ ...rest, definition: { ...definition, site: undefined } })).toMatch(
+    ],
+    [
+      'it is in no file',
+      subject('plain', { definition: noFile }),
       /^Cats\.plain is declared in code that is evaluated and in no file.*set devtool: 'source-map'.*or set CLUSTER_OFFLOAD=inline/,
-    );
+    ],
+    [
+      'its file starts the app',
+      subject('plain', { mainFile: SITE.file }),
+      /^Cats\.plain is declared in \/app\/cats\.js, which starts the app.*in a file of its own, or start the app by ClusterModule\.bootstrap\(\)/,
+    ],
+    [
+      'what the decorator made was thrown away',
+      decorated(Copied, 'count', true),
+      /^Copied\.count is decorated with @CpuBound\(\), but .*apply it to the descriptor itself, or return what it returns/,
+    ],
+  ])('%s', (_, method, words) => {
+    expect(refusalOf(method)).toMatch(words);
   });
+});
 
-  it('is not refused where there are no threads', () => {
-    const { definition, ...rest } = subject('plain', { threads: false });
-    expect(refusalOf({ ...rest, definition: { ...definition, site: undefined } })).toBeUndefined();
-  });
+it('a class that is injected with something is refused, and the two ways out are code', () => {
+  @Injectable()
+  class Prices {
+    constructor(
+      readonly cats: Cats,
+      readonly dogs: Animals,
+    ) {}
+    @CpuBound()
+    total(): void {}
+  }
+  // TypeScript emits `Object` for an interface. esbuild emits nothing.
+  const refused = (types?: unknown[]) => {
+    Reflect.defineMetadata('design:paramtypes', types, Prices);
+    return refusalOf(subject('total', { type: Prices, injected: true }, Prices as never));
+  };
+  const refusal = (providers: string) =>
+    'the constructor of Prices takes arguments, or Nest injects its properties, and a thread does not know with what, for Prices.total; ' +
+    'move the method to a provider of its own, without a constructor: @Injectable() export class PricesWork { @CpuBound() total(…) { … } }; ' +
+    `or give the threads a module with the dependencies: @Module({ providers: [${providers}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }), with forRootAsync() beside useFactory`;
+  expect(refused([Cats, Animals])).toBe(refusal('Cats, Animals'));
+  expect(refused([Cats, Object])).toBe(refusal('Cats, …'));
+  expect(refused()).toBe(refusal('…'));
 });
 
 describe('a class whose name a minifier has replaced', () => {
@@ -254,34 +248,6 @@ describe('a class whose name a minifier has replaced', () => {
     (type.prototype as Record<string, unknown>)['run'] = () => {};
     return { type, definition: { ...definition, owner: type.prototype as object, method: 'run' } };
   }
-});
-
-describe('a class in the file that starts the app', () => {
-  it('is refused: a thread that imports it would start another', () => {
-    expect(refusalOf(subject('plain', { mainFile: '/app/cats.js' }))).toMatch(
-      /^Cats\.plain is declared in \/app\/cats\.js, which starts the app.*in a file of its own, or start the app by ClusterModule\.bootstrap\(\)/,
-    );
-  });
-
-  it('is not refused where that is known to start nothing in a thread, or there are none', () => {
-    expect(refusalOf(subject('plain', { mainFile: undefined }))).toBeUndefined();
-    expect(
-      refusalOf(subject('plain', { mainFile: '/app/cats.js', threads: false })),
-    ).toBeUndefined();
-  });
-});
-
-describe('a decorator that was given a copy of the descriptor', () => {
-  it('is refused: what it made of that was thrown away', () => {
-    class Copied {
-      async count(): Promise<void> {}
-    }
-    const { prototype } = Copied;
-    CpuBound()(prototype, 'count', { ...Object.getOwnPropertyDescriptor(prototype, 'count')! });
-    expect(refusalOf(subject('count', { type: Copied }, Copied as never))).toMatch(
-      /^Copied\.count is decorated with @CpuBound\(\), but .*apply it to the descriptor itself, or return what it returns/,
-    );
-  });
 });
 
 describe('offload.module', () => {
