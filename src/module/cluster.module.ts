@@ -158,9 +158,16 @@ export class ClusterModule
   /** Starts the measurements of this process and its health checks. */
   async #prepare(): Promise<void> {
     const { health, metrics } = this.options;
-    if (metrics !== false) await this.metrics.measure(metrics);
+    // One message names the missing packages of both.
+    const refusals: string[] = [];
+    const refuse = (error: unknown): void => {
+      if (!(error instanceof ClusterConfigurationError)) throw error;
+      refusals.push(error.message);
+    };
+    if (metrics !== false) await this.metrics.measure(metrics).catch(refuse);
+    if (health !== false) await this.health.prepare(health).catch(refuse);
+    if (refusals.length > 0) throw new ClusterConfigurationError(refusals.join(' | '));
     if (health === false) return;
-    await this.health.prepare(health);
     this.link.provideHealth(() => this.health.verdict(), health.minReady);
   }
 

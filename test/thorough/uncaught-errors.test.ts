@@ -61,7 +61,10 @@ describe('an error in a worker that nobody caught', () => {
       expect(failing['error']).toMatchObject({ name: 'Error', message: text });
       expect(failing.message).toContain(`Error: ${text} at `);
       expect(failing.message).toContain('crash-routes.mjs');
-      expect(cluster.output).toMatch(new RegExp(`Error: ${text}\n +at throwNow `));
+      expect((failing['error'] as Error).stack).toMatch(
+        new RegExp(`Error: ${text}\n +at throwNow `),
+      );
+      expect(cluster.output).not.toMatch(/^ +at throwNow /m);
       const ready = await replacementOf(cluster, 0, victim);
       expect(cluster.all('worker-died')).toEqual([]);
       for (let i = 0; i < 20; i++) {
@@ -102,12 +105,14 @@ describe('an error in a worker that nobody caught', () => {
     const { cluster, victim, held, crash, release } = await startWithHeldRequest();
 
     await crash(path);
-    const printed = /^Error: thrown (while draining|again and again)$/gm;
     const atLeast = path === '/crash/twice' ? 1 : 50;
-    await cluster.until(
-      'more errors',
-      () => (cluster.output.match(printed)?.length ?? 0) >= atLeast,
-    );
+    await cluster.until('more errors', () => cluster.all('warning').length >= atLeast);
+    expect(cluster.all('warning').at(-1)).toMatchObject({
+      pid: victim,
+      message: expect.stringMatching(
+        /uncaught error: Error: thrown (while draining|again and again)/,
+      ),
+    });
     release();
 
     expect((await held).outcome).toBe('ok');
@@ -129,6 +134,21 @@ describe('an error in a worker that nobody caught', () => {
     await replacementOf(cluster, 0, victim);
     expect(cluster.all('worker-restarting')).toHaveLength(1);
     await expectRestarts(cluster, { crash: 1 });
+  });
+
+  it('is one line of JSON without workers too', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 0 },
+      env: behaviour('crash-routes'),
+    });
+
+    await request(cluster.url, '/crash/throw');
+
+    expect(await cluster.exited()).toEqual({ code: 1, signal: null });
+    expect(cluster.all('failed')).toMatchObject([
+      { level: 'error', error: { message: 'thrown outside of a request' } },
+    ]);
+    expect(cluster.output).not.toMatch(/^ +at throwNow /m);
   });
 
   it('that throws nothing at all is one like any other', async () => {

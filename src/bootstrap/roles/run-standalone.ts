@@ -10,6 +10,8 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
+import { reportUncaught } from '../../contract/ipc/index.js';
+import { catchUncaught } from '../../worker/life/uncaught.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
 import { ConnectionLimit } from '../../worker/http/connection-limit.js';
 import { listen } from '../../worker/listen/listen.js';
@@ -50,6 +52,7 @@ class Standalone {
   readonly #link: SoloLink;
   readonly #served: ServedApp;
   readonly #leaveSignalsToNest: () => void;
+  readonly #leaveErrorsToNode: () => void = () => {};
   #signals = 0;
   #drained: Promise<number> | undefined;
 
@@ -63,6 +66,13 @@ class Standalone {
       listeners.call(name, event);
       this.#link.events.call(name, event);
     };
+    if (options.log.format === 'json') {
+      // Node would print the error as text.
+      this.#leaveErrorsToNode = catchUncaught((error) => {
+        log('failed', { message: 'uncaught error', exitCode: 1, error: reportUncaught(error) });
+        process.exit(1);
+      });
+    }
     this.#link.configure(options);
     const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
     this.#served = new ServedApp(this.#link, limit, this.#warn);
@@ -155,6 +165,7 @@ class Standalone {
     setCurrentLink(undefined);
     this.#served.sockets.servers.stop();
     this.#leaveSignalsToNest();
+    this.#leaveErrorsToNode();
     this.#ignoreStopSignals();
     // The link is ended here, because without ClusterModule nobody else ends it.
     this.#link.end();

@@ -1,3 +1,5 @@
+import { inspected } from '../errors/inspected.js';
+
 /** An error in the form in which it is sent to another process. */
 export interface ErrorReport {
   readonly name: string;
@@ -31,4 +33,10 @@ export function reportError(thrown: unknown): ErrorReport {
     // An object without a prototype has no text, and a getter, a proxy or toString() may throw.
     return { name: 'Error', message: 'a value that cannot be shown as text' };
   }
+}
+
+/** Reports an uncaught error. The stack also has the causes and all other properties, because nothing else shows them. */
+export function reportUncaught(thrown: unknown): ErrorReport {
+  const report = reportError(thrown);
+  return report.stack === undefined ? report : { ...report, stack: cutText(inspected(thrown)) };
 }

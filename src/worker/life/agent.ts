@@ -1,4 +1,4 @@
-import { ClusterError, inspected } from '../../contract/errors/index.js';
+import { ClusterError } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
 import {
   type BootPhase,
@@ -13,7 +13,7 @@ import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../http/rebalance.js';
 import { ServedApp } from './served-app.js';
-import { catchAbort, catchUncaught, throwUncaught } from './uncaught.js';
+import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
 import type { WorkerApp } from './worker-app.interface.js';
 import { WorkerLink } from '../link/worker-link.js';
@@ -187,7 +187,10 @@ export class WorkerAgent {
 
   /** Finishes the open requests and ends, because the app's state is unknown after an uncaught error. */
   #onUncaught(error: unknown): void {
-    process.stderr.write(`${inspected(error)}\n`);
+    // The primary logs only the first error.
+    const isReported = this.#exitCode === 0 && process.connected;
+    const { identity } = this.link;
+    process.stderr.write(uncaughtText(error, this.options.log, identity, isReported));
     this.#reports.fatal(error, false);
     this.#exitCode = 1;
     this.#served.sockets.othersFollow();

@@ -1,14 +1,39 @@
 import { inspected } from '../../contract/errors/inspected.js';
+import { createEventFormat } from '../../contract/events/index.js';
+import { reportUncaught } from '../../contract/ipc/error-report.js';
+import type { ResolvedLogOptions } from '../../contract/options/index.js';
+import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
 /**
  * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
  * the app has its own handler, the app's handler decides. So our handler is added only when an error
  * occurs and the app has no handler. Node emits 'uncaughtExceptionMonitor' before that decision.
+ *
+ * @returns a function that ends this.
  */
-export function catchUncaught(caught: (error: unknown) => void): void {
-  process.on('uncaughtExceptionMonitor', () => {
+export function catchUncaught(caught: (error: unknown) => void): () => void {
+  const catchNext = (): void => {
     if (process.listenerCount('uncaughtException') === 0) process.once('uncaughtException', caught);
-  });
+  };
+  process.on('uncaughtExceptionMonitor', catchNext);
+  return () => void process.off('uncaughtExceptionMonitor', catchNext);
+}
+
+/**
+ * The text that a worker writes for an uncaught error: the error in full or, in a log of JSON, one line.
+ *
+ * @param isReported whether the primary logs the error. A log of JSON then has its line already.
+ */
+export function uncaughtText(
+  error: unknown,
+  log: Pick<ResolvedLogOptions, 'format' | 'level'>,
+  worker: WorkerIdentity,
+  isReported: boolean,
+): string {
+  if (log.format !== 'json' || log.level === 'silent') return `${inspected(error)}\n`;
+  if (isReported) return '';
+  const event = { message: 'uncaught error', worker, error: reportUncaught(error) };
+  return createEventFormat(log)('warning', event, process.stderr);
 }
 
 /** Reports a call of process.abort(), because the exit alone looks as if V8 had run out of memory. */

@@ -1,6 +1,11 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BlockedRequest, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import {
+  type BlockedRequest,
+  type PrimaryMessage,
+  reportError,
+  reportUncaught,
+} from '../../contract/ipc/index.js';
 import { ARE_CONTEXTS_CHEAP } from '../http/request-scopes.js';
 import { runningRequests } from '../http/running-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
@@ -29,7 +34,7 @@ export class WorkerReports {
   /** Reports an uncaught error, which ends the process. */
   fatal(error: unknown, abort: boolean): void {
     const requests = this.#requests;
-    void this.channel.send({ type: 'fatal', error: reportError(error), abort, requests });
+    void this.channel.send({ type: 'fatal', error: reportUncaught(error), abort, requests });
   }
 
   /** Answers a heartbeat. */
