@@ -70,6 +70,7 @@ describe('nestjs-cluster doctor', () => {
     const names = report.findings.map(({ name }) => name);
     expect(FINDING_NAMES.filter((name) => !names.includes(name))).toEqual([
       'web-socket-broadcast',
+      'self-restart',
       'cpu-bound-inline',
       'cpu-bound-threads',
       'warning',

@@ -8,6 +8,7 @@ export const FINDING_NAMES = [
   'socket-io-polling',
   'in-process-events',
   'web-socket-broadcast',
+  'self-restart',
   'database-pool',
   'schema-synchronization',
   'own-health',

@@ -22,6 +22,7 @@ const PAGES: Readonly<Record<FindingName, string>> = {
   'socket-io-polling': 'socket.io.md',
   'in-process-events': 'hub.md#events',
   'web-socket-broadcast': 'websockets.md',
+  'self-restart': 'shared-state.md#settings-that-the-app-changes',
   'database-pool': 'database-pools.md',
   'schema-synchronization': 'shared-state.md',
   'own-health': 'health.md',

@@ -5,6 +5,7 @@ import { databasePool } from '../checks/database-pool.js';
 import { forceCloseConnections, keepAlive } from '../checks/http-server.js';
 import { memory } from '../checks/memory.js';
 import { ownHealth, ownMetrics } from '../checks/own-endpoints.js';
+import { selfRestart } from '../checks/self-restart.js';
 import { sessions } from '../checks/sessions.js';
 import { webSocketBroadcasts } from '../checks/web-socket-broadcasts.js';
 import { SignalListeners } from './signal-listeners.js';
@@ -15,6 +16,7 @@ const CHECKS: readonly Check[] = [
   ...CHEAP_CHECKS,
   sessions,
   webSocketBroadcasts,
+  selfRestart,
   databasePool,
   ownHealth,
   ownMetrics,

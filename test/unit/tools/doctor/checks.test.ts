@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { runInThisContext } from 'node:vm';
 import { Controller, Get } from '@nestjs/common';
@@ -16,7 +18,9 @@ import {
 import { memory } from '../../../../src/tools/doctor/checks/memory.js';
 import { ownHealth, ownMetrics } from '../../../../src/tools/doctor/checks/own-endpoints.js';
 import { schemaSynchronization } from '../../../../src/observe/findings/checks/schema-synchronization.js';
+import { selfRestart } from '../../../../src/tools/doctor/checks/self-restart.js';
 import { webSocketBroadcasts } from '../../../../src/tools/doctor/checks/web-socket-broadcasts.js';
+import { temporaryDirectory } from '../../../support/temporary-directory.js';
 import { appOf, look, SITUATION } from '../../support/app-findings.js';
 
 describe('endpoints of the app', () => {
@@ -205,6 +209,35 @@ describe('the HTTP server', () => {
 
   it('is asked to close connections by force only where an option says so', async () => {
     expect(look(forceCloseConnections, await appOf({}), SITUATION)).toEqual([]);
+  });
+});
+
+describe('an app that restarts itself', () => {
+  it('is found in the sources in and below the directory of its main file', () => {
+    const directory = temporaryDirectory();
+    const write = (name: string, ...lines: string[]) => {
+      mkdirSync(dirname(join(directory, name)), { recursive: true });
+      writeFileSync(join(directory, name), lines.join('\n'));
+    };
+    write('main.js', 'bootstrap();');
+    write(
+      'config/stop.js',
+      '',
+      '    setTimeout(() => process.kill(process.pid, "SIGTERM"), 5000);',
+    );
+    write('config/stop.d.ts', '// process.kill(process.pid)', ' * process.kill(process.pid)');
+    write('again.mjs', "process.kill(process.pid,'SIGHUP')", 'process.kill(process.pid);');
+    write('reraise.js', 'process.kill(process.pid, signal); process.kill(process.pid, "SIGUSR2")');
+    write('node_modules/lib/index.js', 'process.kill(process.pid, "SIGTERM")');
+    const situation = { ...SITUATION, main: join(directory, 'main.js') };
+
+    const problem =
+      'only the worker that runs this line is replaced, and the others stay as they are';
+    expect(look(selfRestart, {}, situation).sort()).toEqual([
+      `${directory}/again.mjs:1: ${problem}`,
+      `${directory}/again.mjs:2: ${problem}`,
+      `${directory}/config/stop.js:2: ${problem}`,
+    ]);
   });
 });
 
