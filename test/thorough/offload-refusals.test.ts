@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { type BuildOptions, CompiledApp, type Sources } from '../support/compiled-app.js';
+import { freePorts } from '../support/free-ports.js';
 import { getJson } from '../support/http-client.js';
 
 /** As the README has it: what is refused is refused in the worker. */
@@ -116,6 +117,26 @@ describe('what a look at the classes shows', () => {
 });
 
 describe('what only a thread can tell', () => {
+  it('does not keep a ready worker from being healthy meanwhile', async () => {
+    const app = compiled(
+      appOf(
+        `if (!isMainThread) await new Promise((resolve) => setTimeout(resolve, 3_000));
+        @Injectable()
+        export class Reports { @CpuBound() async run() {} }`,
+        { providers: ['Reports'] },
+      ),
+    );
+    const port = await freePorts(1);
+    const cluster = new ClusterProcess(starting(app, { options: { workers: 1, port } }));
+    await cluster.event('worker-ready');
+
+    const { status, body } = await getJson(`http://127.0.0.1:${port}`, '/health');
+
+    expect(status).toBe(200);
+    expect(body.details.cluster).toMatchObject({ ready: 1, workers: [{ state: 'ready' }] });
+    expect(cluster.all('listening')).toEqual([]);
+  });
+
   it('names every file and class that threads cannot use, and what a look shows, in one message', async () => {
     const app = compiled({
       ...appOf(`import { Thrower } from './thrower.js'; import * as others from './others.js';`, {

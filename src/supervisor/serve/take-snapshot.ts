@@ -34,7 +34,7 @@ export function takeSnapshot(
   return {
     ...measured.shown,
     desired,
-    ready: isStarting(state) ? 0 : wanted.filter((slot) => isServed(state, slot)).length,
+    ready: wanted.filter((slot) => isServed(state, slot)).length,
     minReady,
     generation: release.generation,
     degraded: wanted.filter(({ failures }) => failures.degraded).length,
@@ -43,11 +43,6 @@ export function takeSnapshot(
     leader: measured.find(leadership.leader ?? 0)?.identity ?? null,
     workers: slots.filter(isShown).flatMap((slot) => slotSnapshots(state, slot, measured, now)),
   };
-}
-
-/** Whether the start may still fail: no worker has verified yet that its threads can load their code. */
-function isStarting({ everReady, verification }: ClusterState): boolean {
-  return !everReady && verification.asked !== undefined;
 }
 
 /** A snapshot of each process of the slot. If the slot has no process, one snapshot without a process. */
@@ -63,7 +58,6 @@ function slotSnapshots(
   return known.map((worker) => ({
     ...counts,
     ...processSnapshot(worker, worker && measured.find(worker.id), now),
-    ...(isStarting(state) && worker?.state === 'ready' && { state: 'starting' as const }),
     generation: worker?.generation ?? state.release.generation,
     restarts: Object.values(slot.restarts).reduce((sum, count) => sum + count, 0),
     lastExit: slot.lastExit,
