@@ -89,7 +89,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
       });
     });
 
-    it('gives an error of the app to its exception filter as it was thrown', async () => {
+    it('gives an error of the app to the exception filter of its class as it was thrown', async () => {
       const { status, body } = await getJson(cluster.url, '/answers/domain-error');
 
       expect(status).toBe(418);
@@ -109,6 +109,24 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
       });
       // The stack shows where the thread threw the error, not where the caller received it.
       expect(body.stack).toMatch(/Answers\.domainError \(.*offload-answers\.mjs:\d+/);
+    });
+
+    it('gives instances of exported classes their class back', async () => {
+      expect((await getJson(cluster.url, '/answers/cats')).body).toEqual([
+        { cat: 'tom', inMainThread: true },
+        { of: { cat: 'felix', inMainThread: true } },
+      ]);
+    });
+
+    it('says once that the class of a result is lost', async () => {
+      for (let i = 0; i < 2; i += 1) {
+        const { body } = await getJson(cluster.url, '/answers/hidden');
+        expect(body).toEqual({ words: 'no file exports my class' });
+      }
+      if (inline) return;
+      const { message } = await cluster.event('warning');
+      expect(message).toContain('returned an instance of Hidden, which arrives as a plain object');
+      expect(cluster.all('warning')).toHaveLength(1);
     });
 
     it('moves a megabyte there and back', async () => {

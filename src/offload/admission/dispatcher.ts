@@ -138,7 +138,7 @@ export class Dispatcher {
   #onResult(call: Call, result: RunResult): void {
     if (call.state === 'over') return this.pump(); // a call that was given up has ended
     if (result.ok) this.#complete(call, result);
-    else this.#fail(call, failed(restoreError(result.error)));
+    else this.#fail(call, failed(restoreError(result.error, result.types)));
   }
 
   #onLost(call: Call, error: unknown): void {

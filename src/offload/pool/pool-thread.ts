@@ -3,12 +3,13 @@ import type { Worker } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
 import { environmentOfThread } from '../../contract/process/telemetry.js';
+import { classAt, type ExportedClass } from '../task/exported-classes.js';
 import { contentsOf } from '../task/parcel.js';
 import type { Run, RunRequest, RunResult } from '../task/runner.interface.js';
 import { NICE_INCREMENT, type ThreadPlan, type ThreadSettings } from '../thread/plan.js';
 import type { Problem } from '../thread/problem.js';
 import { THREAD_PROGRAM } from '../thread/thread-program.js';
-import type { SentRequest, ThreadMessage } from '../thread/thread-host.js';
+import type { SentRequest, SentResult, ThreadMessage } from '../thread/thread-host.js';
 
 /** Maximum time for `offload.module` to close, in ms. */
 const CLOSE_MS = 1_000;
@@ -18,6 +19,8 @@ export interface ThreadEvents {
   lost(): void;
   /** The thread ended by an error while it had no call that could report the error. */
   died(error: unknown): void;
+  /** A result has an instance of a class that this process does not know. */
+  lostClass(name: string): void;
 }
 
 /** `starting → ready → ended`. Only a ready thread is given calls. */
@@ -127,10 +130,25 @@ export class PoolThread {
   async #send(call: SentRequest, moved: readonly ArrayBuffer[]): Promise<RunResult> {
     this.#setBusy(true);
     try {
-      return (await this.#post({ type: 'run', ...call }, moved)) as RunResult;
+      const result = (await this.#post({ type: 'run', ...call }, moved)) as SentResult;
+      return result.places ? await this.#withTypes(result, result.places) : result;
     } finally {
       this.#setBusy(false);
     }
+  }
+
+  async #withTypes(
+    result: RunResult,
+    places: readonly (ExportedClass | string)[],
+  ): Promise<RunResult> {
+    const classes = places.map(async (place) =>
+      typeof place === 'string' ? undefined : classAt(place),
+    );
+    const types = await Promise.all(classes);
+    const lost = places[types.indexOf(undefined)];
+    if (result.ok && lost !== undefined)
+      this.events.lostClass(typeof lost === 'string' ? lost : lost.name);
+    return { ...result, types };
   }
 
   #setBusy(isBusy: boolean): void {

@@ -3,7 +3,7 @@ import { PoolThread, type PooledThread, type ThreadEvents } from './pool-thread.
 import type { Run, Runner, RunRequest } from '../task/runner.interface.js';
 import type { ThreadPlan } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
-import { endedWhileLoading, warnOfChanges, warnWhileSlow } from './thread-warnings.js';
+import { endedWhileLoading, lostClass, warnOfChanges, warnWhileSlow } from './thread-warnings.js';
 
 /** Wait before a failed start of a thread is tried again, in ms. It doubles with each failure, up to the maximum. */
 const RETRY_MS = 1_000;
@@ -87,7 +87,7 @@ export class ThreadPool implements Runner {
   async check(): Promise<readonly string[]> {
     if (this.#ready > 0) return [];
     // This thread takes no calls. It ends after the check to free its memory.
-    const thread = this.#start({ lost() {}, died() {} });
+    const thread = this.#start({ lost() {}, died() {}, lostClass() {} });
     const problems = await thread.report.then(describeProblems, (error: unknown) => [
       endedWhileLoading(this.plan, error),
     ]);
@@ -161,6 +161,7 @@ export class ThreadPool implements Runner {
       died: (error) => {
         if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
       },
+      lostClass: (name) => this.events.warnOfAll(lostClass(name)),
     });
     this.#threads.push(thread);
     thread.report.then(

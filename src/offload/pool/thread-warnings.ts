@@ -12,6 +12,11 @@ export function endedWhileLoading(plan: ThreadPlan, error: unknown): string {
   return `a thread ended while it loaded ${filesOf(plan).join(', ')} (${String(error)}); the code that runs at import must not end it: no process.exit() there`;
 }
 
+/** The message about a result that arrives without its class. */
+export function lostClass(name: string): string {
+  return `a @CpuBound() method returned an instance of ${name}, which arrives as a plain object: no file of the app that is loaded exports the class; export it, or return plain data`;
+}
+
 /** The files that threads import. */
 function filesOf({ tasks }: ThreadPlan): readonly string[] {
   return [...new Set(tasks.map(({ site }) => site.file))];

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { isMoved, move } from '../admission/move.js';
 import { isDense } from './cloneable.js';
+import { restoreInstances } from './instances.js';
 import type { Completed } from './runner.interface.js';
 
 /** A place in a list of values: an element, or a property of an element. */
@@ -86,6 +87,7 @@ export function restoreBuffers<T extends unknown[]>(values: T, places: readonly 
 }
 
 /** The result of a call, as the task returned it. */
-export function restoreResult({ value, buffers }: Completed): unknown {
+export function restoreResult({ value, buffers, instances = [], types = [] }: Completed): unknown {
+  restoreInstances(value, instances, types);
   return restoreBuffers([value], buffers)[0];
 }

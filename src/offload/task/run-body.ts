@@ -1,6 +1,8 @@
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import { type CarriedContexts, runInContexts } from './carry-context.js';
+import type { Class } from '../../contract/options/module.js';
 import { findUncloneable } from './cloneable.js';
+import { instancesIn } from './instances.js';
 import { contentsOf } from './parcel.js';
 import type { RunResult } from './runner.interface.js';
 import { describeError } from './task-error.js';
@@ -19,14 +21,21 @@ export async function runBody(
   try {
     return await runInContexts(contexts, () => valueOf(name, body));
   } catch (thrown) {
-    return { ok: false, error: describeError(thrown) };
+    const types: Class[] = [];
+    const error = describeError(thrown, types);
+    return { ok: false, error, ...(types.length > 0 && { types }) };
   }
 }
 
 async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
   const value = await lastValueOf(await body());
   const obstacle = findUncloneable(value, 'result');
-  if (obstacle === undefined) return { ok: true, value, buffers: contentsOf([value]).buffers };
+  if (obstacle === undefined) {
+    const types: Class[] = [];
+    const instances = instancesIn(value, types);
+    const { buffers } = contentsOf([value]);
+    return { ok: true, value, buffers, ...(types.length > 0 && { instances, types }) };
+  }
   throw new ClusterUncloneableError(
     `${name}: the result cannot be copied from its thread: ${obstacle}; return plain data (what structuredClone() takes; a StreamableFile is made in the handler, of bytes that come from a provider)`,
   );

@@ -1,4 +1,6 @@
 import type { CarriedContexts } from './carry-context.js';
+import type { Class } from '../../contract/options/module.js';
+import type { Instance } from './instances.js';
 import type { Place } from './parcel.js';
 import type { TaskError } from './task-error.js';
 
@@ -11,17 +13,23 @@ export interface RunRequest {
 }
 
 /** How a call ended in the thread. */
-export type RunResult =
+export type RunResult = (
   | {
       readonly ok: true;
       readonly value: unknown;
       /** The parts of `[value]` that were Buffers. */
       readonly buffers: readonly Place[];
+      /** The parts of `value` that were instances of classes. */
+      readonly instances?: readonly Instance[];
     }
-  | { readonly ok: false; readonly error: TaskError };
+  | { readonly ok: false; readonly error: TaskError }
+) & {
+  /** The classes of the result or the error, by their number, as far as this thread knows them. */
+  readonly types?: readonly (Class | undefined)[];
+};
 
 /** The result of a call that succeeded. */
-export type Completed = Extract<RunResult, { ok: true }>;
+export type Completed = RunResult & { ok: true };
 
 /** A call that is running. */
 export interface Run {

@@ -1,7 +1,9 @@
 import * as nest from '@nestjs/common';
 import { inspect } from 'node:util';
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
+import type { Class } from '../../contract/options/module.js';
 import { findUncloneable } from './cloneable.js';
+import { numberOf } from './instances.js';
 
 /** Maximum number of causes that are copied, because a chain of causes may be circular. */
 const MAX_CAUSES = 8;
@@ -16,6 +18,8 @@ export type TaskError =
       readonly kind: 'error';
       /** Names of the error's class and of its base classes, without `Error`. */
       readonly classes: readonly string[];
+      /** Number of the class, if the app has declared it. */
+      readonly type?: number;
       readonly name: string;
       readonly message: string;
       readonly stack: string | undefined;
@@ -28,18 +32,27 @@ export type TaskError =
 
 const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
 
-/** Describes a thrown value of any kind in a form that can be copied. */
-export function describeError(thrown: unknown): TaskError {
+/**
+ * Describes a thrown value of any kind in a form that can be copied.
+ *
+ * @param types gets the app's own classes.
+ */
+export function describeError(thrown: unknown, types?: Class[]): TaskError {
   let left = MAX_ERRORS;
   try {
-    return describe(thrown, 0, () => (left -= 1) >= 0);
+    return describe(thrown, 0, () => (left -= 1) >= 0, types);
   } catch {
     // A property throws when it is read.
     return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
   }
 }
 
-function describe(thrown: unknown, depth: number, isLeft: () => boolean): TaskError {
+function describe(
+  thrown: unknown,
+  depth: number,
+  isLeft: () => boolean,
+  types?: Class[],
+): TaskError {
   if (!(thrown instanceof Error)) {
     return { kind: 'value', value: isCloneable(thrown) ? thrown : inspect(thrown) };
   }
@@ -50,9 +63,13 @@ function describe(thrown: unknown, depth: number, isLeft: () => boolean): TaskEr
     ([key, value]) => !OWN_FIELDS.has(key) && isCloneable(value),
   );
   const deeper = depth < MAX_CAUSES;
+  const classes = classesOf(thrown);
+  const prototype = Object.getPrototypeOf(thrown) as Error;
+  const isOfApp = prototypeFor(classes, Object.fromEntries(own)) !== prototype;
   return {
     kind: 'error',
-    classes: classesOf(thrown),
+    classes,
+    ...(types && isOfApp && { type: numberOf(prototype.constructor as Class, types) }),
     name,
     message: String(message),
     stack: stackOf(thrown, name),
@@ -60,23 +77,31 @@ function describe(thrown: unknown, depth: number, isLeft: () => boolean): TaskEr
       ...(isCloneable(code) && code !== undefined && { code }),
       ...Object.fromEntries(own),
     },
-    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1, isLeft) }),
+    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1, isLeft, types) }),
     ...(Array.isArray(errors) &&
-      deeper && { errors: errors.filter(isLeft).map((each) => describe(each, depth + 1, isLeft)) }),
+      deeper && {
+        errors: errors.filter(isLeft).map((each) => describe(each, depth + 1, isLeft, types)),
+      }),
   };
 }
 
 /**
  * Restores a described error. An exception of Nest, or of a class that extends one, becomes an
  * instance of Nest's class, so its filters and status are as if it had been thrown here. Built-in
- * errors of JavaScript keep their class. Any other error becomes an `Error` with the original name,
- * message, stack and properties.
+ * errors of JavaScript keep their class, and so do errors of the app whose class is known here. Any
+ * other error becomes an `Error` with the original name, message, stack and properties.
+ *
+ * @param types the app's own classes, by their number.
  */
-export function restoreError(described: TaskError): unknown {
+export function restoreError(
+  described: TaskError,
+  types: readonly (Class | undefined)[] = [],
+): unknown {
   if (described.kind === 'value') return described.value;
-  const { classes, name, message, stack, properties, cause, errors } = described;
+  const { classes, type = -1, name, message, stack, properties, cause, errors } = described;
   const error = new Error(message);
-  Object.setPrototypeOf(error, prototypeFor(classes, properties));
+  const known: unknown = types[type]?.prototype;
+  Object.setPrototypeOf(error, known instanceof Error ? known : prototypeFor(classes, properties));
   for (const [key, value] of Object.entries(properties)) set(error, key, value, true);
   // The response body is missing if it could not be copied.
   if (error instanceof nest.HttpException && properties['response'] === undefined) {
@@ -84,8 +109,13 @@ export function restoreError(described: TaskError): unknown {
   }
   if (error.name !== name) set(error, 'name', name);
   if (stack !== undefined) set(error, 'stack', stack);
-  if (cause !== undefined) set(error, 'cause', restoreError(cause));
-  if (errors !== undefined) set(error, 'errors', errors.map(restoreError));
+  if (cause !== undefined) set(error, 'cause', restoreError(cause, types));
+  if (errors !== undefined)
+    set(
+      error,
+      'errors',
+      errors.map((each) => restoreError(each, types)),
+    );
   return error;
 }
 

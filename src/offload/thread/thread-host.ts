@@ -1,9 +1,11 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { endTelemetry } from '../../contract/process/telemetry.js';
+import type { Class } from '../../contract/options/module.js';
 import { type CpuBoundDefinition, declaredTask } from '../cpu-bound.metadata.js';
+import { type ExportedClass, ExportedClasses } from '../task/exported-classes.js';
 import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
 import { runBody } from '../task/run-body.js';
-import type { RunRequest } from '../task/runner.interface.js';
+import type { RunRequest, RunResult } from '../task/runner.interface.js';
 import { AppCode } from './app-code.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
@@ -15,9 +17,15 @@ export interface SentRequest extends RunRequest {
   readonly buffers: readonly Place[];
 }
 
+/** A result in the form in which a thread sends it. */
+export type SentResult = RunResult & {
+  /** The places of its classes; the name of a class that no file exports. */
+  readonly places?: readonly (ExportedClass | string)[];
+};
+
 /** The messages to a thread. */
 export type ThreadMessage =
-  /** Runs a call. Answered by a `RunResult`. */
+  /** Runs a call. Answered by a {@link SentResult}. */
   | ({ readonly type: 'run' } & SentRequest)
   /** Asks whether every task can run. Answered by the problems of tasks that cannot run. */
   | { readonly type: 'check' }
@@ -44,6 +52,7 @@ export class ThreadHost {
   #instancesOfModule: ReturnType<typeof instancesOf> | undefined;
   readonly #instances = new Map<Constructor, object>();
 
+  readonly #classes = new ExportedClasses();
   readonly #code: AppCode;
 
   constructor(private readonly plan: ThreadPlan) {
@@ -76,7 +85,13 @@ export class ThreadHost {
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { name, definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const result = await runBody(name, () => definition.body.apply(instance, given), contexts);
+    const { types, ...ran } = await runBody(
+      name,
+      () => definition.body.apply(instance, given),
+      contexts,
+    );
+    const result: SentResult =
+      types === undefined ? ran : { ...ran, places: await this.#placesOf(types as Class[]) };
     const moved = 'value' in result ? contentsOf([result.value]).moved : [];
     if (moved.length === 0) return result;
     const { Piscina } = await import('piscina');
@@ -84,6 +99,10 @@ export class ThreadHost {
       [Piscina.transferableSymbol]: moved,
       [Piscina.valueSymbol]: result,
     } as never);
+  }
+
+  #placesOf(types: readonly Class[]): Promise<SentResult['places'] & object> {
+    return Promise.all(types.map(async (type) => (await this.#classes.find(type)) ?? type.name));
   }
 
   async #buildModule(): Promise<string | undefined> {

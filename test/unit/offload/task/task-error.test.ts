@@ -8,6 +8,7 @@ import {
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
+import type { Class } from '../../../../src/contract/options/module.js';
 import { describeError, restoreError } from '../../../../src/offload/task/task-error.js';
 
 /** An error thrown in a thread, as its caller gets it. */
@@ -337,5 +338,44 @@ describe('what is thrown and is no error', () => {
   it('may have no words either', () => {
     const thrown = Object.assign(Object.create(null) as object, { f: () => 1 });
     expect(typeof arrived(thrown)).toBe('string');
+  });
+});
+
+describe('an error of a class of the app', () => {
+  class PricingError extends Error {
+    constructor(readonly article: string) {
+      super(`no price for ${article}`, { cause: new CatLimitException('Tom') });
+    }
+    get words(): string {
+      return `${this.article}!`;
+    }
+  }
+
+  it('is an instance of its class, and so are its causes, if this process knows the classes', () => {
+    const types: Class[] = [];
+    const described = structuredClone(describeError(new PricingError('tea'), types));
+    expect(types).toEqual([PricingError, CatLimitException]);
+
+    const error = restoreError(described, types) as PricingError;
+    expect(error).toBeInstanceOf(PricingError);
+    expect(error.words).toBe('tea!');
+    expect(error).toMatchObject({ name: 'PricingError', message: 'no price for tea' });
+    expect(error.cause).toBeInstanceOf(CatLimitException);
+
+    const unknown = restoreError(described, [undefined, class {}]) as PricingError;
+    expect(unknown).not.toBeInstanceOf(PricingError);
+    expect(unknown.name).toBe('PricingError');
+    expect(unknown.cause).toBeInstanceOf(BadRequestException);
+  });
+
+  it('has no number if it is one of Nest, of this package or of JavaScript', () => {
+    const types: Class[] = [];
+    const known = [
+      new NotFoundException('x'),
+      new TypeError('x'),
+      new ClusterUncloneableError('x'),
+    ];
+    describeError(new AggregateError(known, 'x'), types);
+    expect(types).toEqual([]);
   });
 });

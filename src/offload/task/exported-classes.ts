@@ -1,0 +1,81 @@
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Class } from '../../contract/options/module.js';
+
+/** An export of a file: the form in which a class is sent to another thread. */
+export interface ExportedClass {
+  readonly file: string;
+  readonly name: string;
+}
+
+type Exports = Readonly<Record<string, unknown>>;
+
+/** Minimum time between two searches, in ms, because an app may declare a class in each call. */
+const SEARCH_MS = 60_000;
+
+/** Finds classes among the exports of the app's files that this thread has loaded. */
+export class ExportedClasses {
+  readonly #places = new WeakMap<object, ExportedClass>();
+  #searchAt = 0;
+
+  constructor(private readonly files = loadedFiles) {}
+
+  async find(type: Class): Promise<ExportedClass | undefined> {
+    if (!this.#places.has(type) && performance.now() >= this.#searchAt) {
+      await Promise.all((await this.files()).map((file) => this.#read(file)));
+      this.#searchAt = performance.now() + SEARCH_MS;
+    }
+    return this.#places.get(type);
+  }
+
+  async #read(file: string): Promise<void> {
+    for (const [name, value] of Object.entries(await exportsOf(file))) {
+      if (typeof value === 'function') this.#places.set(value, { file, name });
+    }
+  }
+}
+
+const known = new Map<string, Promise<Class | undefined>>();
+
+/** The class in this thread; `undefined` if the file does not export it here. */
+export function classAt({ file, name }: ExportedClass): Promise<Class | undefined> {
+  const key = `${name} ${file}`;
+  const found = known.get(key) ?? exportsOf(file).then((exports) => exports[name] as Class);
+  known.set(key, found);
+  return found;
+}
+
+/** The exports of a file that is loaded; none if it cannot be imported. */
+async function exportsOf(file: string): Promise<Exports> {
+  try {
+    const loaded = commonJsAt(file);
+    // The copy shows now whether an export is not initialised yet.
+    return { ...((loaded?.exports ?? (await import(file))) as Exports) };
+  } catch {
+    return {};
+  }
+}
+
+function commonJsAt(file: string): NodeModule | undefined {
+  const { cache } = createRequire(import.meta.url);
+  return cache[file.startsWith('file:') ? fileURLToPath(file) : file];
+}
+
+/** The app's files that this thread has loaded. Node has no list of ES modules, so its inspector is asked. */
+async function loadedFiles(): Promise<string[]> {
+  const files: string[] = [];
+  try {
+    const { Session } = await import('node:inspector'); // some builds of Node have no inspector
+    const session = new Session();
+    session.connect();
+    session.on('Debugger.scriptParsed', ({ params: { url, isModule } }) => {
+      if (!/^file:|^\/|^[a-z]:\\/i.test(url) || /[\\/]node_modules[\\/]/.test(url)) return;
+      if (isModule === true || commonJsAt(url) !== undefined) files.push(url);
+    });
+    session.post('Debugger.enable');
+    session.disconnect();
+  } catch {
+    // No class is found.
+  }
+  return files;
+}
