@@ -145,7 +145,7 @@ describeWith(['unshare', 'mount'], 'a profile for which there is no room', () =>
       within: ['unshare', '-m', 'sh', '-c', script, 'sh'],
     });
     const { code, stdout, stderr } = await command('/', socket, 'cpu-profile', '0', '-s', '1');
-    expect([code, stdout]).toEqual([1, '']);
+    expect([code, stdout]).toEqual([1, `cluster ${socket}\n`]);
     expect(stderr).toMatch(/^error: cannot write \S+\.cpuprofile: ENOSPC[^\n]*TMPDIR[^\n]*\n$/);
     await command('/', socket, 'stop');
     await cluster.exited();

@@ -4,7 +4,7 @@ import { ClusterRefusedError } from '../../contract/errors/index.js';
 import { MAX_WORKERS } from '../../contract/options/index.js';
 import { SLOT_ARGUMENT } from '../cli/arguments.js';
 import { type Changed, reload, restart, scale, stop } from './changes.js';
-import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
+import { clientToAct, controlCommand, type ControlOptions } from './control-command.js';
 import type { ControlClient } from './control-client.js';
 import { printJson, printLine } from './view/output.js';
 import { watched } from './view/watched.js';
@@ -18,7 +18,7 @@ export function addChangeCommands(program: Command): void {
       'If a worker of the new release fails, the release before it serves on, and the exit code is 1',
     example: 'reload --cluster shop',
   }).action(async (options: ControlOptions) => {
-    const client = await clientFor(options);
+    const client = await clientToAct(options);
     await change(options, client, () => reload(client));
   });
 
@@ -32,7 +32,7 @@ export function addChangeCommands(program: Command): void {
   })
     .argument(...SLOT_ARGUMENT)
     .action(async (slot: number, options: ControlOptions) => {
-      const client = await clientFor(options);
+      const client = await clientToAct(options);
       await change(options, client, () => restart(client, slot));
     });
 
@@ -42,7 +42,7 @@ export function addChangeCommands(program: Command): void {
     description: 'Drains every worker and ends the cluster, as SIGTERM does',
     example: 'stop --cluster shop',
   }).action(async (options: ControlOptions) => {
-    const client = await clientFor(options);
+    const client = await clientToAct(options);
     await change(options, client, () => stop(client));
   });
 }
@@ -56,7 +56,7 @@ function addScaleCommand(program: Command): void {
   })
     .argument('<workers>', '4, +1 or -1', workersWanted)
     .action(async ({ isRelative, by }: WorkersWanted, options: ControlOptions) => {
-      const client = await clientFor(options);
+      const client = await clientToAct(options);
       const { cluster } = await client.get<ClusterStatus>('/v1/status');
       const workers = isRelative ? cluster.desired + by : by;
       if (workers < 1 || workers > MAX_WORKERS) {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { ControlClient } from './control-client.js';
-import { findCluster } from './found-cluster.js';
+import { findCluster, labelOf } from './found-cluster.js';
+import { printLine } from './view/output.js';
 
 /** The options of every command that talks to a running cluster. */
 export interface ControlOptions {
@@ -36,6 +37,18 @@ export function withJson(command: Command, example: string): Command {
   return command
     .option('--json', 'print JSON', false)
     .addHelpText('after', `\nExample:\n  nestjs-cluster ${example}`);
+}
+
+/**
+ * A client for a command that acts on the cluster. Prints the name of the cluster, so that the user
+ * sees a mistake. With `--json` only JSON is printed.
+ *
+ * @throws NoClusterError, AmbiguousClusterError
+ */
+export async function clientToAct(options: ControlOptions): Promise<ControlClient> {
+  const client = await clientFor(options);
+  if (!options.json) printLine(`cluster ${labelOf(client.cluster)}`);
+  return client;
 }
 
 /** @throws NoClusterError, AmbiguousClusterError */

@@ -2,7 +2,11 @@ import { lstatSync, readFileSync } from 'node:fs';
 import { USAGE_EXIT_CODE } from '../cli/arguments.js';
 import { packageName } from '../../contract/files/app-name.js';
 import { ClusterError, NoClusterError } from '../../contract/errors/index.js';
-import { controlDirectories, problemOfDirectory } from '../../contract/files/control-address.js';
+import {
+  controlDirectories,
+  MAX_PATH_BYTES,
+  problemOfDirectory,
+} from '../../contract/files/control-address.js';
 import { listeningSockets } from '../../contract/files/stale-sockets.js';
 
 /** A cluster, found by the file name of its control socket, without a request to its primary. */
@@ -34,8 +38,10 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
   if (wanted?.includes('/')) return { name: wanted, pid: undefined, path: wanted };
   const app = wanted === undefined ? packageName(process.cwd()) : undefined;
   const all = await clustersOfUser();
-  const fit = all.filter(({ name, pid }) =>
-    app === undefined ? [undefined, name, String(pid)].includes(wanted) : name === app,
+  const fit = all.filter((each) =>
+    app === undefined
+      ? wanted === undefined || hasName(each, wanted) || String(each.pid) === wanted
+      : hasName(each, app),
   );
   if (fit.length === 1) return fit[0]!;
   if (fit.length > 1) {
@@ -51,6 +57,12 @@ export async function findCluster(wanted: string | undefined): Promise<FoundClus
       ? `no cluster has the name or pid ${JSON.stringify(wanted)}; running: ${running}`
       : `${app}, the app of this directory, is not running; running: ${running} (use -c)`,
   );
+}
+
+/** Whether the cluster has the name. The path of a socket has a maximum length, so the name in it may be cut. */
+function hasName({ name, path }: FoundCluster, wanted: string): boolean {
+  const isCut = Buffer.byteLength(path) === MAX_PATH_BYTES;
+  return isCut ? wanted.startsWith(name) : name === wanted;
 }
 
 /** All clusters of this user that listen. Removes the sockets of clusters that have died. */

@@ -5,7 +5,7 @@ import type { ProfileAnswer } from '../../control/control-api.js';
 import type { WorkerStack } from '../../contract/snapshot/index.js';
 import { SLOT_ARGUMENT, wholeNumber } from '../cli/arguments.js';
 import { summarizeProfile } from '../profiles/summarize-profile.js';
-import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
+import { clientFor, clientToAct, controlCommand, type ControlOptions } from './control-command.js';
 import { printJson, printLine, printLines } from './view/output.js';
 import { watched } from './view/watched.js';
 
@@ -69,7 +69,7 @@ function addRecordCommand(program: Command, { name, summary, prints, defaultSeco
       defaultSeconds,
     )
     .action(async (slot: number, options: RecordOptions) => {
-      const client = await clientFor(options);
+      const client = await clientToAct(options);
       const path = `/v1/workers/${slot}/${name}?seconds=${options.seconds}`;
       const { file } = await watched(client, false, () => client.post<ProfileAnswer>(path));
       const { summary, lines = [] } = (await summarizeProfile(name, file)) ?? {};

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { defaultSocketPath } from '../../../../src/contract/files/control-address.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
 import { commandLine } from '../../support/command-line-here.js';
 import { STATUS } from '../../support/fake-control-client.js';
@@ -109,6 +110,44 @@ describe('a command without --cluster outside any project', () => {
     expect(stderr).toContain('billing (pid 4712)');
     expect(stderr).toContain('choose by --cluster');
   });
+});
+
+describe('a command that acts on a cluster', () => {
+  beforeEach(async () => {
+    await running('shop', 4711, { file: join(runtime, 'a.cpuprofile') });
+    inAppOf('shop');
+  });
+
+  it.each(['reload', 'scale 3', 'restart 0', 'stop', 'cpu-profile 0', 'heap-profile 0'])(
+    'prints the name of the cluster first: %s',
+    async (command) => {
+      const { stdout } = await commandLine(...command.split(' '));
+      expect(stdout.split('\n')[0]).toBe('cluster shop (pid 4711)');
+    },
+  );
+
+  it('prints nothing but JSON with --json', async () => {
+    const { stdout } = await commandLine('stop', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'shop' });
+  });
+});
+
+it('finds a cluster whose name had no room in the path of its socket', async () => {
+  const deep = join(runtime, 'a'.repeat(60 - runtime.length));
+  mkdirSync(join(deep, 'nestjs-cluster'), { recursive: true, mode: 0o700 });
+  vi.stubEnv('XDG_RUNTIME_DIR', deep);
+  const name = 'the-gateway-of-the-shop-of-the-company';
+  inAppOf(name);
+  const server = http.createServer((_request, response) => response.end(JSON.stringify(STATUS)));
+  await once(server.listen(defaultSocketPath(name, 4711)), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+
+  expect(await commandLine('status')).toMatchObject({ code: 0, stderr: '' });
+  expect(await commandLine('status', '-c', name)).toMatchObject({ code: 0, stderr: '' });
+  expect(await commandLine('status', '-c', 'the-gateway')).toMatchObject({ code: 69 });
 });
 
 describe('ps', () => {
