@@ -119,10 +119,7 @@ export class ClusterModule
     await this.#prepare();
     const { showsDetails } = this.link;
     const page = metrics && this.metrics.mount(httpAdapter, metrics, showsDetails);
-    const reports =
-      health === false
-        ? []
-        : this.health.mount(httpAdapter, { ...health, details: health.details && showsDetails });
+    const reports = health === false ? [] : this.health.mount(httpAdapter, health);
     this.link.announceEndpoints([...reports, ...(page && showsDetails ? [page] : [])]);
     await this.#startOffload();
   }

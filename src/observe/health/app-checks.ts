@@ -6,7 +6,7 @@ import type { OnceLog } from './once-log.js';
 import type { Terminus } from './terminus.js';
 
 /** Keys of this package's own indicators. The app's indicators cannot use them. */
-const OUR_KEYS = ['cluster', 'eventLoop', 'memory', 'offload'];
+export const OUR_KEYS: readonly string[] = ['cluster', 'eventLoop', 'memory', 'offload'];
 
 /** Maximum time for an indicator, in ms. A slower indicator is down. */
 const TIMEOUT_MS = 1_000;

@@ -1,4 +1,4 @@
-import { HttpException, Inject, Injectable } from '@nestjs/common';
+import { HttpException, Inject, Injectable, Logger } from '@nestjs/common';
 import { type AbstractHttpAdapter, ModuleRef } from '@nestjs/core';
 import type {
   HealthCheckResult,
@@ -6,14 +6,16 @@ import type {
   HealthIndicatorFunction,
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
+import { OnceAMinute } from '../../contract/errors/index.js';
 import { isInstalled, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,
   type LifecyclePort,
+  type RequestsPort,
   type SharedStatePort,
 } from '../../contract/snapshot/index.js';
-import { AppChecks } from './app-checks.js';
+import { AppChecks, OUR_KEYS } from './app-checks.js';
 import { appIndicators } from './app-indicators.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
@@ -32,6 +34,7 @@ const MAX_DETAIL_LENGTH = 32 * 1024;
 @Injectable()
 export class HealthEndpoints {
   readonly #log = new OnceLog();
+  readonly #downs = new OnceAMinute((line) => new Logger('ClusterModule').error(line));
   /** The indicators that concern only this process. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
   #health: Promise<HealthCheckService> | undefined;
@@ -43,8 +46,8 @@ export class HealthEndpoints {
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
     @Inject(CLUSTER_LINK)
     private readonly link: Pick<
-      LifecyclePort & SharedStatePort,
-      'accepting' | 'afterStart' | 'stats'
+      LifecyclePort & RequestsPort & SharedStatePort,
+      'accepting' | 'afterStart' | 'showsDetails' | 'stats'
     >,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
@@ -119,8 +122,22 @@ export class HealthEndpoints {
     details: boolean,
   ): Promise<EndpointResponse> {
     const { status, result } = await this.#run(indicators);
-    const body = JSON.stringify(details ? result : withoutDetails(result));
-    return { status, contentType: 'application/json; charset=utf-8', body };
+    return {
+      status,
+      contentType: 'application/json; charset=utf-8',
+      body: this.#bodyOf(result, details),
+    };
+  }
+
+  #bodyOf(result: HealthCheckResult, details: boolean): string {
+    if (this.link.showsDetails) {
+      return JSON.stringify(details ? result : statusesOf(result, () => true));
+    }
+    // No answer names the app's indicators, so the log does.
+    for (const key of Object.keys(result.error ?? {}).filter((each) => !isOurs(each))) {
+      this.#downs.say(`health indicator "${key}" is down`, key);
+    }
+    return JSON.stringify(statusesOf(result, isOurs));
   }
 
   async #run(
@@ -140,11 +157,20 @@ export class HealthEndpoints {
   }
 }
 
-/** The same result with nothing but the statuses up, degraded and down. */
-function withoutDetails(result: HealthCheckResult): HealthCheckResult {
+function isOurs(key: string): boolean {
+  return OUR_KEYS.includes(key);
+}
+
+/** The result with nothing but the statuses up, degraded and down. */
+function statusesOf(
+  result: HealthCheckResult,
+  isShown: (key: string) => boolean,
+): HealthCheckResult {
   const statuses = (group: HealthCheckResult['info'] = {}) =>
     Object.fromEntries(
-      Object.entries(group).map(([key, indicator]) => [key, { status: indicator!.status }]),
+      Object.entries(group)
+        .filter(([key]) => isShown(key))
+        .map(([key, indicator]) => [key, { status: indicator!.status }]),
     );
   return {
     status: result.status,
