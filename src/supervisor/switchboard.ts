@@ -1,3 +1,4 @@
+import { OnceAMinute } from '../contract/errors/index.js';
 import type { EmitEvent } from '../contract/events/index.js';
 import {
   closeHandle,
@@ -22,7 +23,7 @@ import type { WorkerTable } from './processes/worker-table.js';
 
 type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
-/** Maximum of different warnings; more are dropped. An app that varies them would fill the log. */
+/** Maximum of different warnings; more are dropped and counted. An app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
 
 /** Types of messages that the watchdog sends, even while the event loop is blocked. */
@@ -59,6 +60,7 @@ interface Exchange {
  */
 export class Switchboard {
   readonly #warned = new Set<string>();
+  readonly #dropped = new OnceAMinute((message) => this.to.emit('warning', { message }));
   readonly #oomWatch = new OomWatch();
 
   constructor(private readonly to: Exchange) {}
@@ -211,7 +213,11 @@ export class Switchboard {
 
   /** Workers of the same app send the same warning, so each warning is logged only once. */
   #warnOnce(message: string, worker: WorkerHandle): void {
-    if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
+    if (this.#warned.has(message)) return;
+    if (this.#warned.size >= MAX_WARNINGS) {
+      const why = `${MAX_WARNINGS} different ones are the most that are logged`;
+      return this.#dropped.say(`dropped a warning, because ${why}`, 'dropped');
+    }
     this.#warned.add(message);
     this.to.emit('warning', { message, worker: worker.identity });
   }

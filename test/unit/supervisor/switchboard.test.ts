@@ -336,8 +336,19 @@ describe('a warning of workers', () => {
 
   it('does not fill the log where an app varies it', () => {
     const { receive, warnings } = start();
-    for (let i = 0; i < 1_000; i += 1) receive({ type: 'warning', message: `odd ${i}` });
-    expect(warnings()).toHaveLength(100);
+    const vary = (): void => {
+      for (let i = 0; i < 1_000; i += 1) receive({ type: 'warning', message: `odd ${i}` });
+    };
+    const dropped = 'dropped a warning, because 100 different ones are the most that are logged';
+    vary();
+    expect(warnings().slice(100)).toEqual([{ message: dropped }]);
+    vi.advanceTimersByTime(60_000);
+    vary();
+    expect(warnings().slice(101)).toEqual([
+      { message: `${dropped} (and 899 times before, since it was last said)` },
+    ]);
+    receive({ type: 'warning', message: 'odd 7' });
+    expect(warnings()).toHaveLength(102);
   });
 });
 
