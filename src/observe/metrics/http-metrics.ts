@@ -10,7 +10,7 @@ import {
 import type { SeriesLimit } from '../exposition/series-limit.js';
 import type { ResponseObserver } from '../../contract/snapshot/index.js';
 import { Buckets } from './buckets.js';
-import { OTHER_ROUTE, type RouteTemplateReader } from './route-template.js';
+import { OTHER_ROUTE, type RouteTemplateReader, UNMATCHED } from './route-template.js';
 
 /** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -145,7 +145,9 @@ export class HttpMetrics implements ResponseObserver {
 
   #seriesOf(request: IncomingMessage, status: number): Series {
     const template = this.readTemplate(request);
-    const method = METHOD_INDEX.get(request.method!) ?? OTHER_INDEX;
+    // Scanners try every method on paths that do not exist.
+    const known = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
+    const method = known ?? OTHER_INDEX;
     const key = method * METHOD_FACTOR + status;
     return this.#routes.get(template)?.get(key) ?? this.#addSeries(template, key);
   }

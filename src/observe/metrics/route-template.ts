@@ -5,7 +5,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 export type RouteTemplateReader = (request: IncomingMessage) => string;
 
 /** Label of requests that no route matched. Clients choose these paths, so their number has no limit. */
-const UNMATCHED = 'unmatched';
+export const UNMATCHED = 'unmatched';
 
 /** Label of everything that has no label of its own. */
 export const OTHER_ROUTE = 'other';

@@ -126,18 +126,20 @@ describe('the metrics of HTTP requests', () => {
     },
   );
 
-  it('have the method of what no route matched, and OTHER for an unknown one', () => {
-    const all = ['GET', 'POST', 'PROPFIND', 'LOCK'].map((method) => ({
-      ...one(1),
-      method,
-      route: 'unmatched',
-      status: 404,
-    }));
-    const lines = ours(all).filter((line) => line.startsWith(`${SECONDS}_count`));
+  it('have one series of what no route matched, whatever the method, and one of unknown methods', () => {
+    const METHODS = ['GET', 'POST', 'PROPFIND', 'LOCK'];
+    const all = METHODS.flatMap((method) => [
+      { ...one(1), method, route: 'unmatched', status: 404 },
+      { ...one(1), method, route: 'unmatched', status: 0 },
+      { ...one(1), method, route: '/all' },
+    ]);
+    const lines = ours(all).filter((line) => /^[a-z_]+_(seconds_count|total)\{/.test(line));
     expect(lines).toEqual([
-      `${SECONDS}_count{method="GET",route="unmatched",status_code="404"} 1`,
-      `${SECONDS}_count{method="OTHER",route="unmatched",status_code="404"} 2`,
-      `${SECONDS}_count{method="POST",route="unmatched",status_code="404"} 1`,
+      `${SECONDS}_count{method="GET",route="/all",status_code="200"} 1`,
+      `${SECONDS}_count{method="OTHER",route="/all",status_code="200"} 2`,
+      `${SECONDS}_count{method="OTHER",route="unmatched",status_code="404"} 4`,
+      `${SECONDS}_count{method="POST",route="/all",status_code="200"} 1`,
+      `${ABORTED}{method="OTHER",route="unmatched"} 4`,
     ]);
   });
 
