@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { findRoute, readBody, Refusal, type Routes } from './route.js';
 
 /** Answers the requests of the control socket. Its only client is the user that runs the cluster. */
@@ -23,7 +24,12 @@ export class ControlServer {
     try {
       const { pathname, searchParams: query } = urlOf(request);
       const { handler, slot } = findRoute(this.routes, request.method!, pathname);
-      send(response, 200, await handler({ slot, query, body: await readBody(request) }));
+      const body = await readBody(request);
+      // While this process was stopped, the client may have sent the request and left. The end of
+      // its connection is read right after the request.
+      await nextTurn();
+      if (!request.socket.readable) return;
+      send(response, 200, await handler({ slot, query, body }));
     } catch (error) {
       const { status, code, message } = this.#refusalOf(error);
       send(response, status, { error: { code, message } });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -134,6 +135,19 @@ describe('a change', () => {
     api.end(3);
     expect((await stopped).json).toEqual({ exitCode: 3 });
   });
+
+  it.each(['', '{}'])(
+    'is not made for a client that has left before it is read: body %j',
+    async (body) => {
+      const { path, fake, ask } = await serve();
+      const head = `POST /v1/reload HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: ${body.length}\\r\\n\\r\\n`;
+      const script = `const socket = require('net').connect('${path}', () => socket.write('${head}${body}', () => socket.destroy()));`;
+      // Blocks this process, so that it finds the request and the end of the connection together.
+      execFileSync(process.execPath, ['-e', script], { timeout: 10_000 });
+      expect((await ask('/v1/status')).status).toBe(200);
+      expect(fake.reload).not.toHaveBeenCalled();
+    },
+  );
 
   it('does not take the reload of somebody else for its own', async () => {
     const { post, fake } = await serve({ reloading: true });
