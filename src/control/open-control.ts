@@ -3,7 +3,11 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { appName, mainScript } from '../contract/files/app-name.js';
 import { ControlApi } from './control-api.js';
-import { claimDirectory, defaultSocketPath } from '../contract/files/control-address.js';
+import {
+  claimDirectory,
+  defaultSocketPath,
+  refuseSwappable,
+} from '../contract/files/control-address.js';
 import { ControlServer } from './control-server.js';
 import { ControlSocket } from './control-socket.js';
 import { removeStaleSockets } from '../contract/files/stale-sockets.js';
@@ -20,6 +24,8 @@ export class Control {
   #socket: ControlSocket | undefined;
   /** Whether a warning has said that the socket could not be made. */
   #missed = false;
+  /** Whether a warning has said that other users can write to the directory of the socket. */
+  #exposed = false;
   readonly #api: ControlApi;
   #server: ControlServer | undefined;
   #check: NodeJS.Timeout | undefined;
@@ -49,7 +55,7 @@ export class Control {
   async #keep(): Promise<void> {
     const before = this.#socket;
     const place = before?.atItsPath;
-    if (place === 'itself') return;
+    if (place === 'itself') return this.#checkDirectory(before!.path);
     try {
       await this.#listen();
     } catch (error) {
@@ -72,11 +78,29 @@ export class Control {
     this.#missed = false;
   }
 
+  /** Warns once if the mode of the directory was changed, because the commands do not use such a directory. */
+  #checkDirectory(at: string): void {
+    if (this.#exposed) return;
+    try {
+      this.#claimDirectory(at);
+    } catch (error) {
+      this.#exposed = true;
+      this.warn(`the control socket is not safe: ${(error as Error).message}`);
+    }
+  }
+
+  /** @throws Error if another user can reach the default directory, or change a directory of the app. */
+  #claimDirectory(at: string): void {
+    const directory = dirname(at);
+    if (this.controlled.options.control?.path === undefined) claimDirectory(directory);
+    else refuseSwappable(directory);
+  }
+
   async #listen(): Promise<void> {
     const { name, options } = this.controlled;
     const path = options.control?.path;
     const at = path ?? defaultSocketPath(name, process.pid);
-    if (path === undefined) claimDirectory(dirname(at));
+    this.#claimDirectory(at);
     this.#socket = await ControlSocket.open(at, (socket) => this.#take(socket));
     // Removes the sockets that killed primaries left, because nobody else removes them.
     if (path === undefined) void removeStaleSockets(dirname(at)).catch(() => {});

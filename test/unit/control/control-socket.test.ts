@@ -248,7 +248,7 @@ it('a control socket in the working directory is never taken for a port', async 
 });
 
 /** Opens the control socket of a primary that gets no requests. */
-const openControl = (path: string, warn: (message: string) => void) =>
+const openControl = (path: string | undefined, warn: (message: string) => void) =>
   Control.open(
     { options: resolveOptions({ control: { path } }, {}), cluster: {} } as Controlled,
     warn,
@@ -272,6 +272,36 @@ it('a control socket that was removed is made again, once there is a directory f
   expect(existsSync(path)).toBe(false);
   expect(warn).not.toHaveBeenCalled();
 });
+
+it.each([undefined, 'own.sock'])(
+  'a directory that others may write to from now on is spoken of once: path %s',
+  async (file) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const runtime = temporaryDirectory();
+    vi.stubEnv('XDG_RUNTIME_DIR', runtime);
+    const directory = join(runtime, 'nestjs-cluster');
+    mkdirSync(directory, { mode: 0o700 });
+    const warnings: string[] = [];
+    const control = await openControl(file && join(directory, file), (message) => {
+      warnings.push(message);
+    });
+    onTestFinished(async () => {
+      vi.useRealTimers();
+      vi.unstubAllEnvs();
+      await control.end(0);
+    });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(warnings).toEqual([]);
+
+    chmodSync(directory, 0o777);
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^the control socket is not safe: \S+\/nestjs-cluster is (open to other users; chmod 700 it|writable by everybody)$/,
+      ),
+    ]);
+  },
+);
 
 describe('a fixed path of the control socket', () => {
   /** A primary at a path, and what it warns of. */
