@@ -5,7 +5,7 @@ import {
   InspectionError,
   type InspectionFailure,
 } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/index.js';
+import { availableCores, MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/index.js';
 import type { RecordingKind, ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
@@ -21,6 +21,17 @@ import {
 const REASON = 'control socket';
 
 const DEFAULT_SECONDS = 10;
+
+/**
+ * Signals and commands add workers up to this many for each core. A repeated signal or a mistyped
+ * number would otherwise start so many processes that the primary answers nobody.
+ */
+const MAX_WORKERS_PER_CORE = 4;
+
+/** The number of workers up to which a signal or a command adds workers. */
+export function mostWorkers(): number {
+  return Math.min(MAX_WORKERS, MAX_WORKERS_PER_CORE * availableCores());
+}
 
 /** The answer of `POST /v1/scale`. `ready` is below `workers` if new workers have failed. */
 export interface ScaleAnswer {
@@ -63,8 +74,9 @@ export class ControlApi {
         return cluster.reload(REASON);
       },
       'POST /v1/scale': async ({ body }) => {
-        const { workers } = parse(scaleTo, EXPECTED_WORKERS, body);
+        const { workers, force } = parse(scaleTo, EXPECTED_WORKERS, body);
         const { desired: from } = cluster.snapshot();
+        if (workers > from && !force) refuseTooMany(workers);
         const { desired, ready } = await cluster.scale(workers, REASON).catch(refuseAddress);
         return { from, workers: desired, ready } satisfies ScaleAnswer;
       },
@@ -100,11 +112,23 @@ function expectNothing(body: unknown): void {
   parse(nothing, 'nothing, or {}', body);
 }
 
-const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}> }`;
+const EXPECTED_WORKERS = `{ "workers": <a whole number from 1 to ${MAX_WORKERS}>, "force": <true or false, by default false> }`;
 
 const scaleTo = v.strictObject({
   workers: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
+  force: v.optional(v.boolean(), false),
 });
+
+/** @throws Refusal if so many workers would slow each other and the primary down. */
+function refuseTooMany(workers: number): void {
+  const most = mostWorkers();
+  if (workers <= most) return;
+  throw new Refusal(
+    409,
+    'TOO_MANY',
+    `${workers} workers are more than four for each core (${most}); --force, or "force": true, starts them`,
+  );
+}
 
 function refuseAddress(error: unknown): never {
   if (!(error instanceof ClusterAddressError)) throw error;

@@ -1,8 +1,7 @@
 import { isatty } from 'node:tty';
 import type { EmitEvent } from '../../contract/events/index.js';
 import { OnceAMinute } from '../../contract/errors/index.js';
-import { MAX_WORKERS } from '../../contract/options/index.js';
-import { availableCores } from '../../contract/options/check/available-workers.js';
+import { mostWorkers } from '../../control/control-api.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
 
 /** Signals that ask the cluster to end. */
@@ -10,12 +9,6 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
 const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
-
-/**
- * Signals add workers up to this many for each core. A repeated signal would otherwise start so many
- * processes that the primary answers nobody.
- */
-const SCALE_UP_FACTOR = 4;
 
 /** Handles the signals of the primary. */
 export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
@@ -36,7 +29,7 @@ export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
     process.on(signal, () => {
       const workers = supervisor.snapshot().desired + step;
-      const most = Math.min(MAX_WORKERS, SCALE_UP_FACTOR * availableCores());
+      const most = mostWorkers();
       if (workers < 1 || (step > 0 && workers > most)) {
         return refuse(signal, `there cannot be ${workers} workers, only 1 to ${most}`);
       }

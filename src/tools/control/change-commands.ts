@@ -47,6 +47,10 @@ export function addChangeCommands(program: Command): void {
   });
 }
 
+interface ScaleOptions extends ControlOptions {
+  readonly force: boolean;
+}
+
 function addScaleCommand(program: Command): void {
   controlCommand(program, {
     name: 'scale',
@@ -55,7 +59,8 @@ function addScaleCommand(program: Command): void {
     example: 'scale +1',
   })
     .argument('<workers>', '4, +1 or -1', workersWanted)
-    .action(async ({ isRelative, by }: WorkersWanted, options: ControlOptions) => {
+    .option('--force', 'also start more than four workers for each core', false)
+    .action(async ({ isRelative, by }: WorkersWanted, options: ScaleOptions) => {
       const client = await clientToAct(options);
       const { cluster } = await client.get<ClusterStatus>('/v1/status');
       const workers = isRelative ? cluster.desired + by : by;
@@ -64,7 +69,7 @@ function addScaleCommand(program: Command): void {
           `there cannot be ${workers} workers, only 1 to ${MAX_WORKERS}`,
         );
       }
-      await change(options, client, () => scale(client, workers));
+      await change(options, client, () => scale(client, workers, options.force));
     });
 }
 

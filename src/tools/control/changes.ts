@@ -25,8 +25,10 @@ export async function reload(client: Client): Promise<Changed> {
   return { answer, done, text: `reload gen=${generation} ${outcome}${why}` };
 }
 
-export async function scale(client: Client, wanted: number): Promise<Changed> {
-  const answer = await client.post<ScaleAnswer>('/v1/scale', { workers: wanted });
+/** @param force also starts more workers than the machine has use for. */
+export async function scale(client: Client, wanted: number, force = false): Promise<Changed> {
+  const body = { workers: wanted, ...(force && { force }) };
+  const answer = await client.post<ScaleAnswer>('/v1/scale', body);
   const { from, workers, ready } = answer;
   const done = ready >= workers;
   const missing = done ? '' : `, of which ${ready} are ready: the log of the cluster says why`;

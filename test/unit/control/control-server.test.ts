@@ -9,6 +9,7 @@ import { ControlServer } from '../../../src/control/control-server.js';
 import { ControlSocket } from '../../../src/control/control-socket.js';
 import type { ControlledCluster } from '../../../src/control/controlled-cluster.js';
 import { ClusterAddressError, InspectionError } from '../../../src/contract/errors/index.js';
+import { availableCores } from '../../../src/contract/options/check/available-workers.js';
 import { resolveOptions } from '../../../src/contract/options/check/resolve-options.js';
 import type { WorkerSnapshot } from '../../../src/contract/snapshot/index.js';
 import { eventually } from '../../support/eventually.js';
@@ -136,6 +137,25 @@ describe('a change', () => {
     expect((await stopped).json).toEqual({ exitCode: 3 });
   });
 
+  it('starts more than four workers a core only if that is forced', async () => {
+    const { post, fake } = await serve();
+    const many = 4 * availableCores() + 1;
+    const scale = (body: object) => post('/v1/scale', JSON.stringify(body));
+    const { status, json } = await scale({ workers: many });
+    expect([status, json.error]).toEqual([
+      409,
+      {
+        code: 'TOO_MANY',
+        message: `${many} workers are more than four for each core (${many - 1}); --force, or "force": true, starts them`,
+      },
+    ]);
+    expect(fake.scale).not.toHaveBeenCalled();
+    expect((await scale({ workers: many, force: true })).status).toBe(200);
+    expect((await scale({ workers: many - 1 })).status).toBe(200);
+    vi.mocked(fake.snapshot).mockReturnValue({ ...SNAPSHOT, workers: WORKERS, desired: many + 1 });
+    expect((await scale({ workers: many })).status).toBe(200);
+  });
+
   it.each(['', '{}'])(
     'is not made for a client that has left before it is read: body %j',
     async (body) => {
@@ -182,6 +202,7 @@ describe('a change', () => {
     ['/v1/scale', '{"workers":257}'],
     ['/v1/scale', '{"workers":"4"}'],
     ['/v1/scale', '{"workers":4,"more":1}'],
+    ['/v1/scale', '{"workers":4,"force":"no"}'],
     ['/v1/scale', '{"__proto__":{"workers":4}}'],
     ['/v1/scale', '[4]'],
     ['/v1/scale', '{"workers":4'],

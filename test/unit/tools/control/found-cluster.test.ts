@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defaultSocketPath } from '../../../../src/contract/files/control-address.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
@@ -9,9 +10,12 @@ import { commandLine } from '../../support/command-line-here.js';
 import { STATUS } from '../../support/fake-control-client.js';
 
 let runtime: string;
+/** The bodies of the requests to the clusters of a test. */
+let bodies: string[];
 
 beforeEach(() => {
   runtime = temporaryDirectory();
+  bodies = [];
   mkdirSync(join(runtime, 'nestjs-cluster'), { mode: 0o700 });
   vi.stubEnv('XDG_RUNTIME_DIR', runtime);
   vi.stubEnv('TMPDIR', runtime);
@@ -20,8 +24,11 @@ beforeEach(() => {
 
 /** A control socket of a cluster that shows this status. */
 async function running(name: string, pid: number, status: object = {}): Promise<void> {
-  const server = http.createServer((_request, response) => {
-    response.end(JSON.stringify({ ...STATUS, name, pid, ...status }));
+  const server = http.createServer((request, response) => {
+    void text(request).then((body) => {
+      bodies.push(body);
+      response.end(JSON.stringify({ ...STATUS, name, pid, ...status }));
+    });
   });
   const path = join(runtime, 'nestjs-cluster', `${name}.${pid}.sock`);
   await once(server.listen(path), 'listening');
@@ -125,6 +132,14 @@ describe('a command that acts on a cluster', () => {
       expect(stdout.split('\n')[0]).toBe('cluster shop (pid 4711)');
     },
   );
+
+  it.each([
+    ['scale 9 --force', { workers: 9, force: true }],
+    ['scale +1', { workers: STATUS.cluster.desired + 1 }],
+  ])('asks for what is said: %s', async (command, body) => {
+    await commandLine(...command.split(' '));
+    expect(JSON.parse(bodies.at(-1)!)).toEqual(body);
+  });
 
   it('prints nothing but JSON with --json', async () => {
     const { stdout } = await commandLine('stop', '--json');
