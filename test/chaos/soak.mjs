@@ -69,6 +69,7 @@ function figuresOf({ ok, clients, unallowed, faults }) {
   const sum = (some) => some.reduce((total, [, count]) => total + count, 0);
   return {
     held: ok,
+    failures: [...new Set(unallowed.map(({ client, what }) => `${client}: ${what}`))],
     asked: sum(outcomes),
     lost: sum(outcomes.filter(([outcome]) => outcome !== 'success')),
     lostOtherwise: unallowed.length,
@@ -101,9 +102,10 @@ function versionOf(node) {
   return execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
 }
 
-function rowsOf({ date, commit, samples, held, ...counts }, index) {
+function rowsOf({ date, commit, samples, held, failures, ...counts }, index) {
   const row = { system: 'nestjs-cluster', ours: true };
-  const label = `part ${index + 1}: ${samples.length} min, ${date.slice(0, 10)}, commit ${commit}${held ? '' : ', did not hold'}`;
+  const verdict = held ? '' : [', did not hold', ...failures].join('; ');
+  const label = `part ${index + 1}: ${samples.length} min, ${date.slice(0, 10)}, commit ${commit}${verdict}`;
   const middle = (some, read) => median(some.map(read).filter(Number.isFinite));
   const third = Math.floor(samples.length / 3);
   const thirds = {
