@@ -25,10 +25,7 @@ export class ControlServer {
       const { pathname, searchParams: query } = urlOf(request);
       const { handler, slot } = findRoute(this.routes, request.method!, pathname);
       const body = await readBody(request);
-      // While this process was stopped, the client may have sent the request and left. The end of
-      // its connection is read right after the request.
-      await nextTurn();
-      if (!request.socket.readable) return;
+      if (request.method === 'POST' && (await hasLeft(request))) return;
       send(response, 200, await handler({ slot, query, body }));
     } catch (error) {
       const { status, code, message } = this.#refusalOf(error);
@@ -41,6 +38,15 @@ export class ControlServer {
     this.warn(`the control socket has no answer: ${String(error)}`);
     return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster says more');
   }
+}
+
+/**
+ * Whether the client has left. It may have sent the request and left while this process was stopped.
+ * The end of its connection is read right after the request.
+ */
+async function hasLeft({ socket }: IncomingMessage): Promise<boolean> {
+  await nextTurn();
+  return !socket.readable;
 }
 
 function send(response: ServerResponse, status: number, answer: object): void {
