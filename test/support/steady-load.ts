@@ -12,7 +12,8 @@ export class SteadyLoad {
   /** Unix time in seconds of each answer. */
   readonly answeredAt: number[] = [];
   readonly lost: Answer['outcome'][] = [];
-  readonly #agent = new http.Agent({ keepAlive: true });
+  /** A drain closes connections that are idle for a second, and Node's agent repeats no request. */
+  readonly #agent = new http.Agent({ keepAlive: true, timeout: 900 });
   readonly #running = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
 
