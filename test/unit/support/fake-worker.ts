@@ -11,7 +11,11 @@ import {
   WorkerHandle,
   type WorkerProcess,
 } from '../../../src/supervisor/processes/worker-handle.js';
-import type { WorkerState, WorkerStats } from '../../../src/contract/snapshot/index.js';
+import type {
+  WorkerSnapshot,
+  WorkerState,
+  WorkerStats,
+} from '../../../src/contract/snapshot/index.js';
 
 export const STATS: WorkerStats = {
   residentMemoryBytes: 100_000_000,
@@ -28,6 +32,26 @@ export const STATS: WorkerStats = {
   logLinesDroppedTotal: 2,
   droppedConnectionsTotal: 0,
 };
+
+/** A worker as the snapshot shows it. */
+export const workerSnapshot = (about: Partial<WorkerSnapshot> = {}): WorkerSnapshot => ({
+  slot: 0,
+  pid: 100,
+  generation: 0,
+  state: 'ready',
+  uptimeSeconds: 5,
+  restarts: 0,
+  restartsByCause: {},
+  lastExit: null,
+  degraded: false,
+  abortedRequestsTotal: 0,
+  droppedMessagesTotal: 0,
+  refusedMetricsTotal: 0,
+  heartbeatAgeMs: 3,
+  responsive: true,
+  ...STATS,
+  ...about,
+});
 
 /** A worker as the core knows it, in any state. */
 export function knownWorker(

@@ -1,28 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { shareInFlight } from '../../../../src/observe/endpoints/share-in-flight.js';
+import { held } from '../../../support/held.js';
 
 /** Runs that end when they are told to. */
 function heldRuns(situation: () => unknown = () => true) {
-  const runs: PromiseWithResolvers<string>[] = [];
+  const runs: ReturnType<typeof held<string>>[] = [];
   const ask = shareInFlight(async () => {
-    const run = deferred();
+    const run = held<string>();
     runs.push(run);
     return run.promise;
   }, situation);
   return { runs, ask };
-}
-
-function deferred(): PromiseWithResolvers<string> {
-  let resolve!: (value: string | PromiseLike<string>) => void;
-  let reject!: (reason: unknown) => void;
-  const promise = new Promise<string>((...settle) => ([resolve, reject] = settle));
-  return { promise, resolve, reject };
-}
-
-interface PromiseWithResolvers<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (reason: unknown) => void;
 }
 
 describe('what is asked while a run is under way', () => {
@@ -49,7 +37,7 @@ describe('what is asked while a run is under way', () => {
   it.each(['resolve', 'reject'] as const)('gets a new run after it (%s)', async (end) => {
     const { runs, ask } = heldRuns();
     const first = ask().catch(() => {});
-    runs[0]![end]('over');
+    runs[0]![end]('over' as never);
     await first;
 
     void ask();

@@ -1,142 +1,119 @@
 import { describe, expect, it } from 'vitest';
 import { clusterMetrics } from '../../../../src/observe/exposition/cluster-metrics.js';
-import { renderPage } from '../../../../src/observe/exposition/render-page.js';
 import type {
   ClusterSnapshot,
   WorkerMetrics,
   WorkerSnapshot,
 } from '../../../../src/contract/snapshot/index.js';
-import { MetricsPage } from '../../../support/metrics-page.js';
-import { PRIMARY } from '../../support/fake-cluster.js';
+import { SNAPSHOT } from '../../support/fake-relay.js';
+import { workerSnapshot } from '../../support/fake-worker.js';
+import { samplesOf } from '../../support/metric-families.js';
 
-const READY: WorkerSnapshot = {
-  slot: 0,
-  pid: 100,
-  generation: 0,
-  state: 'ready',
+const READY = workerSnapshot({
   uptimeSeconds: 12.5,
-  restarts: 3,
   restartsByCause: { crash: 2, hang: 1 },
-  lastExit: null,
-  degraded: false,
   abortedRequestsTotal: 6,
   droppedMessagesTotal: 7,
   refusedMetricsTotal: 8,
   heartbeatAgeMs: 250,
-  responsive: true,
-  residentMemoryBytes: 1_000,
-  heapUsedBytes: 500,
-  eventLoopUtilization: 0.5,
-  eventLoopDelayP99Ms: 20,
-  threadUtilization: 0,
-  openConnections: 4,
-  requestsInFlight: 2,
-  requestsTotal: 77,
   rebalancedConnectionsTotal: 3,
-  logLinesDroppedTotal: 0,
   droppedConnectionsTotal: 9,
-  cpuSecondsTotal: 4.5,
-  gcSecondsTotal: 0.75,
-};
+});
 
 /** Forked, and not heard of yet. */
-const STARTING: WorkerSnapshot = {
-  ...READY,
+const STARTING = workerSnapshot({
   state: 'starting',
-  uptimeSeconds: 0,
   heartbeatAgeMs: null,
   residentMemoryBytes: null,
   heapUsedBytes: null,
   eventLoopUtilization: null,
   eventLoopDelayP99Ms: null,
-  threadUtilization: null,
   openConnections: null,
   requestsInFlight: null,
-  requestsTotal: 0,
   rebalancedConnectionsTotal: 0,
-  logLinesDroppedTotal: 0,
-  droppedConnectionsTotal: 0,
-  cpuSecondsTotal: 0,
-  gcSecondsTotal: 0,
-};
+});
 
-const EMPTY: WorkerSnapshot = { ...STARTING, pid: null, state: 'exited' };
-
-function pageOf(
-  workers: readonly WorkerSnapshot[],
-  {
-    snapshot = {},
-    snapshotAgeMs,
-    ages = [],
-  }: {
-    snapshot?: Partial<ClusterSnapshot>;
-    snapshotAgeMs?: number | undefined;
-    ages?: readonly Omit<WorkerMetrics, 'body'>[];
-  } = {},
-): MetricsPage {
-  const state = {
-    snapshot: {
-      balancing: 'shared',
-      ports: [],
-      desired: 2,
-      ready: 1,
-      minReady: 1,
-      generation: 3,
-      degraded: 0,
-      reloads: { completed: 4, aborted: 1, reverted: 0 },
-      dismissed: [],
-      workers,
-      primary: PRIMARY,
-      ...snapshot,
-    },
-    snapshotAgeMs,
-    workers: ages.map((age) => ({ ...age, body: '' })),
-  };
-  return new MetricsPage(renderPage(clusterMetrics(state)));
+interface Told {
+  readonly snapshot?: Partial<ClusterSnapshot>;
+  readonly snapshotAgeMs?: number | undefined;
+  readonly ages?: readonly Omit<WorkerMetrics, 'body'>[];
 }
 
+const familiesOf = (
+  workers: readonly WorkerSnapshot[],
+  { snapshot, snapshotAgeMs, ages = [] }: Told = {},
+) =>
+  clusterMetrics({
+    snapshot: { ...SNAPSHOT, workers, ...snapshot },
+    snapshotAgeMs,
+    workers: ages.map((age) => ({ ...age, body: '' })),
+  });
+
+/** Every sample by its name without `nestjs_cluster_`, and its labels. */
+function page(workers: readonly WorkerSnapshot[], told?: Told): Record<string, number> {
+  const samples = Object.entries(samplesOf(familiesOf(workers, told)));
+  return Object.fromEntries(
+    samples.map(([name, value]) => [
+      name.replace(/^nestjs_cluster_/, '').replace(/\{\}$/, ''),
+      value,
+    ]),
+  );
+}
+
+/** The samples that match, by that part of their name which the pattern keeps. */
+const matching = (samples: Record<string, number>, pattern: RegExp) =>
+  Object.fromEntries(
+    Object.entries(samples).flatMap(([name, value]) => {
+      const found = pattern.exec(name);
+      return found === null ? [] : [[found[1], value]];
+    }),
+  );
+
+/** Every sample of one worker, by its name. */
+const ofWorker = (samples: Record<string, number>, worker: number) =>
+  matching(samples, new RegExp(`^(\\w+)\\{worker="${worker}"\\}$`));
+
 const TYPES = {
-  nestjs_cluster_workers: 'gauge',
-  nestjs_cluster_info: 'gauge',
-  nestjs_cluster_workers_desired: 'gauge',
-  nestjs_cluster_generation: 'gauge',
-  nestjs_cluster_leader: 'gauge',
-  nestjs_cluster_accept_backlog: 'gauge',
-  nestjs_cluster_listen_overflows_total: 'counter',
-  nestjs_cluster_snapshot_age_seconds: 'gauge',
-  nestjs_cluster_reloads_total: 'counter',
-  nestjs_cluster_worker_restarts_total: 'counter',
-  nestjs_cluster_worker_requests_total: 'counter',
-  nestjs_cluster_worker_aborted_requests_total: 'counter',
-  nestjs_cluster_worker_cpu_seconds_total: 'counter',
-  nestjs_cluster_worker_gc_seconds_total: 'counter',
-  nestjs_cluster_rebalanced_connections_total: 'counter',
-  nestjs_cluster_log_lines_dropped_total: 'counter',
-  nestjs_cluster_ipc_messages_dropped_total: 'counter',
-  nestjs_cluster_worker_dropped_connections_total: 'counter',
-  nestjs_cluster_worker_refused_metrics_total: 'counter',
-  nestjs_cluster_worker_up: 'gauge',
-  nestjs_cluster_worker_degraded: 'gauge',
-  nestjs_cluster_worker_uptime_seconds: 'gauge',
-  nestjs_cluster_worker_resident_memory_bytes: 'gauge',
-  nestjs_cluster_worker_heap_used_bytes: 'gauge',
-  nestjs_cluster_worker_event_loop_utilization_ratio: 'gauge',
-  nestjs_cluster_worker_event_loop_delay_p99_seconds: 'gauge',
-  nestjs_cluster_worker_heartbeat_age_seconds: 'gauge',
-  nestjs_cluster_worker_open_connections: 'gauge',
-  nestjs_cluster_worker_requests_in_flight: 'gauge',
-  nestjs_cluster_worker_snapshot_age_seconds: 'gauge',
-  nestjs_cluster_primary_uptime_seconds: 'gauge',
-  nestjs_cluster_primary_resident_memory_bytes: 'gauge',
-  nestjs_cluster_primary_heap_used_bytes: 'gauge',
-  nestjs_cluster_primary_event_loop_utilization_ratio: 'gauge',
-  nestjs_cluster_primary_event_loop_delay_p99_seconds: 'gauge',
-  nestjs_cluster_primary_cpu_seconds_total: 'counter',
-  nestjs_cluster_primary_gc_seconds_total: 'counter',
-  nestjs_cluster_primary_log_lines_dropped_total: 'counter',
+  workers: 'gauge',
+  info: 'gauge',
+  workers_desired: 'gauge',
+  generation: 'gauge',
+  leader: 'gauge',
+  accept_backlog: 'gauge',
+  listen_overflows_total: 'counter',
+  snapshot_age_seconds: 'gauge',
+  reloads_total: 'counter',
+  worker_restarts_total: 'counter',
+  worker_requests_total: 'counter',
+  worker_aborted_requests_total: 'counter',
+  worker_cpu_seconds_total: 'counter',
+  worker_gc_seconds_total: 'counter',
+  rebalanced_connections_total: 'counter',
+  log_lines_dropped_total: 'counter',
+  ipc_messages_dropped_total: 'counter',
+  worker_dropped_connections_total: 'counter',
+  worker_refused_metrics_total: 'counter',
+  worker_up: 'gauge',
+  worker_degraded: 'gauge',
+  worker_uptime_seconds: 'gauge',
+  worker_resident_memory_bytes: 'gauge',
+  worker_heap_used_bytes: 'gauge',
+  worker_event_loop_utilization_ratio: 'gauge',
+  worker_event_loop_delay_p99_seconds: 'gauge',
+  worker_heartbeat_age_seconds: 'gauge',
+  worker_open_connections: 'gauge',
+  worker_requests_in_flight: 'gauge',
+  worker_snapshot_age_seconds: 'gauge',
+  primary_uptime_seconds: 'gauge',
+  primary_resident_memory_bytes: 'gauge',
+  primary_heap_used_bytes: 'gauge',
+  primary_event_loop_utilization_ratio: 'gauge',
+  primary_event_loop_delay_p99_seconds: 'gauge',
+  primary_cpu_seconds_total: 'counter',
+  primary_gc_seconds_total: 'counter',
+  primary_log_lines_dropped_total: 'counter',
 };
 
-const WORKER_METRICS = Object.keys(TYPES).filter((name) => name.includes('cluster_worker_'));
 /** The metrics that a worker itself measures. */
 const MEASURED = [
   'resident_memory_bytes',
@@ -146,172 +123,137 @@ const MEASURED = [
   'heartbeat_age_seconds',
   'open_connections',
   'requests_in_flight',
-].map((name) => `nestjs_cluster_worker_${name}`);
+];
 
 describe('the metrics of the cluster', () => {
-  it.each(Object.entries(TYPES))('have %s, a %s with a help text', (name, type) => {
-    const { text } = pageOf([READY]);
-    expect(text).toContain(`# TYPE ${name} ${type}\n`);
-    expect(text).toMatch(new RegExp(`# HELP ${name} \\S+`));
+  it('have each its type and a help text', () => {
+    const families = familiesOf([READY]);
+    const types = families.map(({ name, type }) => [name.replace('nestjs_cluster_', ''), type]);
+    expect(Object.fromEntries(types)).toEqual(TYPES);
+    expect(types).toHaveLength(Object.keys(TYPES).length);
+    for (const { name, help } of families)
+      expect([name, help]).toEqual([name, expect.stringMatching(/\S/)]);
   });
 
   it('count the workers by state, also the states that none is in', () => {
-    const page = pageOf([READY, { ...READY, slot: 1 }, { ...STARTING, slot: 2 }]);
-    const count = (state: string) => page.values('nestjs_cluster_workers', { state });
-    expect([count('ready'), count('starting'), count('draining'), count('exited')]).toEqual([
-      [2],
-      [1],
-      [0],
-      [0],
-    ]);
+    const samples = page([READY, { ...READY, slot: 1 }, { ...STARTING, slot: 2 }]);
+    const states = matching(samples, /^workers\{state="(\w+)"\}$/);
+    expect(states).toEqual({ ready: 2, starting: 1, draining: 0, exited: 0 });
   });
 
   it('say how many connections wait for a worker, by address', () => {
     const socket = 'http://127.0.0.1:3000';
-    const page = pageOf([READY], {
-      snapshot: { acceptBacklog: [{ socket, connections: 50 }], listenOverflowsTotal: 4 },
+    const acceptBacklog = [{ socket, connections: 50 }];
+    expect(page([READY], { snapshot: { acceptBacklog, listenOverflowsTotal: 4 } })).toMatchObject({
+      [`accept_backlog{socket="${socket}"}`]: 50,
+      listen_overflows_total: 4,
     });
-    expect(page.values('nestjs_cluster_accept_backlog', { socket })).toEqual([50]);
-    expect(page.values('nestjs_cluster_listen_overflows_total')).toEqual([4]);
-    const { text } = pageOf([READY]);
-    expect(text).not.toMatch(/^nestjs_cluster_(accept_backlog|listen_overflows_total)/m);
+    expect(matching(page([READY]), /^(accept_backlog|listen_overflows_total)/)).toEqual({});
   });
 
-  it('say how many workers there should be, and the generation', () => {
-    const page = pageOf([READY]);
-    expect(page.values('nestjs_cluster_workers_desired')).toEqual([2]);
-    expect(page.values('nestjs_cluster_generation')).toEqual([3]);
+  it('say how many workers there should be, the generation, and how connections reach them', () => {
+    const snapshot = { desired: 4, generation: 3, balancing: 'ports' } as const;
+    expect(page([READY], { snapshot })).toMatchObject({
+      workers_desired: 4,
+      generation: 3,
+      'info{balancing="ports"}': 1,
+    });
   });
 
   it('keep the counters of a slot that was scaled away, and none of its gauges', () => {
-    const page = pageOf([READY], {
-      snapshot: {
-        dismissed: [
-          {
-            slot: 7,
-            restartsByCause: { oom: 2 },
-            abortedRequestsTotal: 3,
-            droppedMessagesTotal: 4,
-            refusedMetricsTotal: 6,
-            requestsTotal: 500,
-            rebalancedConnectionsTotal: 9,
-            logLinesDroppedTotal: 6,
-            droppedConnectionsTotal: 12,
-            cpuSecondsTotal: 11,
-            gcSecondsTotal: 0.5,
-          },
-        ],
-      },
+    const gone = {
+      slot: 7,
+      restartsByCause: { oom: 2 },
+      abortedRequestsTotal: 3,
+      droppedMessagesTotal: 4,
+      refusedMetricsTotal: 6,
+      requestsTotal: 500,
+      rebalancedConnectionsTotal: 9,
+      logLinesDroppedTotal: 5,
+      droppedConnectionsTotal: 12,
+      cpuSecondsTotal: 11,
+      gcSecondsTotal: 0.5,
+    };
+    const samples = page([READY], { snapshot: { dismissed: [gone] } });
+    expect(samples).toMatchObject({ 'worker_restarts_total{worker="7",cause="oom"}': 2 });
+    expect(ofWorker(samples, 7)).toEqual({
+      worker_requests_total: 500,
+      worker_aborted_requests_total: 3,
+      rebalanced_connections_total: 9,
+      log_lines_dropped_total: 5,
+      worker_cpu_seconds_total: 11,
+      worker_gc_seconds_total: 0.5,
+      worker_dropped_connections_total: 12,
+      worker_refused_metrics_total: 6,
+      ipc_messages_dropped_total: 4,
     });
-    expect(page.values('nestjs_cluster_worker_requests_total', { worker: '7' })).toEqual([500]);
-    expect(page.values('nestjs_cluster_worker_aborted_requests_total', { worker: '7' })).toEqual([
-      3,
-    ]);
-    expect(
-      page.values('nestjs_cluster_worker_restarts_total', { worker: '7', cause: 'oom' }),
-    ).toEqual([2]);
-    expect(page.values('nestjs_cluster_rebalanced_connections_total', { worker: '7' })).toEqual([
-      9,
-    ]);
-    expect(page.values('nestjs_cluster_log_lines_dropped_total', { worker: '7' })).toEqual([6]);
-    expect(page.values('nestjs_cluster_worker_cpu_seconds_total', { worker: '7' })).toEqual([11]);
-    expect(page.values('nestjs_cluster_worker_gc_seconds_total', { worker: '7' })).toEqual([0.5]);
-    const dropped = [
-      'worker_dropped_connections_total',
-      'worker_refused_metrics_total',
-      'ipc_messages_dropped_total',
-    ].flatMap((name) => page.values(`nestjs_cluster_${name}`, { worker: '7' }));
-    expect(dropped).toEqual([12, 6, 4]);
-    expect(page.values('nestjs_cluster_worker_up', { worker: '7' })).toEqual([]);
-  });
-
-  it.each(['shared', 'reuse-port', 'round-robin', 'ports', 'none'])(
-    'say how connections reach the workers: %s',
-    (balancing) => {
-      const page = pageOf([READY], { snapshot: { balancing } });
-      expect(page.labelValues('nestjs_cluster_info', 'balancing')).toEqual([balancing]);
-      expect(page.values('nestjs_cluster_info')).toEqual([1]);
-    },
-  );
-
-  it('count the clients that were asked to connect again, by worker and from 0', () => {
-    const page = pageOf([
-      READY,
-      { ...STARTING, slot: 1 },
-      { ...EMPTY, slot: 2, rebalancedConnectionsTotal: 8 },
-    ]);
-    const count = (worker: string) =>
-      page.values('nestjs_cluster_rebalanced_connections_total', { worker });
-    expect([count('0'), count('1'), count('2')]).toEqual([[3], [0], [8]]);
   });
 
   it('count restarts by cause, from 0', () => {
-    const page = pageOf([READY]);
-    const count = (cause: string) =>
-      page.values('nestjs_cluster_worker_restarts_total', { worker: '0', cause });
-    const causes = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'];
-    expect(causes.map(count)).toEqual([[0], [2], [0], [0], [1], [0], [0]]);
+    const causes = matching(page([READY]), /^worker_restarts_total\{worker="0",cause="(\w+)"\}$/);
+    const zeros = { boot: 0, exit: 0, oom: 0, memory: 0, killed: 0 };
+    expect(causes).toEqual({ ...zeros, crash: 2, hang: 1 });
   });
 
-  it('count reloads by outcome', () => {
-    const page = pageOf([READY]);
-    const count = (outcome: string) => page.values('nestjs_cluster_reloads_total', { outcome });
-    expect([count('completed'), count('aborted')]).toEqual([[4], [1]]);
+  it('count reloads by outcome, from 0', () => {
+    const reloads = { completed: 4, aborted: 1, reverted: 0 };
+    const outcomes = matching(
+      page([], { snapshot: { reloads } }),
+      /^reloads_total\{outcome="(\w+)"/,
+    );
+    expect(outcomes).toEqual(reloads);
   });
 
-  it('count reloads from 0', () => {
-    const page = pageOf([], { snapshot: { reloads: { completed: 0, aborted: 0, reverted: 0 } } });
-    expect(page.labelValues('nestjs_cluster_reloads_total', 'outcome')).toEqual([
-      'completed',
-      'aborted',
-      'reverted',
-    ]);
-    expect(page.values('nestjs_cluster_reloads_total')).toEqual([0, 0, 0]);
-  });
-
-  it('say which slot is in a crash loop', () => {
-    const page = pageOf([
-      READY,
-      { ...READY, slot: 1, degraded: true },
-      { ...EMPTY, slot: 2, degraded: true },
-    ]);
-    const degraded = (worker: string) => page.values('nestjs_cluster_worker_degraded', { worker });
-    expect([degraded('0'), degraded('1'), degraded('2')]).toEqual([[0], [1], [1]]);
+  it('say which slot is in a crash loop, and who leads', () => {
+    const workers = [READY, { ...STARTING, slot: 1, degraded: true }];
+    const leader = { slot: 0 } as ClusterSnapshot['leader'];
+    const samples = page(workers, { snapshot: { leader } });
+    expect(ofWorker(samples, 0)).toMatchObject({ worker_degraded: 0, leader: 1 });
+    expect(ofWorker(samples, 1)).toMatchObject({ worker_degraded: 1, leader: 0 });
   });
 
   it('give each measurement in the unit of its name', () => {
-    const page = pageOf([READY]);
-    const value = (name: string) => page.values(`nestjs_cluster_worker_${name}`, { worker: '0' });
-    expect(value('uptime_seconds')).toEqual([12.5]);
-    expect(value('resident_memory_bytes')).toEqual([1_000]);
-    expect(value('heap_used_bytes')).toEqual([500]);
-    expect(value('event_loop_utilization_ratio')).toEqual([0.5]);
-    expect(value('event_loop_delay_p99_seconds')).toEqual([0.02]);
-    expect(value('heartbeat_age_seconds')).toEqual([0.25]);
-    expect(value('open_connections')).toEqual([4]);
-    expect(value('requests_in_flight')).toEqual([2]);
-    expect(value('requests_total')).toEqual([77]);
-    expect(value('aborted_requests_total')).toEqual([6]);
-    expect(value('cpu_seconds_total')).toEqual([4.5]);
-    expect(value('gc_seconds_total')).toEqual([0.75]);
+    expect(ofWorker(page([READY]), 0)).toEqual({
+      worker_up: 1,
+      worker_degraded: 0,
+      leader: 0,
+      worker_uptime_seconds: 12.5,
+      worker_resident_memory_bytes: 100_000_000,
+      worker_heap_used_bytes: 50_000_000,
+      worker_event_loop_utilization_ratio: 0.25,
+      worker_event_loop_delay_p99_seconds: 0.012,
+      worker_heartbeat_age_seconds: 0.25,
+      worker_open_connections: 3,
+      worker_requests_in_flight: 2,
+      worker_requests_total: 10,
+      worker_aborted_requests_total: 6,
+      worker_cpu_seconds_total: 1.5,
+      worker_gc_seconds_total: 0.25,
+      rebalanced_connections_total: 3,
+      log_lines_dropped_total: 2,
+      worker_dropped_connections_total: 9,
+      worker_refused_metrics_total: 8,
+      ipc_messages_dropped_total: 7,
+    });
   });
 
   it('give what the primary measures of itself in the unit of its name', () => {
-    const page = pageOf([READY]);
-    const value = (name: string) => page.values(`nestjs_cluster_primary_${name}`);
-    expect(value('uptime_seconds')).toEqual([60]);
-    expect(value('resident_memory_bytes')).toEqual([80_000_000]);
-    expect(value('heap_used_bytes')).toEqual([20_000_000]);
-    expect(value('event_loop_utilization_ratio')).toEqual([0.125]);
-    expect(value('event_loop_delay_p99_seconds')).toEqual([0.003]);
-    expect(value('cpu_seconds_total')).toEqual([7.5]);
-    expect(value('gc_seconds_total')).toEqual([0.5]);
+    expect(matching(page([READY]), /^primary_(\w+)$/)).toEqual({
+      uptime_seconds: 60,
+      resident_memory_bytes: 80_000_000,
+      heap_used_bytes: 20_000_000,
+      event_loop_utilization_ratio: 0.125,
+      event_loop_delay_p99_seconds: 0.003,
+      cpu_seconds_total: 7.5,
+      gc_seconds_total: 0.5,
+      log_lines_dropped_total: 4,
+    });
   });
 
   it('say nothing of a primary where there is none', () => {
-    const { text } = pageOf([READY], { snapshot: { primary: null } });
-    expect(text).not.toContain('cluster_primary_');
-    expect(text).toContain('nestjs_cluster_worker_up');
+    const samples = page([READY], { snapshot: { primary: null } });
+    expect(matching(samples, /^primary_(\w+)$/)).toEqual({});
+    expect(samples).toMatchObject({ 'worker_up{worker="0"}': 1 });
   });
 
   it.each([
@@ -319,14 +261,7 @@ describe('the metrics of the cluster', () => {
     [0, 0],
     [1_250, 1.25],
   ])('say that they are %d ms old', (snapshotAgeMs, seconds) => {
-    const page = pageOf([READY], { snapshotAgeMs });
-    expect(page.values('nestjs_cluster_snapshot_age_seconds')).toEqual([seconds]);
-  });
-
-  it('are each of one name only', () => {
-    const { text } = pageOf([READY]);
-    const names = text.match(/# TYPE \S+/g)!.map((line) => line.slice('# TYPE '.length));
-    expect(names.toSorted()).toEqual(Object.keys(TYPES).toSorted());
+    expect(page([READY], { snapshotAgeMs })).toMatchObject({ snapshot_age_seconds: seconds });
   });
 
   it.each([
@@ -336,78 +271,50 @@ describe('the metrics of the cluster', () => {
     [0, { state: 'draining', responsive: true }],
     [0, { state: 'exited', responsive: false }],
   ] as const)('say %d for up where a worker is %j', (up, worker) => {
-    const page = pageOf([{ ...READY, ...worker }]);
-    expect(page.values('nestjs_cluster_worker_up', { worker: '0' })).toEqual([up]);
+    expect(page([{ ...READY, ...worker }])).toMatchObject({ 'worker_up{worker="0"}': up });
   });
 
   it('have no sample of what was not measured, and still say that the worker is not up', () => {
-    const page = pageOf([READY, { ...STARTING, slot: 1 }, { ...EMPTY, slot: 2 }]);
-    for (const name of MEASURED) expect(page.labelValues(name, 'worker')).toEqual(['0']);
-    expect(page.values('nestjs_cluster_worker_up', { worker: '1' })).toEqual([0]);
-    expect(page.values('nestjs_cluster_worker_up', { worker: '2' })).toEqual([0]);
-    expect(page.text).not.toMatch(/null|NaN|undefined/);
+    const empty = { ...STARTING, pid: null, state: 'exited' as const, slot: 2 };
+    const samples = page([READY, { ...STARTING, slot: 1 }, empty]);
+    for (const slot of [1, 2]) {
+      const own = ofWorker(samples, slot);
+      expect(own).toMatchObject({ worker_up: 0, rebalanced_connections_total: 0 });
+      for (const name of MEASURED) expect(own).not.toHaveProperty(`worker_${name}`);
+    }
   });
 
   it('have a sample of what was measured as zero', () => {
-    const zero = { ...READY, openConnections: 0, requestsInFlight: 0, requestsTotal: 0 };
-    const page = pageOf([{ ...zero, heartbeatAgeMs: 0, eventLoopDelayP99Ms: 0 }]);
-    for (const name of ['open_connections', 'requests_in_flight', 'heartbeat_age_seconds']) {
-      expect(page.values(`nestjs_cluster_worker_${name}`)).toEqual([0]);
-    }
-  });
-
-  it('label each worker with its slot, and with nothing that changes', () => {
-    const page = pageOf([READY, { ...READY, slot: 1, pid: 999 }], {
-      ages: [
-        { slot: 0, ageMs: 0 },
-        { slot: 1, ageMs: 1_500 },
-      ],
+    const zero = { openConnections: 0, heartbeatAgeMs: 0, eventLoopDelayP99Ms: 0 };
+    expect(ofWorker(page([{ ...READY, ...zero }]), 0)).toMatchObject({
+      worker_open_connections: 0,
+      worker_heartbeat_age_seconds: 0,
+      worker_event_loop_delay_p99_seconds: 0,
     });
-    for (const name of WORKER_METRICS) {
-      expect([name, page.labelValues(name, 'worker')]).toEqual([name, ['0', '1']]);
-    }
-    expect(page.text).not.toContain('pid');
-    expect(page.text).not.toContain('999');
   });
 
   it('say how old the metrics of a worker are that did not answer', () => {
-    const page = pageOf([READY], { ages: [{ slot: 4, ageMs: 1_500 }] });
-    expect(page.values('nestjs_cluster_worker_snapshot_age_seconds', { worker: '4' })).toEqual([
-      1.5,
-    ]);
+    const samples = page([READY], { ages: [{ slot: 4, ageMs: 1_500 }] });
+    expect(ofWorker(samples, 4)).toEqual({ worker_snapshot_age_seconds: 1.5 });
   });
 });
 
 describe('a slot with two processes', () => {
   const old: WorkerSnapshot = { ...READY, state: 'draining', pid: 1, requestsTotal: 80 };
   const young: WorkerSnapshot = { ...READY, pid: 2, uptimeSeconds: 1, requestsTotal: 80 };
+  const ages = [0, 300].map((ageMs) => ({ slot: 0, ageMs }));
+  const samples = page([old, young, { ...READY, slot: 1 }], { ages });
 
-  it('is one series, that of its newer process', () => {
-    const page = pageOf([old, young, { ...READY, slot: 1 }]);
-    expect(page.values('nestjs_cluster_worker_uptime_seconds', { worker: '0' })).toEqual([1]);
-    for (const name of WORKER_METRICS.filter((metric) => !metric.includes('restarts'))) {
-      expect(page.values(name, { worker: '0' }).length).toBeLessThanOrEqual(1);
-    }
-    expect(
-      page.values('nestjs_cluster_worker_restarts_total', { worker: '0', cause: 'crash' }),
-    ).toEqual([2]);
-  });
-
-  it('is one series also of the age of its metrics', () => {
-    const page = pageOf([old, young], {
-      ages: [
-        { slot: 0, ageMs: 0 },
-        { slot: 0, ageMs: 300 },
-      ],
+  // `samplesOf()` refuses two samples of one name and labels.
+  it('is one series, that of its newer process, also of the age of its metrics', () => {
+    expect(ofWorker(samples, 0)).toMatchObject({
+      worker_uptime_seconds: 1,
+      worker_requests_total: 80,
+      worker_snapshot_age_seconds: 0.3,
     });
-    expect(page.values('nestjs_cluster_worker_snapshot_age_seconds', { worker: '0' })).toEqual([
-      0.3,
-    ]);
   });
 
   it('counts as two workers', () => {
-    const page = pageOf([old, young]);
-    expect(page.values('nestjs_cluster_workers', { state: 'draining' })).toEqual([1]);
-    expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([1]);
+    expect(samples).toMatchObject({ 'workers{state="draining"}': 1, 'workers{state="ready"}': 2 });
   });
 });

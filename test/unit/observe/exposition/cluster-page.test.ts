@@ -90,14 +90,6 @@ describe('bodies that are folded', () => {
     expect(decodeBody(text)).toEqual([counter(3)]);
   });
 
-  it('keep what is too long for a number', () => {
-    const bodies = [2 ** 50, 0.3, 0.3, 0.3, 0.3].map((value) => encode(counter(value)));
-    const whole = merged([encode(counter(0.3))], bodies);
-    const folded = fold(bodies);
-    expect(merged([encode(counter(0.3))], [folded])).toEqual(whole);
-    expect(merged([], [fold([folded, encode(counter(0.3))])])).toEqual(whole);
-  });
-
   it('of nothing are a body of nothing', () => {
     expect(decodeBody(fold(['', 'x']))).toEqual([]);
   });

@@ -272,25 +272,6 @@ describe('merging as prom-client does', () => {
 });
 
 describe('folding', () => {
-  const body = (n: number) => [
-    counter(n, { a: `x${n % 3}` }),
-    gauge(n),
-    histogram({ 1: n, '+Inf': 2 * n }, n / 3),
-    summary({ 0.9: n }, n * 2, 1),
-  ];
-
-  it('and then merging counts the same as merging all', () => {
-    const live = [body(1_000)];
-    const retired = Array.from({ length: 9 }, (_, n) => body(n));
-    const all = merged(live, retired);
-    for (const split of [0, 1, 5, 9]) {
-      const folded = fold(retired.slice(0, split));
-      expect(merged(live, [folded, ...retired.slice(split)])).toEqual(all);
-    }
-    const twice = fold([fold(retired.slice(0, 4)), ...retired.slice(4)]);
-    expect(merged(live, [twice])).toEqual(all);
-  });
-
   it('of nothing is nothing', () => {
     expect(fold([])).toEqual([]);
     expect(fold([[], []])).toEqual([]);
@@ -574,67 +555,19 @@ describe('totals', () => {
       expect([retired.length > 0, folds > 5]).toEqual([true, true]);
     },
   );
-
-  it.each([11, 12, 13])(
-    'are the same in whatever order and grouping workers die and are folded (seed %d)',
-    (seed) => {
-      const random = randomFrom(seed);
-      const shuffled = <T>(all: readonly T[]): T[] =>
-        all
-          .map((each) => [random(1_000_000), each] as const)
-          .toSorted(([a], [b]) => a - b)
-          .map(([, each]) => each);
-      const bodies = Array.from({ length: 8 }, () => [
-        counter(random(1_000_000) / 997),
-        histogram({ 1: random(10), '+Inf': 10 + random(10) }, random(1_000_000) / 1e5),
-        summary({}, random(1_000_000) / 3, random(10)),
-      ]);
-      const expected = merged(bodies);
-      for (let round = 0; round < 50; round += 1) {
-        let left: Bodies = shuffled(bodies);
-        const living = random(3);
-        const live = left.slice(0, living);
-        left = left.slice(living);
-        while (left.length > 1 && random(4) > 0) {
-          const count = 1 + random(left.length);
-          left = shuffled([fold(left.slice(0, count)), ...left.slice(count)]);
-        }
-        expect(merged(live, left)).toEqual(expected);
-      }
-    },
-  );
 });
 
 describe('sums of fractions', () => {
   // A fall by the last bit of a double is a restart of the counter to Prometheus.
-  it('are the same in every order and grouping of the workers', () => {
-    const bodies = [0.1, 0.2, 0.3, 1e-7, 12_345.678_9, 1 / 3].map((value) => [counter(value)]);
-    const total = (live: Bodies, retired: Bodies) => valuesOf(live, retired)[0]!;
-
-    const sums = bodies.flatMap((_, i) => {
-      const rotated = [...bodies.slice(i), ...bodies.slice(0, i)];
-      const folded = merge([], rotated.slice(2));
-      return [
-        total(rotated, []),
-        total(rotated.toReversed(), []),
-        total(rotated.slice(0, 2), rotated.slice(2)),
-        total(rotated.slice(0, 2), [folded]),
-        total(rotated.slice(0, 1), [folded, rotated[1]!]),
-      ];
-    });
-
-    expect(new Set(sums).size).toBe(1);
-    expect(sums[0]).toBeCloseTo(12_346.612_233_4, 5);
-  });
-
-  it.each([2 ** 29, 1e9, 1e12, 2 ** 45])(
-    'are the same in every order and grouping where they are about %d, too long for a number',
+  it.each([1, 1e3, 2 ** 29, 1e9, 1e12, 2 ** 45])(
+    'are the same in every order and grouping in which workers die and are folded, of about %d',
     (scale) => {
       const random = randomFrom(scale);
+      const fraction = () => (random(1e9) / 1e9) * scale;
       const bodies = Array.from({ length: 9 }, () => [
-        counter((random(1e9) / 1e9) * scale),
-        histogram({ 1: 1, '+Inf': 2 }, (random(1e9) / 1e9) * scale),
-        summary({}, (random(1e9) / 1e9) * scale, 1),
+        counter(fraction()),
+        histogram({ 1: random(10), '+Inf': 10 + random(10) }, fraction()),
+        summary({}, fraction(), 1),
       ]);
       const expected = merged(bodies);
       for (let round = 0; round < 100; round += 1) {
@@ -650,6 +583,10 @@ describe('sums of fractions', () => {
     },
   );
 
+  it('are shown as they were counted, without the rounding inside', () => {
+    expect(valuesOf([[counter(0.1)], [counter(0.2)]], [[counter(1 / 8)]])).toEqual([0.425]);
+  });
+
   it('of what does not accumulate carry nothing along when they are folded', () => {
     for (const bodies of [
       [[counter(1.5)], [counter(2.5)]],
@@ -657,36 +594,6 @@ describe('sums of fractions', () => {
       [[counter(Infinity)], [counter(0.1)]],
     ]) {
       expect(foldFamilies(bodies, new SeriesLimit(10))).toHaveLength(1);
-    }
-  });
-
-  it('carry along, once they are folded, what is too long for a number', () => {
-    const long = [[counter(2 ** 50)], [counter(0.3)], [counter(0.3, { a: 'short' })]];
-    const folded = foldFamilies(long, new SeriesLimit(10));
-    expect(folded.map(({ series }) => [...series.keys()])).toEqual([['', 'a="short"'], ['']]);
-    const [[total], [rest]] = folded.map(({ series }) => series.get('')!) as [number[], number[]];
-    expect([total! + 0.3 > total!, rest! !== 0, Math.abs(rest!) < 0.5]).toEqual([true, true, true]);
-  });
-
-  it('that are too long for a number never fall when a worker counts on (seed 5)', () => {
-    const random = randomFrom(5);
-    const counts = [2 ** 31 + 0.1, 2 ** 30 + 0.7, 0.3];
-    let retired: Bodies = [];
-    let before = 0;
-    for (let step = 0; step < 500; step += 1) {
-      const index = random(3);
-      counts[index]! += random(1_000) / 1_000_000;
-      if (random(5) === 0) {
-        retired = [...retired, [counter(counts[index]!)]];
-        counts[index] = 0;
-      }
-      if (retired.length > 2) retired = [fold(retired)];
-      const [now] = valuesOf(
-        counts.map((value) => [counter(value)]),
-        retired,
-      ) as [number];
-      expect(now).toBeGreaterThanOrEqual(before);
-      before = now;
     }
   });
 });

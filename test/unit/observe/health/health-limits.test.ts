@@ -36,17 +36,6 @@ describe('a limit', () => {
     expect(judge('delay', 1e12, undefined)).toEqual({ status: 'up' });
     expect(judge('delay', 1e12, Infinity)).toEqual({ status: 'up' });
   });
-
-  it('is named with the value', () => {
-    expect(judge('size', 9, 10)).toEqual({
-      status: 'degraded',
-      message: 'size is 9, near its limit of 10',
-    });
-    expect(judge('size', 11, 10)).toEqual({
-      status: 'down',
-      message: 'size is 11, above its limit of 10',
-    });
-  });
 });
 
 describe('the health of the event loop', () => {

@@ -30,38 +30,6 @@ describe('workers that ask while others do', () => {
     expect(c.sent('collected')).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
   });
-
-  it('are each given it, however many they are', () => {
-    const workers = workersOf(8);
-    const { ask } = relayOf(...workers);
-    workers.forEach((worker, i) => ask(worker, 10 + i));
-    expect(workers.map((worker) => ids(worker.sent('collected')))).toEqual(
-      [10, 11, 12, 13, 14, 15, 16, 17].map((id) => [id]),
-    );
-  });
-
-  it('are not waited for: their metrics came with the question', () => {
-    const [a, b] = workersOf(2) as [FakeWorker, FakeWorker];
-    const { ask } = relayOf(a, b);
-    ask(a, 1);
-    expect(a.sent('collected')).toEqual([]);
-    ask(b, 2);
-    expect([a, b].map((worker) => ids(worker.sent('collected')))).toEqual([[1], [2]]);
-  });
-
-  it('after all have answered begin a new collection', () => {
-    const [a, b, c] = workersOf(3) as [FakeWorker, FakeWorker, FakeWorker];
-    const { ask, answer } = relayOf(a, b, c);
-    ask(a, 1);
-    answer(b, 'B');
-    answer(c, 'C');
-    ask(b, 2);
-    expect(c.sent('collect')).toHaveLength(2);
-    expect(b.sent('collected')).toEqual([]);
-    answer(a, 'A');
-    answer(c, 'C2');
-    expect(b.sent('collected')).toMatchObject([{ id: 2, workers: [{}, {}, { body: 'C2' }] }]);
-  });
 });
 
 describe('a worker that asks twice, since it gave up the first time', () => {
@@ -89,28 +57,6 @@ describe('a worker that asked and dies', () => {
       { id: 2, workers: [{ slot: 1 }, { slot: 2 }], retired: [body(1)] },
     ]);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('alone leaves nothing behind, and the next question begins anew', () => {
-    const [a, b] = workersOf(2) as [FakeWorker, FakeWorker];
-    const { ask, answer, die } = relayOf(a, b);
-    ask(a, 1);
-    die(a);
-    answer(b, 'B');
-    expect(vi.getTimerCount()).toBe(0);
-    ask(b, 2);
-    expect(ids(b.sent('collected'))).toEqual([2]);
-  });
-});
-
-describe('a worker that has not answered and dies', () => {
-  it('is waited for no more', () => {
-    const [a, b, c] = workersOf(3) as [FakeWorker, FakeWorker, FakeWorker];
-    const { ask, answer, die } = relayOf(a, b, c);
-    ask(a, 1);
-    answer(b, 'B');
-    die(c);
-    expect(a.sent('collected')).toHaveLength(1);
   });
 });
 
@@ -141,35 +87,12 @@ describe('the primary that asks', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('is told at 500 ms what it has of a worker that does not answer', async () => {
-    const [a] = workersOf(1) as [FakeWorker];
-    const { gather, push } = relayOf(a);
-    push(a, 'before');
-    const answers = gather();
-    await vi.advanceTimersByTimeAsync(COLLECTION_TIMEOUT_MS - 1);
-    expect(answers).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(answers).toMatchObject([{ workers: [{ slot: 0, ageMs: 500, body: 'before' }] }]);
-  });
-
   it('is told at once where there are no workers', async () => {
     const { gather } = relayOf();
     const answers = gather();
     await tick();
     expect(answers).toEqual([{ snapshot: SNAPSHOT, workers: [], retired: [] }]);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('joins what a worker has begun, and is told as that is', async () => {
-    const [a, b] = workersOf(2) as [FakeWorker, FakeWorker];
-    const { ask, answer, gather } = relayOf(a, b);
-    ask(a, 1);
-    const answers = gather();
-    expect([a, b].map((worker) => worker.sent('collect').length)).toEqual([0, 1]);
-    answer(b, 'B');
-    await tick();
-    expect(answers).toMatchObject([{ workers: [{ body: body(1) }, { body: 'B' }] }]);
-    expect(ids(a.sent('collected'))).toEqual([1]);
   });
 
   it('is joined by a worker that asks', async () => {
@@ -191,31 +114,6 @@ describe('the primary that asks', () => {
     die(a);
     await tick();
     expect(answers).toMatchObject([{ workers: [{ body: body(1) }], retired: [] }]);
-  });
-
-  it('twice is told twice, and asks the workers once', async () => {
-    const [a] = workersOf(1) as [FakeWorker];
-    const { gather, answer } = relayOf(a);
-    const [first, second] = [gather(), gather()];
-    expect(a.sent('collect')).toHaveLength(1);
-    answer(a, 'A');
-    await tick();
-    expect([first.length, second.length]).toEqual([1, 1]);
-    const third = gather();
-    expect(a.sent('collect')).toHaveLength(2);
-    answer(a, 'A2');
-    await tick();
-    expect(third).toMatchObject([{ workers: [{ body: 'A2' }] }]);
-  });
-
-  it('is told where the last worker that it waits for dies', async () => {
-    const [a] = workersOf(1) as [FakeWorker];
-    const { gather, push, die } = relayOf(a);
-    push(a, body(5));
-    const answers = gather();
-    die(a);
-    await tick();
-    expect(answers).toMatchObject([{ workers: [], retired: [body(5)] }]);
   });
 });
 
