@@ -1,12 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import {
-  DockerfileParser,
-  type From,
-  type Instruction,
-  type JSONInstruction,
-} from 'dockerfile-ast';
 import { describe, expect, it } from 'vitest';
 import * as v from 'valibot';
 import { parse } from 'yaml';
@@ -16,40 +10,37 @@ import { resolveOptions } from '../../src/contract/options/index.js';
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-const dockerfile = DockerfileParser.parse(read('deploy/Dockerfile'));
-const instructions = dockerfile.getInstructions();
-const froms = dockerfile.getFROMs();
+const [versions, ...stages] = read('deploy/Dockerfile').split(/^FROM /m) as [string, ...string[]];
+const images = stages.map((stage) => stage.slice(0, stage.indexOf('\n')));
 
-/** Keyword and arguments of a stage's instructions, its FROM left out. */
-function stage(from: From): { keyword: string; text: string; instruction: Instruction }[] {
-  const start = instructions.indexOf(from) + 1;
-  const next = instructions.findIndex((each, i) => i >= start && each.getKeyword() === 'FROM');
-  return instructions.slice(start, next === -1 ? undefined : next).map((instruction) => ({
-    keyword: instruction.getKeyword(),
-    text: instruction.toString().slice(instruction.getKeyword().length).trim(),
-    instruction,
-  }));
-}
+/** Keyword and arguments of a stage's instructions, its FROM left out. Each has one line. */
+const instructionsOf = (stage: string) =>
+  stage
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, keyword, text] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
+      return keyword === undefined ? [] : [{ keyword, text: text! }];
+    });
 
-const last = stage(froms.at(-1)!);
-const of = (keyword: string) => last.filter((each) => each.keyword === keyword);
-const textOf = (keyword: string) => of(keyword).map(({ text }) => text);
+const last = instructionsOf(stages.at(-1)!);
+const textOf = (keyword: string) =>
+  last.filter((each) => each.keyword === keyword).map(({ text }) => text);
 
-/** The words of a `CMD`, or of the `CMD` in a `HEALTHCHECK`, in the form with brackets. */
+/** The words of the `CMD` in a `HEALTHCHECK`. */
 const wordsOf = (text: string) => JSON.parse(text.slice(text.indexOf('['))) as string[];
 
 describe('deploy/Dockerfile', () => {
   it('is built on a Node that the package allows, by a tag and not the latest', () => {
-    const [major] = instructions[0]!.getRawArgumentsContent()!.match(/(?<=^NODE=)\d+$/)!;
+    const [major] = /(?<=^ARG NODE=)\d+$/m.exec(versions)!;
     const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
     expect(engines.node.match(/\d+(?=\.\d+\.\d+)/g)).toContain(major);
-    expect(froms.map((from) => from.getImage())).toEqual(
-      froms.map(() => 'node:${NODE}-slim'), // oxlint-disable-line no-template-curly-in-string
-    );
+    // oxlint-disable-next-line no-template-curly-in-string
+    const image = 'node:${NODE}-slim';
+    expect(images).toEqual([`${image} AS build`, `${image} AS packages`, image]);
   });
 
-  it('has stages for the build and for the packages, and takes only what it runs from them', () => {
-    expect(froms.map((from) => from.getBuildStage())).toEqual(['build', 'packages', null]);
+  it('takes only what it runs from the stages of the build and the packages', () => {
     expect(textOf('COPY')).toEqual([
       '--from=packages /app/node_modules node_modules',
       '--from=build /app/dist dist',
@@ -57,17 +48,14 @@ describe('deploy/Dockerfile', () => {
     ]);
   });
 
-  it.each(froms.slice(0, -1).map((from) => [from.getBuildStage()!, from] as const))(
-    'installs anew only after a change of the packages: %s',
-    (_, from) => {
-      const [workdir, copy, install] = stage(from);
-      expect([workdir!.text, copy!.text]).toEqual(['/app', 'package.json package-lock.json ./']);
-      expect(install!.text).toMatch(/^--mount=type=cache,target=\/root\/\.npm npm ci /);
-    },
-  );
+  it.each(stages.slice(0, -1))('installs anew only after a change of the packages: %s', (stage) => {
+    const [workdir, copy, install] = instructionsOf(stage);
+    expect([workdir!.text, copy!.text]).toEqual(['/app', 'package.json package-lock.json ./']);
+    expect(install!.text).toMatch(/^--mount=type=cache,target=\/root\/\.npm npm ci /);
+  });
 
   it('has no packages of the development in the image', () => {
-    expect(stage(froms[1]!).at(-1)!.text).toContain('--omit=dev');
+    expect(instructionsOf(stages[1]!).at(-1)!.text).toContain('--omit=dev');
     expect(textOf('ENV')).toContain('NODE_ENV=production');
   });
 
@@ -83,9 +71,7 @@ describe('deploy/Dockerfile', () => {
   });
 
   it('makes the primary process 1, which gets the signals', () => {
-    const [command] = of('CMD');
-    expect((command!.instruction as JSONInstruction).getOpeningBracket()).not.toBeNull();
-    expect(wordsOf(command!.text)).toEqual(['node', 'dist/main.js']);
+    expect(textOf('CMD')).toEqual(['["node", "dist/main.js"]']);
     expect(textOf('ENTRYPOINT')).toEqual([]);
   });
 
