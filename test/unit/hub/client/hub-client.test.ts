@@ -49,12 +49,27 @@ function start() {
   };
 }
 
+/** A client that is connected. */
+function connected() {
+  const client = start();
+  client.open();
+  return client;
+}
+
+/** The same with a cache. */
+const startCache = () => ({ ...connected(), cache: new SharedCache(undefined, 'default') });
+
+/** The hub is in this process, and time is real. */
+function inProcess(): void {
+  vi.useRealTimers();
+  enterWorker(new HubClient(dialInProcess));
+}
+
 const GET = { op: 'get', cache: 'c', key: 'k' } as const;
 
 describe('a process asks the hub', () => {
   it('and fails at its deadline; then nobody waits for it until it has said something', async () => {
-    const { hub, open, say, idOf } = start();
-    open();
+    const { hub, say, idOf } = connected();
     const first = expect(hub.ask(GET, 50)).rejects.toMatchObject({ failure: 'timeout' });
     await vi.advanceTimersByTimeAsync(51);
     await first;
@@ -67,8 +82,7 @@ describe('a process asks the hub', () => {
   });
 
   it('and reads an answer that came while its event loop was busy, before it gives up', async () => {
-    const { hub, open, say, idOf } = start();
-    open();
+    const { hub, say, idOf } = connected();
     const asked = hub.ask(GET, 50);
     // The timer is due, and the answer lies in the socket: timers come first.
     vi.advanceTimersToNextTimer();
@@ -78,8 +92,7 @@ describe('a process asks the hub', () => {
   });
 
   it('and fails at once where the connection is lost, or the hub reads nothing', async () => {
-    const { hub, open, close, takesNothing } = start();
-    open();
+    const { hub, open, close, takesNothing } = connected();
     const lost = expect(hub.ask(GET, 1_000)).rejects.toMatchObject({ failure: 'lost' });
     close();
     await lost;
@@ -100,8 +113,7 @@ describe('a process asks the hub', () => {
   });
 
   it('and asks again for a lock where the hub was lost', async () => {
-    const { hub, open, close, say, idOf, sent } = start();
-    open();
+    const { hub, open, close, say, idOf, sent } = connected();
     const asked = hub.askPatiently((waitMs) => ({ op: 'lock', name: 'l', waitMs }), 5_000);
     close();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -133,8 +145,7 @@ describe('a process asks the hub', () => {
   });
 
   it('and gives a lock back that came when nobody waited any more', async () => {
-    const { hub, open, say, idOf, sent } = start();
-    open();
+    const { hub, say, idOf, sent } = connected();
     const asked = hub.askPatiently((waitMs) => ({ op: 'lock', name: 'l', waitMs }), 100);
     await vi.advanceTimersByTimeAsync(101);
     await expect(asked).resolves.toBeUndefined();
@@ -246,8 +257,7 @@ describe('a worker that cannot have a hub', () => {
 
 describe('a lock that is held', () => {
   it('is claimed from the next hub, and lost where that does not give it', async () => {
-    const { hub, open, close, say, sent } = start();
-    open();
+    const { hub, open, close, say, sent } = connected();
     const held = new HeldLocks(hub);
     const limit = { name: 'tenant', max: 2, maxWaiting: 0 };
     const kept = held.add({ name: 'kept' }, 1);
@@ -271,8 +281,7 @@ describe('a lock that is held', () => {
   });
 
   it('is given back to the next hub, where it ended while that was asked', async () => {
-    const { hub, open, close, say, sent, idOf } = start();
-    open();
+    const { hub, open, close, say, sent, idOf } = connected();
     const held = new HeldLocks(hub);
     const lock = held.add({ name: 'l' }, 1);
     close();
@@ -284,8 +293,7 @@ describe('a lock that is held', () => {
   });
 
   it('is lost 1.8 s after the connection, before the next hub gives it to others', async () => {
-    const { hub, open, close } = start();
-    open();
+    const { hub, close } = connected();
     const lock = new HeldLocks(hub).add({ name: 'l' }, 1);
     close();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -298,8 +306,7 @@ describe('a lock that is held', () => {
   });
 
   it('is not lost where the next hub gives it back in time, and keeps its token', async () => {
-    const { hub, open, close, say, idOf } = start();
-    open();
+    const { hub, open, close, say, idOf } = connected();
     const lock = new HeldLocks(hub).add({ name: 'l' }, 1);
     close();
     open('second');
@@ -309,8 +316,7 @@ describe('a lock that is held', () => {
   });
 
   it('is lost with the connection to a hub that goes on', async () => {
-    const { hub, open, close } = start();
-    open();
+    const { hub, open, close } = connected();
     const lock = new HeldLocks(hub).add({ name: 'l' }, 1);
     close();
     open();
@@ -350,9 +356,7 @@ describe('a shared cache', () => {
   );
 
   it('waits with a delete for the hub after the one that ended', async () => {
-    const { open, close, say, idOf } = start();
-    open();
-    const cache = new SharedCache(undefined, 'default');
+    const { open, close, say, idOf, cache } = startCache();
     const deleted = cache.delete('a');
     close();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -363,9 +367,7 @@ describe('a shared cache', () => {
   });
 
   it('has set a value no sooner than the hub says so, and deletes it where that is unknown', async () => {
-    const { open, close, say, idOf, sent } = start();
-    open();
-    const cache = new SharedCache(undefined, 'default');
+    const { open, close, say, idOf, sent, cache } = startCache();
     const slow = cache.set('a', 1, null);
     const settled = vi.fn();
     void slow.finally(settled);
@@ -394,9 +396,7 @@ describe('a shared cache', () => {
   });
 
   it('waits for nobody else where the time for that is over, and still computes as the only one', async () => {
-    const { open, say, sent, idOf } = start();
-    const cache = new SharedCache(undefined, 'default');
-    open();
+    const { say, sent, idOf, cache } = startCache();
     const found = cache.getOrCompute('k', () => 'v', null, performance.now() - 1);
     say({ t: 'miss', id: idOf('get') });
     await vi.advanceTimersByTimeAsync(0);
@@ -409,9 +409,7 @@ describe('a shared cache', () => {
   });
 
   it('clears all once the hub reads again, where it could not clear a part', async () => {
-    const { open, say, sent, idOf, takesNothing, takesAgain } = start();
-    const cache = new SharedCache(undefined, 'default');
-    open();
+    const { say, sent, idOf, takesNothing, takesAgain, cache } = startCache();
     takesNothing();
     const failed = expect(cache.clear('some')).rejects.toThrow(/clear\(\) of the cache 'default'/);
     await vi.advanceTimersByTimeAsync(5_100);
@@ -429,8 +427,7 @@ describe('a shared cache', () => {
   });
 
   it('says once why the hub refuses a value, and takes it for deleted', async () => {
-    const { open, close, say, idOf, sent } = start();
-    open();
+    const { open, close, say, idOf, sent } = connected();
     const warn = vi.fn();
     setCurrentLink({ warn } as never);
     onTestFinished(() => setCurrentLink(undefined));
@@ -453,17 +450,14 @@ describe('a shared cache', () => {
   });
 
   it('misses a value that V8 has written and cannot read', async () => {
-    const { open, say, idOf } = start();
-    open();
+    const { say, idOf } = connected();
     const value = new SharedCache(undefined, 'default').get('k');
     say({ t: 'hit', id: idOf('get'), form: 'v' }, Buffer.from('no value'));
     expect(await value).toBeUndefined();
   });
 
   it('gives its lease back where the value is too large to be kept', async () => {
-    const { open, say, idOf, sent } = start();
-    open();
-    const cache = new SharedCache(undefined, 'default');
+    const { say, idOf, sent, cache } = startCache();
     const computed = cache.getOrCompute('k', () => Buffer.alloc(2 ** 24 + 1), null);
     say({ t: 'miss', id: idOf('get') });
     await vi.advanceTimersByTimeAsync(0);
@@ -474,9 +468,7 @@ describe('a shared cache', () => {
   });
 
   it('gives its lease back after 30 s, so that another worker computes', async () => {
-    const { open, say, idOf, sent } = start();
-    open();
-    const cache = new SharedCache(undefined, 'default');
+    const { say, idOf, sent, cache } = startCache();
     void cache.getOrCompute('k', () => new Promise(() => {}), null);
     say({ t: 'miss', id: idOf('get') });
     await vi.advanceTimersByTimeAsync(0);
@@ -488,8 +480,7 @@ describe('a shared cache', () => {
   });
 
   it('computes without the hub where that does not answer, and keeps nothing', async () => {
-    const { open, close, sent } = start();
-    open();
+    const { open, close, sent } = connected();
     close();
     const cache = new SharedCache(undefined, 'default');
     const { value, fresh } = await cache.getOrCompute('k', () => 'v', null);
@@ -498,9 +489,7 @@ describe('a shared cache', () => {
   });
 
   it('computes within two seconds while the hub hangs', async () => {
-    const { open } = start();
-    open();
-    const cache = new SharedCache(undefined, 'default');
+    const { cache } = startCache();
     const computed = cache.getOrCompute('k', () => 'v', null);
     await vi.advanceTimersByTimeAsync(2_000);
     const late = Symbol('late');
@@ -508,8 +497,7 @@ describe('a shared cache', () => {
   });
 
   it('has the next one compute where the first one fails, and copies values', async () => {
-    vi.useRealTimers();
-    enterWorker(new HubClient(dialInProcess));
+    inProcess();
     const cache = new SharedCache(undefined, 'default');
     const fails = cache.getOrCompute(
       'k',
@@ -531,8 +519,7 @@ describe('a shared cache', () => {
   });
 
   it.each([NaN, -1, '5' as never])('refuses a time to live of %s', async (ttlMs) => {
-    vi.useRealTimers();
-    enterWorker(new HubClient(dialInProcess));
+    inProcess();
     const [cache, store] = [new ClusterCache(), clusterCache()];
     const compute = vi.fn();
     const refusal = /ttlMs: .* is not allowed; expected 0 or more/;
@@ -548,8 +535,7 @@ describe('a shared cache', () => {
     [null, /null is not allowed; expected an object with ttlMs/],
     [60_000, /60000 is not allowed; expected an object with ttlMs/],
   ])('refuses the options %o of a value', async (options, message) => {
-    vi.useRealTimers();
-    enterWorker(new HubClient(dialInProcess));
+    inProcess();
     const cache = new ClusterCache();
     const compute = vi.fn();
     const refused = { code: 'CLUSTER_CONFIGURATION', message: expect.stringMatching(message) };
@@ -561,8 +547,7 @@ describe('a shared cache', () => {
   });
 
   it('keeps a value that lives without end until others need its room', async () => {
-    vi.useRealTimers();
-    enterWorker(new HubClient(dialInProcess));
+    inProcess();
     const cache = new SharedCache(undefined, 'default');
     await cache.set('k', 1, Infinity);
     expect(await cache.get('k')).toEqual({ value: 1 });
