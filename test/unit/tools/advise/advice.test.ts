@@ -76,6 +76,13 @@ function advise(runs: readonly Run[], { line, file = APP }: { line?: number; fil
   return adviceOf({ work, pids: [1], lost: [] });
 }
 
+/** These frames for so long, so many times, with an idle loop between. */
+const again = (times: number, ms: number, ...stack: Frame[]): Run[] =>
+  Array.from({ length: times }, (): Run[] => [
+    [ms, ...stack],
+    [9, IDLE],
+  ]).flat();
+
 const namesOf = ({ methods }: ReturnType<typeof advise>) => methods.map(({ name }) => name);
 
 it('counts a sample for the innermost method, with the libraries that it calls', () => {
@@ -98,41 +105,21 @@ it('counts a sample for the innermost method, with the libraries that it calls',
 
 it('counts a callback inside a method for the method, and not for the one before it', () => {
   const inside: Frame = ['', APP, lineOf('compute') + 3];
-  expect(
-    namesOf(
-      advise([
-        [50, inside],
-        [5, IDLE],
-        [50, inside],
-        [900, IDLE],
-      ]),
-    ),
-  ).toEqual(['Prices.compute']);
+  expect(namesOf(advise(again(2, 50, inside)))).toEqual(['Prices.compute']);
 });
 
 it('names the package of code without a method of the app, also where this package is linked', () => {
   const own: Frame = ['own', join(import.meta.dirname, '../../../../src/index.ts'), 3];
   const scoped: Frame = ['scoped', '/app/node_modules/a/node_modules/@b/c/index.js', 3];
-  const often = (frame: Frame): Run[] =>
-    [1, 2, 3].flatMap((): Run[] => [
-      [50, frame],
-      [9, IDLE],
-    ]);
-
-  expect(namesOf(advise(often(own)))).toEqual(['nestjs-cluster']);
-  expect(namesOf(advise(often(scoped)))).toEqual(['@b/c']);
+  expect(namesOf(advise(again(3, 50, own)))).toEqual(['nestjs-cluster']);
+  expect(namesOf(advise(again(3, 50, scoped)))).toEqual(['@b/c']);
 });
 
 it('finds a method by its name in its class if a decorator has replaced it', () => {
   const wrapped: Frame = ['compute', APP, 55]; // in the class, and in no method
   const outside: Frame = ['compute', APP, 500];
-  const often = (frame: Frame): Run[] =>
-    [1, 2, 3].flatMap((): Run[] => [
-      [50, frame],
-      [9, IDLE],
-    ]);
-  expect(namesOf(advise(often(wrapped)))).toEqual(['Prices.compute']);
-  expect(namesOf(advise(often(outside)))).toEqual([expect.stringMatching(/app\/app\.js$/)]);
+  expect(namesOf(advise(again(3, 50, wrapped)))).toEqual(['Prices.compute']);
+  expect(namesOf(advise(again(3, 50, outside)))).toEqual([expect.stringMatching(/app\/app\.js$/)]);
 });
 
 it('ends a slice where another handler begins, and where the loop is idle', () => {
@@ -148,39 +135,18 @@ it('ends a slice where another handler begins, and where the loop is idle', () =
 });
 
 it('names a method that blocks for 20 ms more than once, or takes 5 % in calls that are not short', () => {
-  const twice = (ms: number): Run[] => [
-    [ms, method('report')],
-    [9, IDLE],
-    [ms, method('report')],
-  ];
+  const twice = (ms: number) => again(2, ms, method('report'));
   expect(namesOf(advise([...twice(20), [4_000, IDLE]]))).toEqual(['Orders.report']);
   expect(namesOf(advise([...twice(19), [4_000, IDLE]]))).toEqual([]);
-  expect(
-    namesOf(
-      advise([
-        [100, method('report')],
-        [4_000, IDLE],
-      ]),
-    ),
-  ).toEqual([]);
+  expect(namesOf(advise([...again(1, 100, method('report')), [4_000, IDLE]]))).toEqual([]);
   expect(namesOf(advise([...twice(6), [200, IDLE]]))).toEqual(['Orders.report']);
-  const short = Array.from({ length: 50 }, (): Run[] => [
-    [4, method('list')],
-    [9, IDLE],
-  ]).flat();
-  expect(namesOf(advise(short))).toEqual([]);
+  expect(namesOf(advise(again(50, 4, method('list'))))).toEqual([]);
 });
 
 it('names a package that blocks the loop again and again without a method of the app', () => {
   const parse: Frame = ['parse', '/app/node_modules/pg-protocol/dist/parser.js', 4];
   const times = (count: number, idleMs: number) =>
-    advise([
-      ...Array.from({ length: count }, (): Run[] => [
-        [60, parse],
-        [9, IDLE],
-      ]).flat(),
-      [idleMs, IDLE],
-    ]);
+    advise([...again(count, 60, parse), [idleMs, IDLE]]);
   const { methods } = times(3, 3_000);
   expect(methods).toMatchObject([{ name: 'pg-protocol', kind: 'rows', cpuBound: null }]);
   expect(methods[0]!.remedy).toContain('query fewer rows');
@@ -231,41 +197,16 @@ it('counts no gap between samples in which the process had no CPU', () => {
   expect(work.busyMs).toBe(5);
 });
 
-it.each([
-  [
-    'files',
-    [
-      ['readFileSync', 'node:fs', 3],
-      ['open', '', -1],
-    ],
-  ],
-  [
-    'crypto',
-    [
-      ['pbkdf2Sync', 'node:internal/crypto/pbkdf2', 3],
-      ['run', '', -1],
-    ],
-  ],
-  [
-    'compression',
-    [
-      ['zlibBufferSync', 'node:zlib', 3],
-      ['writeSync', '', -1],
-    ],
-  ],
-  [
-    'processes',
-    [
-      ['execSync', 'node:child_process', 3],
-      ['spawn', '', -1],
-    ],
-  ],
-  ['rows', [['hydrate', '/app/node_modules/typeorm/query/x.js', 3]]],
-  ['regexp', [['RegExp: ^(a+)+$', '', -1]]],
-  ['code', [['loop', '/app/node_modules/lib/index.js', 3]]],
-] as const)('knows %s by the frames', (kind, frames) => {
-  const run: Run = [50, method('report'), ...frames];
-  expect(advise([run, [9, IDLE], run, [900, IDLE]]).methods).toMatchObject([{ kind }]);
+it.each<[kind: string, ...frames: Frame[]]>([
+  ['files', ['readFileSync', 'node:fs', 3], ['open', '', -1]],
+  ['crypto', ['pbkdf2Sync', 'node:internal/crypto/pbkdf2', 3], ['run', '', -1]],
+  ['compression', ['zlibBufferSync', 'node:zlib', 3], ['writeSync', '', -1]],
+  ['processes', ['execSync', 'node:child_process', 3], ['spawn', '', -1]],
+  ['rows', ['hydrate', '/app/node_modules/typeorm/query/x.js', 3]],
+  ['regexp', ['RegExp: ^(a+)+$', '', -1]],
+  ['code', ['loop', '/app/node_modules/lib/index.js', 3]],
+])('knows %s by the frames', (kind, ...frames) => {
+  expect(advise(again(2, 50, method('report'), ...frames)).methods).toMatchObject([{ kind }]);
 });
 
 it('knows JSON and regular expressions by the line that runs, unless it is a whole bundle', () => {
@@ -278,20 +219,15 @@ it('knows JSON and regular expressions by the line that runs, unless it is a who
     ['', 'return JSON.parse(text);', 'return /^(a+)+$/.test(text);', bundle].join('\n'),
   );
   const kindAt = (line: number) => {
-    const run: Run = [50, ['report', file, 0]];
-    return advise([run, [9, IDLE], run, [900, IDLE]], { line, file }).methods[0]?.kind;
+    return advise(again(2, 50, ['report', file, 0]), { line, file }).methods[0]?.kind;
   };
   expect([1, 2, 3, 4, 5].map(kindAt)).toEqual(['code', 'json', 'regexp', 'code', 'code']);
 });
 
 it('says whether @CpuBound() can work, and else why not', () => {
-  const run = (name: string): Run[] => [
-    [50, method(name)],
-    [9, IDLE],
-    [50, method(name)],
-    [9, IDLE],
-  ];
-  const { methods } = advise(['report', 'compute', 'stream', 'done'].flatMap(run));
+  const { methods } = advise(
+    ['report', 'compute', 'stream', 'done'].flatMap((name) => again(2, 50, method(name))),
+  );
   expect(
     Object.fromEntries(methods.map((each) => [each.name, [each.cpuBound, each.remedy]])),
   ).toEqual({
@@ -318,12 +254,7 @@ it('says why there is nothing to gain', () => {
 });
 
 it('prints a table, and the windows that are missing', () => {
-  const advice = advise([
-    [50, method('report')],
-    [9, IDLE],
-    [50, method('report')],
-    [900, IDLE],
-  ]);
+  const advice = advise([...again(2, 50, method('report')), [891, IDLE]]);
   const lost = [{ slot: 1, reason: 'the worker ended before it was complete' }];
   const lines = linesOf({ ...advice, lost });
   expect(lines).toContain(

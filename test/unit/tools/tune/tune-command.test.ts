@@ -24,6 +24,7 @@ describe('nestjs-cluster tune', () => {
     { args: ['--url', '/', '--rounds', '-1', '--', 'node'], says: 'from 1 to 100' },
     { args: ['--url', '/', '--header', 'nonsense', '--', 'node'], says: 'expected a header' },
     { args: ['--url', '/', '--health-path', 'health', '--', 'node'], says: 'expected a path' },
+    { args: ['--url', '/', '--health-path', '/a?b', '--', 'node'], says: 'expected a path' },
     { args: ['--url', '/', '--nope', '--', 'node'], says: "unknown option '--nope'" },
   ])('refuses $args as wrong usage', async ({ args, says }) => {
     const { code, stdout, stderr } = await commandLine('tune', ...args);

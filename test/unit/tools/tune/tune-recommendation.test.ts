@@ -2,6 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { environmentOf, recommend } from '../../../../src/tools/tune/recommendation.js';
 import { measured } from '../../support/tune-measurements.js';
 
+/** How many workers are recommended. */
+const workersOf = (...measurements: ReturnType<typeof measured>[]) =>
+  recommend(measurements)!.setting.workers;
+
 describe('the recommendation', () => {
   it('is the number that answers most, where that is clearly more', () => {
     const { setting, reason } = recommend([measured(1, 100), measured(2, 195)])!;
@@ -29,18 +33,12 @@ describe('the recommendation', () => {
   it('does not lose what many small gains add up to', () => {
     const rates = [100, 104, 108, 112];
 
-    expect(recommend(rates.map((rate, index) => measured(index + 1, rate)))!.setting.workers).toBe(
-      3,
-    );
+    expect(workersOf(...rates.map((rate, index) => measured(index + 1, rate)))).toBe(3);
   });
 
   it('takes for chance what rounds of one setting differ by', () => {
-    expect(
-      recommend([measured(1, 100), measured(2, 120, { spreadRatio: 0.25 })])!.setting.workers,
-    ).toBe(1);
-    expect(
-      recommend([measured(1, 100), measured(2, 120, { spreadRatio: 0.15 })])!.setting.workers,
-    ).toBe(2);
+    expect(workersOf(measured(1, 100), measured(2, 120, { spreadRatio: 0.25 }))).toBe(1);
+    expect(workersOf(measured(1, 100), measured(2, 120, { spreadRatio: 0.15 }))).toBe(2);
   });
 
   it('is one worker for a route that waits, whatever chance adds', () => {
