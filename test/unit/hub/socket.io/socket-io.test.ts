@@ -90,6 +90,15 @@ describe('a client that polls', () => {
   });
 });
 
+/** What a worker shares sessions with: a link whose hub is found so, and an engine. */
+function sharing(find: () => Promise<{ path: string; token: string }>) {
+  const warn = vi.fn();
+  const identity = { slot: 0, pid: 1, generation: 0 };
+  const link = { findHub: () => find, identity, warn, onDrain: () => {} };
+  const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
+  return { link, engine, warn };
+}
+
 it('a reason for which no session can be shared is told once, and it is tried again', async () => {
   const reasons = ['no hub', 'no hub', 'no room'];
   const find = vi.fn(async () => {
@@ -99,17 +108,8 @@ it('a reason for which no session can be shared is told once, and it is tried ag
     reasons.length > 0 ? Promise.resolve(value!) : new Promise(() => {}),
   );
   syncBuiltinESMExports();
-  const warn = vi.fn();
-  const link = {
-    findHub: () => find,
-    identity: { slot: 0, pid: 1, generation: 0 },
-    warn,
-    onDrain: () => {},
-  };
-  const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} };
-  const ready = () => Promise.resolve(true);
-  const shared = engine as unknown as Engine;
-  shareSessions(shared, link, { ready });
+  const { link, engine, warn } = sharing(find);
+  shareSessions(engine, link, { ready: () => Promise.resolve(true) });
   await vi.waitFor(() => expect(find).toHaveBeenCalledTimes(3));
   await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
   expect(warn.mock.calls.flat()).toEqual([
@@ -121,14 +121,8 @@ it('a reason for which no session can be shared is told once, and it is tried ag
 });
 
 it('a client gets its session id once this worker hears the others', async () => {
-  const find = () => Promise.resolve({ path: join(tmpdir(), `${process.pid}.hub`), token: '' });
-  const link = {
-    findHub: () => find,
-    identity: { slot: 0, pid: 1, generation: 0 },
-    warn: vi.fn(),
-    onDrain: () => {},
-  };
-  const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
+  const path = join(tmpdir(), `${process.pid}.hub`);
+  const { link, engine } = sharing(() => Promise.resolve({ path, token: '' }));
   let open = (_is: boolean): void => {};
   const ready = () => new Promise<boolean>((resolve) => (open = resolve));
   shareSessions(engine, link, { ready });
@@ -141,13 +135,7 @@ it('a client gets its session id once this worker hears the others', async () =>
 });
 
 it('a client gets its session id at once where there can be no hub', async () => {
-  const link = {
-    identity: { slot: 0 } as never,
-    warn: vi.fn(),
-    findHub: () => () => Promise.reject(new Error('no hub')),
-    onDrain: () => {},
-  };
-  const engine = { prepare() {}, handleRequest() {}, handleUpgrade() {} } as unknown as Engine;
+  const { link, engine } = sharing(() => Promise.reject(new Error('no hub')));
   shareSessions(engine, link, { ready: () => Promise.resolve(false) });
   const late = new Promise((resolve) => setTimeout(resolve, 1_000, 'late'));
   const given = await Promise.race([engine.generateId({} as never), late]);

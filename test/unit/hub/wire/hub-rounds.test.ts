@@ -77,13 +77,15 @@ it.each([
   expect(compute).toHaveBeenCalledOnce();
   // It is not kept, and nobody has its lease any more.
   expect(await settled(all[1]!.cache.get('k'), deliver)).toBeUndefined();
-  expect(
-    await settled(
-      all[2]!.cache.getOrSet('k', () => 'anew'),
-      deliver,
-    ),
-  ).toBe('anew');
+  expect(await askFor(all[2]!.cache, 'anew', deliver)).toBe('anew');
 });
+
+/** What a call gets for the key `k`, where nobody else computes it. */
+const askFor = (cache: ClusterCache, value: string, deliver: () => void) =>
+  settled(
+    cache.getOrSet('k', () => value),
+    deliver,
+  );
 
 /** Workers of one hub; `turn()` lets everything arrive that was sent. */
 async function workers(count: number) {
@@ -122,12 +124,7 @@ it.each<[string, (cache: ClusterCache) => Promise<unknown>, string | undefined]>
   old.end();
   expect(await settled(computed, deliver)).toBe('old'); // it was asked for before
   expect(await settled(other.get('k'), deliver)).toBe(left);
-  expect(
-    await settled(
-      one.getOrSet('k', () => 'again'),
-      deliver,
-    ),
-  ).toBe(left ?? 'again');
+  expect(await askFor(one, 'again', deliver)).toBe(left ?? 'again');
 });
 
 it('computes anew for those who ask after a delete, at once, also where others have waited', async () => {
@@ -141,12 +138,7 @@ it('computes anew for those who ask after a delete, at once, also where others h
   await settled(other.delete('k'), deliver);
   // The one that waits has the lease now, and its value is kept.
   expect(await settled(waiting, deliver)).toBe('new');
-  expect(
-    await settled(
-      other.getOrSet('k', () => 'third'),
-      deliver,
-    ),
-  ).toBe('new');
+  expect(await askFor(other, 'third', deliver)).toBe('new');
   old.end();
   expect(await settled(early, deliver)).toBe('old');
   expect(await settled(other.get('k'), deliver)).toBe('new');
