@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cpuSeconds } from './cpu-time.mjs';
-import { hasVariable, readProcesses, withDescendants } from './process-table.mjs';
+import { hasVariable, readProcesses, signal, withDescendants } from './process-table.mjs';
 import { StartedProcess } from './started-process.mjs';
 
 /** In the environment of every process of a group: so those that detach themselves are found too. */
@@ -173,13 +173,5 @@ export class ProcessGroup {
       this.#seen.set(pid, processes.get(pid).startedAt);
     }
     return members;
-  }
-}
-
-function signal(pid, name) {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error; // the process has ended
   }
 }

@@ -51,3 +51,13 @@ export function readStat(pid) {
     return undefined; // it has ended
   }
 }
+
+/** @returns whether it was there to be signalled. */
+export function signal(pid, name) {
+  try {
+    return process.kill(pid, name);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+    return false; // the process has ended
+  }
+}

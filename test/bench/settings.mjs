@@ -1,11 +1,21 @@
 import os from 'node:os';
-import { parseArgs } from 'node:util';
+import { count, known, parsed } from './command-line.mjs';
 import { ARTICLES, COMPARISONS } from './comparisons/index.mjs';
 import { SYSTEMS } from './systems/index.mjs';
-import { UsageError } from './usage-error.mjs';
 
 const ADAPTERS = ['express', 'fastify'];
 const COUNTS = ['workers', 'seconds', 'rounds', 'starts', 'windows', 'events'];
+
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h' },
+  scope: { type: 'string', multiple: true },
+  system: { type: 'string', multiple: true },
+  adapter: { type: 'string', multiple: true },
+  node: { type: 'string' },
+  ...Object.fromEntries(COUNTS.map((name) => [name, { type: 'string' }])),
+  force: { type: 'boolean' },
+  json: { type: 'string' },
+};
 
 /** Scopes that stand for several. */
 const GROUPS = {
@@ -40,7 +50,7 @@ much, the run ends and says who they are.`;
  * @throws UsageError
  */
 export function readSettings(args) {
-  const { values } = parsed(args);
+  const values = parsed(args, OPTIONS);
   if (values.help) return { help: HELP };
   const scopes = (values.scope ?? ['articles']).flatMap((name) => GROUPS[name] ?? [name]);
   known('--scope', scopes, GROUPS.all);
@@ -66,39 +76,6 @@ export function readSettings(args) {
     ...counts,
     json: values.json,
   };
-}
-
-function parsed(args) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        scope: { type: 'string', multiple: true },
-        system: { type: 'string', multiple: true },
-        adapter: { type: 'string', multiple: true },
-        node: { type: 'string' },
-        ...Object.fromEntries(COUNTS.map((name) => [name, { type: 'string' }])),
-        force: { type: 'boolean' },
-        json: { type: 'string' },
-      },
-    });
-  } catch (error) {
-    throw new UsageError(`${error.message} (--help shows what there is)`);
-  }
-}
-
-function known(option, names, all) {
-  const unknown = names.find((name) => !all.includes(name));
-  if (unknown === undefined) return;
-  throw new UsageError(
-    `${option} ${unknown}: there is none of this name; known are ${all.join(', ')}`,
-  );
-}
-
-function count(option, text) {
-  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw new UsageError(`${option} ${text}: expected a whole number from 1 on`);
 }
 
 function wrapped(names) {

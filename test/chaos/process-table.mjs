@@ -1,4 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { hasVariable, readProcesses } from '../bench/process-table.mjs';
+
+export { signal } from '../bench/process-table.mjs';
 
 /** Pids of the live processes that a process has started. */
 export function liveChildrenOf(pid) {
@@ -14,7 +17,7 @@ export function liveChildrenOf(pid) {
 }
 
 /** A zombie has ended: only its parent has not looked yet. */
-export function isAlive(pid) {
+function isAlive(pid) {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
@@ -22,11 +25,9 @@ export function isAlive(pid) {
   }
 }
 
-/** Live processes whose environment holds a text. */
-export function marked(text) {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && environmentOf(name).includes(text) && isAlive(name))
-    .map(Number);
+/** Live processes that were started with this variable, `NAME=value`. */
+export function marked(variable) {
+  return [...readProcesses().keys()].filter((pid) => hasVariable(pid, variable));
 }
 
 /** Numbers of the descriptors that a process has open. */
@@ -37,22 +38,4 @@ export function descriptorsOf(pid) {
 export function residentBytesOf(pid) {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(kilobytes) * 1_024;
-}
-
-/** @returns whether it was there to be signalled. */
-export function signal(pid, name) {
-  try {
-    return process.kill(pid, name);
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error;
-    return false;
-  }
-}
-
-function environmentOf(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'latin1');
-  } catch {
-    return ''; // it has ended, or belongs to another user
-  }
 }

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { count, known, parsed } from '../bench/command-line.mjs';
 import { UsageError } from '../bench/usage-error.mjs';
 import { CLIENTS } from './clients.mjs';
 import { FAULTS } from './faults/index.mjs';
@@ -12,6 +12,20 @@ const LONG_SECONDS = 300;
 
 const FAULT_NAMES = FAULTS.map(({ name }) => name);
 const CLIENT_NAMES = Object.keys(CLIENTS);
+
+const TEXT = { type: 'string' };
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h' },
+  minutes: TEXT,
+  seconds: { ...TEXT, default: '60' },
+  seed: TEXT,
+  workers: { ...TEXT, default: '3' },
+  adapter: { ...TEXT, default: 'express' },
+  node: TEXT,
+  faults: TEXT,
+  without: TEXT,
+  json: TEXT,
+};
 
 const HELP = `npm run chaos -- [options]
 
@@ -33,7 +47,7 @@ Ends with 0 where every check holds, else with 1.`;
  * @throws UsageError
  */
 export function readSettings(args) {
-  const values = parsed(args);
+  const values = parsed(args, OPTIONS);
   if (values.help) return { help: HELP };
   const chosen = list('--faults', values.faults ?? FAULT_NAMES.join(','), FAULT_NAMES);
   const without = list('--without', values.without ?? '', [...FAULT_NAMES, ...CLIENT_NAMES]);
@@ -66,39 +80,10 @@ export function readSettings(args) {
   };
 }
 
-function parsed(args) {
-  const text = { type: 'string' };
-  try {
-    return parseArgs({
-      args,
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        minutes: text,
-        seconds: { ...text, default: '60' },
-        seed: text,
-        workers: { ...text, default: '3' },
-        adapter: { ...text, default: 'express' },
-        node: text,
-        faults: text,
-        without: text,
-        json: text,
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(`${error.message} (--help shows what there is)`);
-  }
-}
-
-function list(option, text, known) {
-  const names = text.split(',').filter((name) => name !== '');
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return names;
-  throw new UsageError(
-    `${option} ${unknown}: there is none of this name; known are ${known.join(', ')}`,
+function list(option, text, all) {
+  return known(
+    option,
+    text.split(',').filter((name) => name !== ''),
+    all,
   );
-}
-
-function count(option, text) {
-  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw new UsageError(`${option} ${text}: expected a whole number from 1 to 9999999`);
 }

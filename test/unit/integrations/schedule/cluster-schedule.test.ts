@@ -109,33 +109,6 @@ describe('ClusterScheduleModule', () => {
     });
   });
 
-  it('runs nothing for a job that is taken out of the registry and put back', async () => {
-    const app = await appOf(true, Jobs);
-    await vi.advanceTimersByTimeAsync(950);
-    const registry = app.get(SchedulerRegistry);
-    const job = registry.getCronJob('each-second');
-    registry.deleteCronJob('each-second');
-    registry.addCronJob('each-second', job);
-    job.start();
-    expect(ran.filter((name) => name === 'cron')).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(ran.filter((name) => name === 'cron')).toHaveLength(2);
-  });
-
-  it('says one job as one', async () => {
-    @Injectable()
-    class One {
-      @Cron('* * * * * *') cron() {}
-    }
-    const log = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
-    onTestFinished(() => log.mockRestore());
-    await appOf(true, One);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(log.mock.calls.flat()).toContain(
-      '1 scheduled job runs in one worker, the leader: One.cron',
-    );
-  });
-
   it('forgets a job that is deleted, and gives its name to the next one', async () => {
     const app = await appOf(true, Jobs);
     const known = vi.spyOn(LeaderJobs.prototype, 'add');
@@ -154,14 +127,23 @@ describe('ClusterScheduleModule', () => {
     expect(ran.filter((name) => name === 'added')).toHaveLength(1);
   });
 
-  it('lists what one worker alone runs', async () => {
+  @Injectable()
+  class One {
+    @Cron('* * * * * *') cron() {}
+  }
+
+  it.each([
+    [
+      Jobs,
+      '3 scheduled jobs run in one worker, the leader: Jobs.interval, Jobs.timeout, Jobs.cron; 2 run in every worker',
+    ],
+    [One, '1 scheduled job runs in one worker, the leader: One.cron'],
+  ])('lists what one worker alone runs of %o', async (provider, line) => {
     const log = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     onTestFinished(() => log.mockRestore());
-    await appOf(true, Jobs);
+    await appOf(true, provider);
     await vi.advanceTimersByTimeAsync(1);
-    expect(log.mock.calls.flat()).toContain(
-      '3 scheduled jobs run in one worker, the leader: Jobs.interval, Jobs.timeout, Jobs.cron; 2 run in every worker',
-    );
+    expect(log.mock.calls.flat()).toContain(line);
   });
 
   it('is refused without ScheduleModule, with what to do', async () => {
