@@ -18,16 +18,14 @@ export const gzipPage = {
   rows(run) {
     return compare({
       run,
-      contestants: run
-        .pick([
-          'one-process',
-          'node-cluster-round-robin',
-          'node-cluster-shared',
-          'pm2',
-          'watt',
-          'nestjs-cluster',
-        ])
-        .map((system) => ({ system })),
+      contestants: run.contestants([
+        'one-process',
+        'node-cluster-round-robin',
+        'node-cluster-shared',
+        'pm2',
+        'watt',
+        'nestjs-cluster',
+      ]),
       async measure(running) {
         const load = {
           path: '/',

@@ -17,18 +17,16 @@ export const slow = {
   rows(run) {
     return compare({
       run,
-      contestants: run
-        .pick([
-          'one-process',
-          'node-cluster-round-robin',
-          'node-cluster-shared',
-          'pm2',
-          'watt',
-          'nestjs-cluster',
-          'nestjs-cluster-cpu-bound',
-          'one-process-cpu-bound',
-        ])
-        .map((system) => ({ system })),
+      contestants: run.contestants([
+        'one-process',
+        'node-cluster-round-robin',
+        'node-cluster-shared',
+        'pm2',
+        'watt',
+        'nestjs-cluster',
+        'nestjs-cluster-cpu-bound',
+        'one-process-cpu-bound',
+      ]),
       async measure(running, { offload }) {
         const used = measureUsage(running);
         const result = await loadtest(running, {

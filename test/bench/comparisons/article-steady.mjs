@@ -17,15 +17,13 @@ export const steady = {
   rows(run) {
     return compare({
       run,
-      contestants: run
-        .pick([
-          'node-cluster-round-robin',
-          'iptables',
-          'nginx',
-          'nestjs-cluster',
-          'nestjs-cluster-iptables',
-        ])
-        .map((system) => ({ system })),
+      contestants: run.contestants([
+        'node-cluster-round-robin',
+        'iptables',
+        'nginx',
+        'nestjs-cluster',
+        'nestjs-cluster-iptables',
+      ]),
       async measure(running) {
         const load = { path: '/hello', connections: CONNECTIONS };
         await warmUp(running, load);

@@ -18,19 +18,17 @@ export const mixed = {
   rows(run) {
     return compare({
       run,
-      contestants: run
-        .pick([
-          'one-process',
-          'node-cluster-round-robin',
-          'node-cluster-shared',
-          'reuse-port',
-          'pm2',
-          'watt',
-          'nestjs-cluster',
-          'nestjs-cluster-cpu-bound',
-          'one-process-cpu-bound',
-        ])
-        .map((system) => ({ system })),
+      contestants: run.contestants([
+        'one-process',
+        'node-cluster-round-robin',
+        'node-cluster-shared',
+        'reuse-port',
+        'pm2',
+        'watt',
+        'nestjs-cluster',
+        'nestjs-cluster-cpu-bound',
+        'one-process-cpu-bound',
+      ]),
       async measure(running, { offload }) {
         const path = heavyPath(offload);
         const { seconds } = run;

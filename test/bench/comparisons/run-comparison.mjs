@@ -44,6 +44,7 @@ export async function runComparison(comparison, settings) {
       nextPort,
       lacks: lacking(comparison),
       pick: (names) => pick(names, settings.systems),
+      contestants: (names) => pick(names, settings.systems).map((system) => ({ system })),
     };
     rows.push(...(await comparison.rows(run)));
   }

@@ -19,7 +19,7 @@ function throughput({ newConnections, ...description }) {
         run,
         group: run.group,
         baseline: 'nestjs-cluster',
-        contestants: run.pick(EVERYBODY).map((system) => ({ system })),
+        contestants: run.contestants(EVERYBODY),
         load: { ...LOAD, newConnections },
       });
     },

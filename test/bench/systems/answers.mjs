@@ -13,7 +13,17 @@ export async function answersHello(group, port, enter = []) {
   await group.run(command, args);
 }
 
-/** The same, from this process. */
+/**
+ * What comparisons use of a system, once GET /hello is answered.
+ *
+ * @param more `workerPids`, and what only this system has.
+ */
+export async function serving(group, port, { enter = [], ...more }) {
+  await answersHello(group, port, enter);
+  return { port, enter, frontPids: () => [], stop: () => group.stop(), ...more };
+}
+
+/** Resolves once GET /hello is answered with 200; asked from this process. */
 export async function untilHello(port, signal) {
   await until(port, '/hello', signal, () => true);
 }

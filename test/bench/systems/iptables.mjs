@@ -1,5 +1,5 @@
 import { ProcessGroup } from '../process-group.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 import { lacksIptables, makeNetworkNamespace, runScript } from './network-namespace.mjs';
 import { livePids, startOnPorts, workerPorts } from './plain-app.mjs';
 
@@ -14,14 +14,10 @@ export const iptables = {
       const enter = await makeNetworkNamespace(group);
       await runScript(group, enter, rules(workerPorts({ workers, port }), port));
       const started = await startOnPorts(group, { ...options, workers, port, enter });
-      await answersHello(group, port, enter);
-      return {
-        port,
+      return serving(group, port, {
         enter,
-        frontPids: () => [],
         workerPids: () => livePids(started),
-        stop: () => group.stop(),
-      };
+      });
     });
   },
 };

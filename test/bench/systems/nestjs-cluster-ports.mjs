@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 import { lacksIptables, makeNetworkNamespace, runScript } from './network-namespace.mjs';
 import { SampleCluster } from './sample-app.mjs';
 
@@ -24,15 +24,12 @@ export const nestjsClusterIptables = {
         env: { ...env, CLUSTER_BALANCING: 'ports' },
       });
       await cluster.serves();
-      await answersHello(group, port, enter);
-      return {
-        port,
+      return serving(group, port, {
         enter,
         frontPids: cluster.frontPids,
         workerPids: cluster.workerPids,
         reload: () => cluster.reload(),
-        stop: () => group.stop(),
-      };
+      });
     });
   },
 };

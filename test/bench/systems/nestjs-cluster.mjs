@@ -1,5 +1,5 @@
 import { ProcessGroup } from '../process-group.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 import { singleProcess } from './one-process.mjs';
 import { lacksReusePort } from './requirements.mjs';
 import { SampleCluster, startStandalone } from './sample-app.mjs';
@@ -20,15 +20,11 @@ function nestjsCluster(name, { label = name, balancing, offload, missing }) {
           env: { ...env, ...(balancing && { CLUSTER_BALANCING: balancing }) },
         });
         await cluster.serves();
-        await answersHello(group, port);
-        return {
-          port,
-          enter: [],
+        return serving(group, port, {
           frontPids: cluster.frontPids,
           workerPids: cluster.workerPids,
           reload: () => cluster.reload(),
-          stop: () => group.stop(),
-        };
+        });
       });
     },
   };

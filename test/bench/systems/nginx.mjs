@@ -1,4 +1,5 @@
 import { ProcessGroup } from '../process-group.mjs';
+import { serving } from './answers.mjs';
 import { lacksNginx, startNginx } from './nginx-proxy.mjs';
 import { livePids, startOnPorts, workerPorts } from './plain-app.mjs';
 
@@ -15,13 +16,10 @@ export const nginx = {
       const started = await startOnPorts(group, { ...options, workers, port });
       const http = proxyTo(workerPorts({ workers, port }), port);
       const frontPids = await startNginx(group, port, http);
-      return {
-        port,
-        enter: [],
+      return serving(group, port, {
         frontPids,
         workerPids: () => livePids(started),
-        stop: () => group.stop(),
-      };
+      });
     });
   },
 };

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
 import { clusterWorkers } from '../process-table.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 import { livePids, plainEnvironment } from './plain-app.mjs';
 
 const PROGRAM = fileURLToPath(new URL('../apps/node-cluster.mjs', import.meta.url));
@@ -26,10 +26,7 @@ function nodeCluster(scheduling, label) {
           if (/^worker \d+ listening$/.test(line)) listening += 1;
           return listening === workers || undefined;
         });
-        await answersHello(group, port);
-        return {
-          port,
-          enter: [],
+        return serving(group, port, {
           frontPids: () => livePids([primary]),
           workerPids: () => clusterWorkers(primary.pid),
           async reload() {
@@ -37,8 +34,7 @@ function nodeCluster(scheduling, label) {
             primary.kill('SIGHUP');
             await reloaded;
           },
-          stop: () => group.stop(),
-        };
+        });
       });
     },
   };

@@ -1,6 +1,6 @@
 import { ProcessGroup } from '../process-group.mjs';
 import { livePids, startPlainApp } from './plain-app.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 
 /** @returns {System} */
 export function singleProcess({ label, startApp, ...about }) {
@@ -11,14 +11,9 @@ export function singleProcess({ label, startApp, ...about }) {
     start({ port, ...options }) {
       return ProcessGroup.begin(async (group) => {
         const started = await startApp(group, { ...options, port });
-        await answersHello(group, port);
-        return {
-          port,
-          enter: [],
-          frontPids: () => [],
+        return serving(group, port, {
           workerPids: () => livePids([started]),
-          stop: () => group.stop(),
-        };
+        });
       });
     },
   };

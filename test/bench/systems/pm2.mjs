@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
 import { clusterWorkers, withDescendants } from '../process-table.mjs';
-import { answersFromAll, answersHello } from './answers.mjs';
+import { answersFromAll, serving } from './answers.mjs';
 import { PLAIN_APP, plainEnvironment } from './plain-app.mjs';
 import { lacksPackage } from './requirements.mjs';
 
@@ -41,17 +41,13 @@ export const pm2 = {
       // The daemon is not a child of the process that started it.
       const daemon = Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'));
       const workerPids = () => clusterWorkers(daemon);
-      await answersHello(group, port);
       await answersFromAll(group, port, workers);
-      return {
-        port,
-        enter: [],
+      return serving(group, port, {
         frontPids: () =>
           [...withDescendants([daemon])].filter((pid) => !workerPids().includes(pid)),
         workerPids,
         reload: async () => void (await command('reload', NAME)),
-        stop: () => group.stop(),
-      };
+      });
     });
   },
 };

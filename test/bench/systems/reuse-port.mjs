@@ -1,5 +1,5 @@
 import { ProcessGroup } from '../process-group.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 import { livePids, startPlainApp } from './plain-app.mjs';
 import { lacksReusePort } from './requirements.mjs';
 
@@ -18,14 +18,9 @@ export const reusePort = {
           startPlainApp(group, { ...options, port, env: { ...env, REUSE_PORT: '1' } }),
         ),
       );
-      await answersHello(group, port);
-      return {
-        port,
-        enter: [],
-        frontPids: () => [],
+      return serving(group, port, {
         workerPids: () => livePids(started),
-        stop: () => group.stop(),
-      };
+      });
     });
   },
 };

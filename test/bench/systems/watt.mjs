@@ -2,7 +2,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ProcessGroup } from '../process-group.mjs';
-import { answersHello } from './answers.mjs';
+import { serving } from './answers.mjs';
 import { livePids, PLAIN_APP, plainEnvironment } from './plain-app.mjs';
 import { isBefore, lacksPackage } from './requirements.mjs';
 
@@ -38,18 +38,13 @@ export const watt = {
         if (worker !== undefined) begun.add(worker);
         return begun.size === workers || undefined;
       });
-      await answersHello(group, port);
-      return {
-        port,
-        enter: [],
+      return serving(group, port, {
         threads: workers,
-        frontPids: () => [],
         workerPids: () => livePids([runtime]),
         async reload() {
           await group.run(node, [COMMAND, 'restart', String(runtime.pid)], { env, cwd: folder });
         },
-        stop: () => group.stop(),
-      };
+      });
     });
   },
 };
