@@ -1,3 +1,5 @@
+import { median } from '../bench/statistics.mjs';
+
 /** How much more the primary may hold late in a run than early in it, at rest both times. */
 const TOLERANCES = {
   descriptors: { more: 3, ratio: 0 },
@@ -22,14 +24,13 @@ export function flatness(samples) {
   const early = samples.slice(third, -third);
   const late = samples.slice(-third);
   return Object.entries(TOLERANCES).map(([name, { more, ratio }]) => {
-    const before = median(early.map((sample) => sample[name]));
-    const after = median(late.map((sample) => sample[name]));
+    const before = middle(early, name);
+    const after = middle(late, name);
     const allowed = before + Math.max(more, before * ratio);
     return { name, early: before, late: after, allowed, flat: after <= allowed };
   });
 }
 
-export function median(values) {
-  const sorted = values.filter((value) => value !== undefined).toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
+function middle(samples, name) {
+  return median(samples.map((sample) => sample[name]).filter((value) => value !== undefined));
 }

@@ -1,4 +1,5 @@
-import { flatness, median } from './flatness.mjs';
+import { median } from '../bench/statistics.mjs';
+import { flatness } from './flatness.mjs';
 import { allowance, refusal } from './verdict.mjs';
 
 const AROUND_MS = 1_500;

@@ -1,3 +1,5 @@
+import { markdownTable } from '../bench/report/tables.mjs';
+
 const OUTCOMES = ['success', 'ended', 'reset', 'closed', 'refused', 'timeout', 'unexpected'];
 /** Maximum number of losses, and of other problems, that are printed. The JSON file has all. */
 const SHOWN = 15;
@@ -61,18 +63,11 @@ function line({ at, text }) {
 }
 
 function table(head, rows) {
-  const widths = head.map((_name, column) =>
-    Math.max(...[head, ...rows].map((row) => String(row[column]).length)),
+  return markdownTable(
+    head,
+    rows.map((row) => row.map(String)),
+    { wide: true },
   );
-  return [head, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          column === 0 ? String(cell).padEnd(widths[0]) : String(cell).padStart(widths[column]),
-        )
-        .join('  '),
-    )
-    .join('\n');
 }
 
 function pairs(counts) {

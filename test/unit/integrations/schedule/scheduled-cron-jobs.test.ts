@@ -53,16 +53,6 @@ describe('a cron job in the registry', () => {
     expect(ran).toEqual(['added']);
   });
 
-  it('is forgotten when it is deleted, also where it was declared', async () => {
-    const known = vi.spyOn(LeaderJobs.prototype, 'add');
-    onTestFinished(() => known.mockRestore());
-    const app = await appOf(true, Jobs);
-    const [jobs] = known.mock.contexts as [LeaderJobs];
-    expect(jobs.names).toEqual(['Jobs.interval', 'Jobs.cron']);
-    app.get(SchedulerRegistry).deleteCronJob('each-second');
-    expect(jobs.names).toEqual(['Jobs.interval']);
-  });
-
   it.each([
     { isLeader: true, runs: ['built'] },
     { isLeader: false, runs: [] },

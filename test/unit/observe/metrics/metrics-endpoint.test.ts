@@ -83,15 +83,6 @@ describe('the metrics endpoint', () => {
     await next;
   });
 
-  it('has no counter where the primary did not answer', async () => {
-    const { scrape, collections } = await start();
-    const page = scrape();
-    collections[0]!({ ...collectedOf([]), snapshotAgeMs: 900 });
-    const { body } = await page;
-    expect(body).not.toMatch(/# TYPE \S+ counter/);
-    expect(new MetricsPage(body).values('nestjs_cluster_snapshot_age_seconds')).toEqual([0.9]);
-  });
-
   it.each([
     [false, ['']],
     [true, ['worker="3"']],

@@ -58,11 +58,12 @@ describe('@CpuBound() methods', () => {
 });
 
 describe('scheduled jobs', () => {
+  @Injectable()
+  class Reports {
+    @Cron('0 3 * * *') nightly() {}
+  }
+
   it('say how often they run with several workers only', async () => {
-    @Injectable()
-    class Reports {
-      @Cron('0 3 * * *') nightly() {}
-    }
     const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
     const where = 'Reports.nightly() (AppModule): scheduled jobs run in every worker';
     expect(look(scheduledJobs, app, SITUATION)).toEqual([`${where}, so 4 times each`]);
@@ -71,9 +72,6 @@ describe('scheduled jobs', () => {
   });
 
   it('are named where a factory makes the provider', async () => {
-    class Reports {
-      @Cron('0 3 * * *') nightly() {}
-    }
     const reports = { provide: 'REPORTS', useFactory: () => new Reports() };
     const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [reports] });
     expect(look(scheduledJobs, app, SITUATION)).toEqual([
@@ -81,16 +79,15 @@ describe('scheduled jobs', () => {
     ]);
   });
 
-  it('are none where nothing is scheduled', async () => {
-    expect(cheapNames(await appOf({ imports: [ScheduleModule.forRoot()] }))).toEqual([]);
-  });
-
-  it('are none where nobody runs them', async () => {
-    @Injectable()
-    class Reports {
-      @Cron('0 3 * * *') nightly() {}
-    }
-    expect(cheapNames(await appOf({ providers: [Reports] }))).toEqual([]);
+  it.each([
+    ['nothing is scheduled', { imports: [ScheduleModule.forRoot()] }],
+    ['nobody runs them', { providers: [Reports] }],
+    [
+      'one worker alone runs them',
+      { imports: [ScheduleModule.forRoot(), ClusterScheduleModule], providers: [Reports] },
+    ],
+  ])('are none where %s', async (_, metadata) => {
+    expect(cheapNames(await appOf(metadata))).toEqual([]);
   });
 
   it('are found where no decorator has declared them', async () => {
@@ -103,15 +100,6 @@ describe('scheduled jobs', () => {
       "scheduled jobs run in every worker, so 4 times each: ScheduleModule; import ClusterScheduleModule of nestjs-cluster/schedule too, which runs them in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'], 4)).toEqual([]);
-  });
-
-  it('are no problem where one worker alone runs them', async () => {
-    @Injectable()
-    class Reports {
-      @Cron('0 3 * * *') nightly() {}
-    }
-    const imports = [ScheduleModule.forRoot(), ClusterScheduleModule];
-    expect(cheapNames(await appOf({ imports, providers: [Reports] }))).toEqual([]);
   });
 });
 
