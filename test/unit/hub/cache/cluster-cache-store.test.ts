@@ -68,13 +68,6 @@ describe.each(MANAGERS)('the store of $name', ({ create }) => {
 });
 
 describe('the store of Keyv', () => {
-  it('makes room by itself when a value is over', async () => {
-    const own = store();
-    await own.set('short', 1, 30);
-    expect(await own.get('short')).toBe(1);
-    await eventually('its end', async () => (await own.get('short')) === undefined);
-  });
-
   it('has what another Keyv of the same name has set', async () => {
     const [one, other] = [store(), clusterCache({ name: `store-${caches}` })].map(
       (each) => new Keyv({ store: each }),

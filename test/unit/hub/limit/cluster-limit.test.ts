@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ClusterLimit, ClusterLimitException } from '../../../../src/hub/limit/index.js';
-import { ClusterLock } from '../../../../src/hub/lock/index.js';
 import { HubClient } from '../../../../src/hub/client/hub-client.js';
 import { HubCore } from '../../../../src/hub/thread/hub-core.js';
 import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
@@ -71,14 +70,6 @@ describe('a limit of the cluster', () => {
     await idle();
     expect([one.running.size, two.running.size]).toEqual([4, 2]);
     await expect(one.start('k', 'g').result).rejects.toMatchObject(REFUSED);
-  });
-
-  it('is another than a lock of the same name', async () => {
-    const { start } = limitOf(new HubCore(), 0, { max: 1 });
-    start('k', 'a');
-    await idle();
-    await new ClusterLock().runExclusive('k', () => {}, { waitMs: 0 });
-    await new ClusterLock().runExclusive('tenant', () => {}, { waitMs: 0 });
   });
 
   it('lets as many wait as it allows, by default as many as run, and refuses others at once', async () => {

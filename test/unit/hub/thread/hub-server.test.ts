@@ -275,22 +275,6 @@ describe('the server of the hub', () => {
     expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('expired');
   });
 
-  it('gives one lock to several workers, one after the other, and counts their requests together', async () => {
-    await serve('a');
-    const [one, two] = [await connect(0), await connect(1)];
-    const held = await one.askPatiently(LOCK, 1_000);
-    expect(held?.header.t).toBe('granted');
-    expect((await two.askPatiently(LOCK, 0))?.header.t).toBe('expired');
-    const waits = two.askPatiently(LOCK, 5_000);
-    one.tell({ op: 'unlock', grant: (held!.header as { grant: number }).grant });
-    expect((await waits)?.header.t).toBe('granted');
-    const hit = { op: 'count', key: 'k', ttl: 1e6, limit: 2, block: 1e6, throttler: 'd' } as const;
-    const answers = await Promise.all([one, two, one].map((hub) => hub.ask(hit, 5_000)));
-    expect(
-      answers.filter(({ header }) => (header as { isBlocked: boolean }).isBlocked),
-    ).toHaveLength(1);
-  });
-
   it('that ends is found again, and those who held a lock have it before others', async () => {
     const end = await serve('a');
     const [one, two] = [await connect(0), await connect(1)];
