@@ -535,9 +535,7 @@ describe('a shared cache', () => {
     [{ maxBytes: 2 ** 50 }, /maxBytes: 1125899906842624 is not allowed; expected .* the memory/],
     [{ maxbytes: 1e9 }, /maxbytes: 1000000000 is not allowed; no such option here; known are/],
     [{ name: '' }, /name: "" is not allowed; expected a name of 1 to 256 characters/],
-    [{ name: 5 }, /name: 5 is not allowed/],
     [null, /null is not allowed; expected an object with maxBytes, name/],
-    ['64MB', /"64MB" is not allowed; expected an object/],
   ])('refuses the options %o', (options, message) => {
     for (const make of [
       () => clusterCache(options as never),

@@ -10,10 +10,8 @@ CIRCLE['itself'] = CIRCLE;
 it.each([
   [{ waitms: 5 }, /waitms: 5 is not allowed; no such option here; known are waitMs/],
   [{ waitMs: -1 }, /waitMs: -1 is not allowed; expected a number of milliseconds from 0 to/],
-  [{ waitMs: NaN }, /waitMs: NaN is not allowed/],
   [{ waitMs: 2 ** 31 }, /waitMs: 2147483648 is not allowed/],
   [null, /invalid options of runExclusive\(\): .* null is not allowed; expected an object with/],
-  [5, /5 is not allowed; expected an object with waitMs/],
 ])('runExclusive() refuses the options %o, and runs nothing', async (options, message) => {
   const fn = vi.fn();
   const run = new ClusterLock().runExclusive('l', fn, options as never);

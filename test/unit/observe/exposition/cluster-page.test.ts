@@ -13,15 +13,7 @@ import { counter, family, gauge, samplesOf } from '../../support/metric-families
 const encode = (...families: MetricFamily[]) => encodeBody(families);
 
 /** Texts from a worker that are not a body, or not a body of metrics. */
-const HOSTILE = [
-  '',
-  'nonsense',
-  '{}',
-  'null',
-  '[["c"]]',
-  '[["c",5,"counter","sum",[" "],[""],[1000]]]',
-  '[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]',
-];
+const HOSTILE = ['', 'nonsense', '[["c","h","counter","sum",[" "],["} 1\\nevil 1"],[1000]]]'];
 
 const collectedOf = (bodies: readonly string[], retired: readonly string[] = []) => ({
   snapshot: SNAPSHOT,
