@@ -1,31 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import {
-  type ClusterEventMap,
-  EventListeners,
-  workerExitIn,
-} from '../../../../src/contract/events/index.js';
+import { EventListeners, workerExitIn } from '../../../../src/contract/events/index.js';
+import { died, stopped, WORKER } from '../../support/cluster-events.js';
 
-const WORKER = { slot: 1, generation: 2, pid: 42 };
 const READY = { worker: WORKER, bootMs: 5 };
-
-const DIED: ClusterEventMap['worker-died'] = {
-  worker: WORKER,
-  cause: 'crash',
-  detail: 'exited with code 1',
-  uptimeMs: 1,
-  error: null,
-  requests: [],
-  blocked: null,
-};
-const STOPPED: ClusterEventMap['worker-stopped'] = {
-  worker: WORKER,
-  cause: 'reload',
-  drainMs: 1,
-  destroyedConnections: 0,
-  abortedRequests: 0,
-  destroyedWebSockets: 0,
-  problem: 'a hook failed',
-};
 
 describe('listeners of events', () => {
   it('hear those that they were given for, until they are taken away', () => {
@@ -67,13 +44,13 @@ describe('listeners of events', () => {
 
 describe('the exit of a worker', () => {
   it('is what comes of it, asked for or not', () => {
-    expect(workerExitIn('worker-died', DIED)).toEqual({
+    expect(workerExitIn('worker-died', died())).toEqual({
       worker: WORKER,
       cause: 'crash',
       failed: true,
       detail: 'exited with code 1',
     });
-    expect(workerExitIn('worker-stopped', STOPPED)).toEqual({
+    expect(workerExitIn('worker-stopped', stopped({ problem: 'a hook failed' }))).toEqual({
       worker: WORKER,
       cause: 'reload',
       failed: false,

@@ -1,41 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import {
-  type ClusterEventName,
-  type ClusterEventMap,
-  createEventFormat,
-  createEventLog,
-} from '../../../../src/contract/events/index.js';
+import { createEventFormat, createEventLog } from '../../../../src/contract/events/index.js';
 import type { LogFormat, LogOptions } from '../../../../src/contract/options/index.js';
+import { died, type NamedEvent, startLog, WORKER } from '../../support/cluster-events.js';
 
 const NOW = new Date('2026-03-04T05:06:07.890Z').getTime();
-const WORKER = { slot: 2, pid: 4242, generation: 1 };
-const ERROR = {
-  name: 'TypeError',
-  message: 'x is undefined',
-  stack: 'TypeError: x is undefined\n    at boom (/app/main.js:3:7)',
-  code: 'E_CATS',
-};
 
-type AnyEvent = { [N in ClusterEventName]: [N, ClusterEventMap[N]] }[ClusterEventName];
-
-const INFO: AnyEvent = ['worker-ready', { worker: WORKER, bootMs: 812.4 }];
-const WARN: AnyEvent = [
+const INFO: NamedEvent = ['worker-ready', { worker: WORKER, bootMs: 812.4 }];
+const WARN: NamedEvent = [
   'worker-restarting',
   { slot: 2, delayMs: 100, failures: 1, degraded: false },
 ];
-const DIED: AnyEvent = [
-  'worker-died',
-  {
-    worker: WORKER,
-    cause: 'crash',
-    detail: 'exited with code 1',
-    uptimeMs: 12_340,
-    error: ERROR,
-    requests: [],
-    blocked: null,
-  },
-];
-const FAILED: AnyEvent = ['failed', { message: 'no port', exitCode: 69, error: null }];
+const DIED: NamedEvent = ['worker-died', died()];
+const FAILED: NamedEvent = ['failed', { message: 'no port', exitCode: 69, error: null }];
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: NOW });
@@ -48,18 +24,10 @@ afterEach(() => {
 });
 
 /** The text that a log writes to each stream. */
-function written(options: LogOptions, events: readonly AnyEvent[], { isTTY = false } = {}) {
-  const texts = { out: '', err: '' };
-  const streamTo = (name: 'out' | 'err') => ({
-    isTTY,
-    write: (text: string) => void (texts[name] += text),
-  });
-  const emit = createEventLog(
-    { format: 'text', level: 'info', write: undefined, ...options } as never,
-    { out: streamTo('out'), err: streamTo('err') },
-  );
-  for (const [name, event] of events) emit(name, event as never);
-  return texts;
+function written(options: LogOptions, events: readonly NamedEvent[], isTTY = false) {
+  const log = startLog(options, { isTTY });
+  for (const event of events) log.emit(...event);
+  return log.written;
 }
 
 describe.each(['text', 'json'] as const)('the level of a log in %s', (format) => {
@@ -104,9 +72,7 @@ describe('a function that writes the log', () => {
       vi.stubEnv('NO_COLOR', '');
       const write = vi.fn<(line: string, level: string) => void>();
 
-      const streams = written({ format, level: 'warn', write }, [INFO, WARN, DIED], {
-        isTTY: true,
-      });
+      const streams = written({ format, level: 'warn', write }, [INFO, WARN, DIED], true);
 
       expect(streams).toEqual({ out: '', err: '' });
       const lines = write.mock.calls.map(([line]) => line);

@@ -1,19 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
 import { resolveCpuBoundOptions } from '../../../../src/contract/options/cpu-bound-options.js';
+import { refusal as refusalOf } from '../../support/refusal.js';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-function refusal(options: unknown): string {
-  try {
-    resolveCpuBoundOptions(options, 'Cats.count()');
-  } catch (error) {
-    expect(error).toBeInstanceOf(ClusterConfigurationError);
-    expect(error).toMatchObject({ code: 'CLUSTER_CONFIGURATION', exitCode: 78 });
-    return (error as Error).message;
-  }
-  throw new Error('the options were accepted');
-}
+const refusal = (options: unknown) =>
+  refusalOf(() => resolveCpuBoundOptions(options, 'Cats.count()'));
 
 describe('options of @CpuBound()', () => {
   it.each([

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
 import {
   checkEventName,
   checkWorkerCount,
@@ -7,32 +6,13 @@ import {
   logFormatIn,
   resolveOptions,
 } from '../../../../src/contract/options/index.js';
+import { at, nested, refusal as refusalOf } from '../../support/refusal.js';
 
 const resolve = (options: unknown, env: NodeJS.ProcessEnv = {}, autoWorkers = () => 4) =>
   resolveOptions(options as ClusterOptions, env, autoWorkers);
 
-/** The message that `options` are refused with. */
-function refusal(options: unknown, env: NodeJS.ProcessEnv = {}): string {
-  try {
-    resolve(options, env);
-  } catch (error) {
-    expect(error).toBeInstanceOf(ClusterConfigurationError);
-    expect(error).toMatchObject({ code: 'CLUSTER_CONFIGURATION', exitCode: 78 });
-    expect((error as Error).message).not.toContain('\n');
-    return (error as Error).message;
-  }
-  throw new Error('the options were accepted');
-}
-
-/** `nested('a.b', 1)` is `{ a: { b: 1 } }`. */
-function nested(key: string, value: unknown): Record<string, unknown> {
-  const [first, ...rest] = key.split('.');
-  return { [first!]: rest.length === 0 ? value : nested(rest.join('.'), value) };
-}
-
-function at(object: unknown, key: string): unknown {
-  return key.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], object);
-}
+const refusal = (options: unknown, env: NodeJS.ProcessEnv = {}) =>
+  refusalOf(() => resolve(options, env));
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const PATH = 'a path of 1 to 107 bytes';

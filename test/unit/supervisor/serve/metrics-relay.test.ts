@@ -12,14 +12,23 @@ import { FakeWorker } from '../../support/fake-worker.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
+/** A relay with two workers. */
+function pair() {
+  const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
+  return { a, b, ...relayOf(a, b) };
+}
+
+/** A worker is sent nothing that it does not take at once. */
+function clog(worker: FakeWorker): void {
+  worker.clogged = true;
+  worker.handle.send({ type: 'ping', seq: 1 });
+}
+
 describe('a scrape', () => {
   it('asks every other worker, and is answered once all have', () => {
-    const [a, b, c] = [0, 1, 2].map((slot) => new FakeWorker({ slot })) as [
-      FakeWorker,
-      FakeWorker,
-      FakeWorker,
-    ];
-    const { ask, answer } = relayOf(a, b, c);
+    const { a, b, live, ask, answer } = pair();
+    const c = new FakeWorker({ slot: 2 });
+    live.push(c);
 
     ask(a, 7);
     expect([a, b, c].map((worker) => worker.sent('collect').length)).toEqual([0, 1, 1]);
@@ -40,6 +49,7 @@ describe('a scrape', () => {
       },
     ]);
     expect([b.sent('collected'), c.sent('collected')]).toEqual([[], []]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('of a single worker is answered at once', () => {
@@ -50,8 +60,7 @@ describe('a scrape', () => {
   });
 
   it('after it begins anew', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer } = relayOf(a, b);
+    const { a, b, ask, answer } = pair();
     ask(a, 1);
     answer(b, 'old');
     ask(a, 2);
@@ -61,8 +70,7 @@ describe('a scrape', () => {
   });
 
   it('ends at 500 ms without a worker that is blocked, whose last metrics stand for it', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, push } = relayOf(a, b);
+    const { a, b, ask, answer, push } = pair();
     push(b, 'before');
     vi.advanceTimersByTime(4_000);
     ask(a, 1);
@@ -74,22 +82,14 @@ describe('a scrape', () => {
       { slot: 0, ageMs: 500, body: body(1) },
       { slot: 1, ageMs: 4_500, body: 'before' },
     ]);
-  });
 
-  it('is answered once, however late a worker answers', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer } = relayOf(a, b);
-    ask(a, 1);
-    vi.advanceTimersByTime(500);
     answer(b, 'late');
     vi.advanceTimersByTime(10_000);
     expect(a.sent('collected')).toHaveLength(1);
-    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('goes on while a worker only pushes its metrics, which is no answer', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer, push } = relayOf(a, b);
+    const { a, b, ask, answer, push } = pair();
     ask(a, 1);
     push(b, 'pushed');
     expect(a.sent('collected')).toEqual([]);
@@ -97,17 +97,8 @@ describe('a scrape', () => {
     expect(a.sent('collected')[0]!.workers[1]).toMatchObject({ body: 'asked' });
   });
 
-  it('has no deadline left behind once it is answered', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer } = relayOf(a, b);
-    ask(a, 1);
-    answer(b, 'B');
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   it('does not wait again for a worker that has not answered the last one', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer } = relayOf(a, b);
+    const { a, b, ask, answer } = pair();
     ask(a, 1);
     vi.advanceTimersByTime(500);
 
@@ -121,37 +112,28 @@ describe('a scrape', () => {
     expect(a.sent('collected')).toHaveLength(2);
   });
 
-  it('does not wait for a worker that takes no message', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask } = relayOf(a, b);
-    b.clogged = true;
-    b.handle.send({ type: 'ping', seq: 1 });
+  it.each<[what: string, change: (worker: FakeWorker) => void]>([
+    ['takes no message', clog],
+    ['is starting', (worker) => worker.enter('starting')],
+    ['has no channel', (worker) => void (worker.connected = false)],
+  ])('does not wait for a worker that %s', (_, change) => {
+    const { a, b, ask } = pair();
+    change(b);
     ask(a, 1);
     expect(b.sent('collect')).toEqual([]);
-    expect(a.sent('collected')).toHaveLength(1);
-  });
-
-  it('does not wait for a worker that is starting, nor for one without a channel', () => {
-    const a = new FakeWorker({ slot: 0 });
-    const starting = new FakeWorker({ slot: 1, state: 'starting' });
-    const gone = new FakeWorker({ slot: 2 });
-    gone.connected = false;
-    const { ask } = relayOf(a, starting, gone);
-    ask(a, 1);
     expect(a.sent('collected')[0]!.workers).toEqual([{ slot: 0, ageMs: 0, body: body(1) }]);
   });
 
   it('includes a worker that is draining', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1, state: 'draining' })];
-    const { ask, answer } = relayOf(a, b);
+    const { a, b, ask, answer } = pair();
+    b.enter('draining');
     ask(a, 1);
     answer(b, 'B');
     expect(a.sent('collected')[0]!.workers).toHaveLength(2);
   });
 
   it('ends when the last worker that it waits for dies, and counts what that had sent', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, die, push } = relayOf(a, b);
+    const { a, b, ask, die, push } = pair();
     push(b, body(5));
     ask(a, 1);
     die(b);
@@ -159,8 +141,7 @@ describe('a scrape', () => {
   });
 
   it('survives that the worker that asked is gone', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer, die } = relayOf(a, b);
+    const { a, b, ask, answer, die } = pair();
     ask(a, 1);
     die(a);
     expect(() => answer(b, body(1))).not.toThrow();
@@ -180,163 +161,143 @@ describe('metrics of workers that are gone', () => {
     }
   }
 
-  const retired = (asker: FakeWorker, { ask }: ReturnType<typeof relayOf>): readonly string[] => {
-    const before = asker.sent('collected').length;
-    ask(asker, before + 1);
-    vi.advanceTimersByTime(500);
-    return asker.sent('collected')[before]!.retired;
-  };
+  /** Two workers, and others that are gone. */
+  function after(count: number) {
+    const all = pair();
+    deaths(count, all);
+    return {
+      ...all,
+      deaths: (more: number) => deaths(more, all),
+      /** The answer of a worker: it has folded `count` bodies to one that counts `total`. */
+      folded: (by: FakeWorker, epoch: number, bodies: number, total: number) =>
+        all.relay.folded(by.handle, epoch, bodies, body(total)),
+      /** What the metrics of those that are gone are now. */
+      retired: (asker = all.a): readonly string[] => {
+        const before = asker.sent('collected').length;
+        all.ask(asker, before + 1);
+        vi.advanceTimersByTime(500);
+        return asker.sent('collected')[before]!.retired;
+      },
+      /** How often each worker was asked to fold. */
+      folds: () => [all.a, all.b].map((worker) => worker.sent('fold').length),
+    };
+  }
 
-  it('stay', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(3, all);
-    expect(retired(a, all)).toEqual([body(1), body(1), body(1)]);
+  it('stay, also while a fold is under way', () => {
+    const { retired } = after(3);
+    expect(retired()).toEqual([body(1), body(1), body(1)]);
   });
 
   it('are none of a worker that had none', () => {
-    const [a, b, c] = [0, 1, 2].map((slot) => new FakeWorker({ slot }));
-    const all = relayOf(a!, b!, c!);
-    all.push(c!, '');
-    all.die(b!);
-    all.die(c!);
-    expect(retired(a!, all)).toEqual([]);
+    const { a, b, die, live, push, retired } = after(0);
+    const c = new FakeWorker({ slot: 2 });
+    live.push(c);
+    push(c, '');
+    die(b);
+    die(c);
+    expect(retired(a)).toEqual([]);
   });
 
   it('are folded by a live worker once there are more than 2', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(2, all);
-    expect(a.sent('fold')).toEqual([]);
-    deaths(1, all);
+    const { a, deaths: more, folded, folds, retired } = after(2);
+    expect(folds()).toEqual([0, 0]);
+    more(1);
     expect(a.sent('fold')).toMatchObject([{ epoch: 0, bodies: Array(3).fill(body(1)) }]);
 
-    all.relay.folded(a.handle, 0, 3, body(3));
-    expect(retired(a, all)).toEqual([body(3)]);
-    expect(a.sent('fold')).toHaveLength(1);
+    folded(a, 0, 3, 3);
+    expect(retired()).toEqual([body(3)]);
+    expect(folds()).toEqual([1, 0]);
   });
 
   it('that come during a fold are kept beside it, behind what was folded', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(7, all);
-    expect(a.sent('fold')).toHaveLength(1);
-    all.relay.folded(a.handle, 0, 3, body(3));
-    expect(retired(a, all)).toEqual([body(3), ...Array(4).fill(body(1))]);
-    deaths(1, all);
+    const { a, deaths: more, folded, folds, retired } = after(7);
+    expect(folds()).toEqual([1, 0]);
+    folded(a, 0, 3, 3);
+    expect(retired()).toEqual([body(3), ...Array(4).fill(body(1))]);
+    more(1);
     expect(a.sent('fold')[1]).toMatchObject({ epoch: 1 });
     expect(a.sent('fold')[1]!.bodies).toHaveLength(6);
   });
 
-  it('are all still there while a fold is under way', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(3, all);
-    expect(totalOf(retired(a, all))).toBe(3);
-  });
-
-  it('are not folded twice by an answer that is repeated', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(3, all);
-    all.relay.folded(a.handle, 0, 3, body(3));
-    all.relay.folded(a.handle, 0, 3, body(3));
-    all.relay.folded(a.handle, 0, 1, body(1_000));
-    all.relay.folded(a.handle, 1, 1, body(1_000));
-    expect(totalOf(retired(a, all))).toBe(3);
-  });
-
   it('are not changed by an answer of an older fold', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(3, all);
-    all.relay.folded(a.handle, 0, 3, body(3));
-    deaths(2, all);
+    const { a, deaths: more, folded, retired } = after(3);
+    folded(a, 0, 3, 3);
+    more(2);
     expect(a.sent('fold')[1]).toMatchObject({ epoch: 1 });
-    all.relay.folded(a.handle, 0, 3, body(1_000));
-    expect(totalOf(retired(a, all))).toBe(5);
-    all.relay.folded(a.handle, 1, 3, body(5));
-    expect(retired(a, all)).toEqual([body(5)]);
+    folded(a, 0, 3, 1_000);
+    expect(totalOf(retired())).toBe(5);
+    folded(a, 1, 3, 5);
+    expect(retired()).toEqual([body(5)]);
   });
 
-  it('are not changed by a worker that was not asked, nor by more than there was', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const all = relayOf(a, b);
-    all.relay.folded(b.handle, 0, 0, body(1_000));
-    deaths(3, all);
-    all.relay.folded(b.handle, 0, 3, body(1_000));
-    all.relay.folded(a.handle, 0, 4, body(1_000));
-    expect(totalOf(retired(a, all))).toBe(3);
-    all.relay.folded(a.handle, 0, 3, body(3));
-    expect(retired(a, all)).toEqual([body(3)]);
+  it.each<[of: string, by: 'a' | 'b', epoch: number, bodies: number]>([
+    ['a worker that was not asked', 'b', 0, 3],
+    ['another fold', 'a', 1, 3],
+    ['more than there was', 'a', 0, 4],
+    ['none', 'a', 0, 0],
+    ['one of the three', 'a', 0, 1],
+    ['one and a half', 'a', 0, 1.5],
+    ['two of the three', 'a', 0, 2],
+  ])('are not changed by an answer of %s, nor by one that is repeated', (_, by, epoch, bodies) => {
+    const { deaths: more, folded, retired, ...workers } = after(0);
+    folded(workers.b, 0, 0, 1_000); // nobody was asked yet
+    more(3);
+    folded(workers[by], epoch, bodies, 1_000);
+    expect(totalOf(retired())).toBe(3);
+    folded(workers.a, 0, 3, 3);
+    folded(workers.a, 0, 3, 1_000);
+    folded(workers[by], epoch, bodies, 1_000);
+    expect(retired()).toEqual([body(3)]);
   });
-
-  it.each([0, 1, 1.5, 2])(
-    'are not changed where %d of the three are said to be folded',
-    (count) => {
-      const a = new FakeWorker();
-      const all = relayOf(a);
-      deaths(3, all);
-      all.relay.folded(a.handle, 0, count, body(3));
-      expect(totalOf(retired(a, all))).toBe(3);
-    },
-  );
 
   it('are folded by another worker where the one that was asked dies', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const all = relayOf(a, b);
-    deaths(3, all);
-    expect([a.sent('fold').length, b.sent('fold').length]).toEqual([1, 0]);
+    const { a, b, die, folded, folds, retired } = after(3);
+    expect(folds()).toEqual([1, 0]);
 
-    all.die(a);
-    expect(b.sent('fold')).toHaveLength(1);
-    all.relay.folded(a.handle, 0, 3, body(1_000));
-    expect(totalOf(retired(b, all))).toBe(3);
-    all.relay.folded(b.handle, 0, 3, body(3));
-    expect(retired(b, all)).toEqual([body(3)]);
+    die(a);
+    expect(folds()).toEqual([1, 1]);
+    folded(a, 0, 3, 1_000);
+    expect(totalOf(retired(b))).toBe(3);
+    folded(b, 0, 3, 3);
+    expect(retired(b)).toEqual([body(3)]);
   });
 
   it('are folded by another worker too once there are more than 8 and no answer', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const all = relayOf(a, b);
-    deaths(8, all);
-    expect([a.sent('fold').length, b.sent('fold').length]).toEqual([1, 0]);
-    deaths(1, all);
-    expect([a.sent('fold').length, b.sent('fold').length]).toEqual([1, 1]);
+    const { a, b, deaths: more, folded, folds, retired } = after(8);
+    expect(folds()).toEqual([1, 0]);
+    more(1);
+    expect(folds()).toEqual([1, 1]);
     // The first answer is used, even if it is late. The other answer would count everything twice.
-    all.relay.folded(a.handle, 0, 3, body(3));
-    expect(totalOf(retired(b, all))).toBe(9);
-    all.relay.folded(b.handle, 0, 9, body(1_000));
-    expect(totalOf(retired(b, all))).toBe(9);
+    folded(a, 0, 3, 3);
+    expect(totalOf(retired(b))).toBe(9);
+    folded(b, 0, 9, 1_000);
+    expect(totalOf(retired(b))).toBe(9);
   });
 
   it('wait where the only worker does not fold them, however many there are', () => {
-    const a = new FakeWorker();
-    const all = relayOf(a);
-    deaths(20, all);
-    expect(a.sent('fold')).toHaveLength(1);
-    expect(totalOf(retired(a, all))).toBe(20);
+    const { b, die, deaths: more, folds, retired } = after(0);
+    die(b);
+    more(20);
+    expect(folds()).toEqual([1, 0]);
+    expect(totalOf(retired())).toBe(20);
   });
 
-  it.each(['collecting', 'clogged', 'gone'] as const)(
-    'are not given to a worker that is %s: it would not answer soon',
-    (state) => {
-      const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-      const all = relayOf(a, b);
-      if (state === 'collecting') all.ask(b, 1); // A does not answer
-      a.connected = state !== 'gone';
-      a.clogged = state === 'clogged';
-      if (state === 'clogged') a.handle.send({ type: 'ping', seq: 1 });
-      deaths(3, all);
-      expect([a.sent('fold').length, b.sent('fold').length]).toEqual([0, 1]);
-    },
-  );
+  it.each<[state: string, change: (worker: FakeWorker, all: ReturnType<typeof pair>) => void]>([
+    ['collecting', (_, { ask, b }) => ask(b, 1)], // A does not answer
+    ['clogged', clog],
+    ['gone', (worker) => void (worker.connected = false)],
+  ])('are not given to a worker that is %s: it would not answer soon', (_, change) => {
+    const all = after(0);
+    change(all.a, all);
+    all.deaths(3);
+    expect(all.folds()).toEqual([0, 1]);
+  });
 
   it('may be given to a worker that is draining', () => {
-    const a = new FakeWorker({ state: 'draining' });
-    const all = relayOf(a);
-    deaths(3, all);
-    expect(a.sent('fold')).toHaveLength(1);
+    const { a, deaths: more, folds } = after(0);
+    a.enter('draining');
+    more(3);
+    expect(folds()).toEqual([1, 0]);
   });
 
   it('wait for a worker that can fold them', () => {
@@ -353,20 +314,19 @@ describe('metrics of workers that are gone', () => {
   });
 
   it('take bounded memory, and lose nothing, over 1,000 deaths', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const all = relayOf(a, b);
+    const { a, relay, deaths: more, retired } = after(0);
     let answered = 0;
     let largest = 0;
     for (let i = 1; i <= 1_000; i += 1) {
-      deaths(1, all);
+      more(1);
       const asked = a.sent('fold');
       if (asked.length > answered) {
         answered = asked.length;
         const { epoch, bodies } = asked.at(-1)!;
-        all.relay.folded(a.handle, epoch, bodies.length, fold(bodies));
+        relay.folded(a.handle, epoch, bodies.length, fold(bodies));
       }
       if (i % 100 === 0) {
-        const kept = retired(a, all);
+        const kept = retired();
         expect(totalOf(kept)).toBe(i);
         largest = Math.max(largest, kept.length, kept.join('').length / 1_000);
       }
@@ -447,8 +407,7 @@ describe('metrics that are more than the primary holds', () => {
 
 describe('a message that cannot be sent', () => {
   it('does not keep the next scrape from being answered', () => {
-    const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const { ask, answer } = relayOf(a, b);
+    const { a, b, ask, answer } = pair();
     const send = vi.spyOn(a.handle, 'send').mockImplementationOnce(() => {
       throw new RangeError('Invalid string length');
     });

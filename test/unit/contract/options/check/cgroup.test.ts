@@ -1,92 +1,173 @@
 import { describe, expect, it } from 'vitest';
-import { readOomKills } from '../../../../../src/contract/options/check/cgroup.js';
+import {
+  readCgroupLimits,
+  readOomKills,
+} from '../../../../../src/contract/options/check/cgroup.js';
 
-const CGROUP = '/sys/fs/cgroup';
+const MIB = 1024 * 1024;
 
-/** On a machine that has these files and no other. */
-const killsIn = (files: Readonly<Record<string, string>>) => readOomKills((path) => files[path]);
+type Files = Readonly<Record<string, string>>;
 
-const v2 = (membership: string, files: Readonly<Record<string, string>>) =>
-  killsIn({ '/proc/self/cgroup': `0::${membership}\n`, ...files });
+/** Where a process is in cgroup v1. */
+const V1 = [
+  '12:memory:/docker/abc',
+  '11:cpu,cpuacct:/docker/abc',
+  '2:cpuset:/docker/abc',
+  '1:name=systemd:/docker/abc',
+  '',
+].join('\n');
 
-/** memory.events of cgroup v2. */
-const events = (oomKill: number) =>
-  `low 0\nhigh 4\nmax 12\noom 3\noom_kill ${oomKill}\noom_group_kill 9\n`;
+const v2 = (membership: string) => `0::${membership}\n`;
 
-/** memory.oom_control of cgroup v1, from Linux 4.13. */
-const oomControl = (oomKill: number) => `oom_kill_disable 0\nunder_oom 0\noom_kill ${oomKill}\n`;
+/** What is read on a machine that has these files of cgroups and no other. */
+function read(membership: string | undefined, files: Files) {
+  const all = Object.entries(files).map(([path, text]) => [`/sys/fs/cgroup${path}`, `${text}\n`]);
+  const texts = { ...Object.fromEntries(all), '/proc/self/cgroup': membership } as Files;
+  const readFile = (path: string) => texts[path];
+  return { ...readCgroupLimits(readFile), oomKills: readOomKills(readFile) };
+}
 
-const V1_MEMBERSHIP = '12:memory:/docker/abc\n11:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n';
-
-describe('the kills for want of memory in a group of cgroup v2', () => {
-  it.each([0, 2, 12_345])('are counted by the kernel: %d', (kills) => {
-    expect(v2('/app', { [`${CGROUP}/app/memory.events`]: events(kills) })).toBe(kills);
-  });
-
-  it('are those of the group itself, not of those above it', () => {
-    const files = {
-      [`${CGROUP}/a/b/memory.events`]: events(1),
-      [`${CGROUP}/a/memory.events`]: events(50),
-      [`${CGROUP}/memory.events`]: events(900),
-    };
-    expect(v2('/a/b', files)).toBe(1);
-  });
-
-  it('are those of the group next above where it has no counter of its own', () => {
-    const files = {
-      [`${CGROUP}/a/memory.events`]: events(50),
-      [`${CGROUP}/memory.events`]: events(900),
-    };
-    expect(v2('/a/b', files)).toBe(50);
-  });
-
-  it('are found where a container sees the path of its host', () => {
-    const membership = '/system.slice/docker-abc.scope';
-    expect(v2(membership, { [`${CGROUP}/memory.events`]: events(7) })).toBe(7);
-  });
+const quota = (folder: string, quotaUs: number, periodUs = 100_000): Files => ({
+  [`${folder}/cpu.cfs_quota_us`]: `${quotaUs}`,
+  [`${folder}/cpu.cfs_period_us`]: `${periodUs}`,
 });
 
-describe('the kills for want of memory in a group of cgroup v1', () => {
-  const v1 = (files: Readonly<Record<string, string>>) =>
-    killsIn({ '/proc/self/cgroup': V1_MEMBERSHIP, ...files });
+const NO_QUOTAS = [
+  'max 100000',
+  'max',
+  '',
+  '\n',
+  'garbage',
+  '100000',
+  '0 100000',
+  '-1 100000',
+  '100000 0',
+  'NaN NaN',
+];
 
-  it.each(['/docker/abc', '/docker', ''])('are counted by the kernel: %s', (path) => {
-    expect(v1({ [`${CGROUP}/memory${path}/memory.oom_control`]: oomControl(3) })).toBe(3);
+describe('the CPU quota', () => {
+  it.each<[text: string, cpus: number | undefined]>([
+    ['250000 100000', 2.5],
+    ['400000 50000', 8],
+    ['99999 100000', 0.99999],
+    ...NO_QUOTAS.map((text): [string, undefined] => [text, undefined]),
+  ])('of cgroup v2 with %j is %s', (text, cpus) => {
+    expect(read(v2('/'), { '/cpu.max': text }).cpus).toBe(cpus);
   });
 
-  it('are those of the nearest group', () => {
-    const files = {
-      [`${CGROUP}/memory/docker/abc/memory.oom_control`]: oomControl(2),
-      [`${CGROUP}/memory/memory.oom_control`]: oomControl(80),
-    };
-    expect(v1(files)).toBe(2);
+  it.each<[what: string, membership: string, files: Files, cpus: number]>([
+    ['its own', '/a/b', { '/a/b': '150000', '/a': '300000', '': '600000' }, 1.5],
+    ['its parent', '/a/b', { '/a/b': '600000', '/a': '150000', '': '300000' }, 1.5],
+    ['the root', '/a/b', { '/a/b': '300000', '/a': '600000', '': '150000' }, 1.5],
+    ['the only one', '/a/b', { '/a/b': 'max', '/a': '200000', '': 'max' }, 2],
+    ['none beside it', '/a/b', { '/a/b': '300000', '/a/c': '50000' }, 3],
+    ['by the path of its host', '/system.slice/docker-abc.scope', { '': '200000' }, 2],
+    ['from another namespace', '/../../app', { '/app': '200000' }, 2],
+    ['with a colon in its name', '/a:b', { '/a:b': '200000' }, 2],
+  ])('of cgroup v2 is that of the strictest group: %s', (_, membership, files, cpus) => {
+    const quotas = Object.entries(files).map(([path, us]) => [`${path}/cpu.max`, `${us} 100000`]);
+    expect(read(v2(membership), Object.fromEntries(quotas) as Files).cpus).toBe(cpus);
   });
 
-  it('are not known to an old kernel, whose file has other lines alone', () => {
-    const text = 'oom_kill_disable 0\nunder_oom 0\n';
-    expect(v1({ [`${CGROUP}/memory/docker/abc/memory.oom_control`]: text })).toBeUndefined();
-  });
-
-  it('are found where systemd runs both versions side by side', () => {
-    expect(
-      killsIn({
-        '/proc/self/cgroup': `${V1_MEMBERSHIP}0::/docker/abc\n`,
-        [`${CGROUP}/memory/docker/abc/memory.oom_control`]: oomControl(4),
-      }),
-    ).toBe(4);
-  });
-});
-
-describe('the kills for want of memory are not known', () => {
-  it.each([
-    ['the system has no /proc', {}],
-    ['the group is not mounted', { '/proc/self/cgroup': '0::/a/b\n' }],
-    ['/proc/self/cgroup is garbage', { '/proc/self/cgroup': 'what\n:::\n' }],
+  it.each<[what: string, files: Files, cpus: number | undefined]>([
+    ['its own', quota('/cpu/docker/abc', 250_000), 2.5],
+    ['of the mount', quota('/cpu', 250_000), 2.5],
+    ['its own, mounted with both names', quota('/cpu,cpuacct/docker/abc', 250_000), 2.5],
+    ['of that mount', quota('/cpu,cpuacct', 250_000), 2.5],
+    ['none for -1', quota('/cpu', -1), undefined],
+    ['none without a period', { '/cpu/cpu.cfs_quota_us': '100000' }, undefined],
     [
-      'the file is garbage',
-      { '/proc/self/cgroup': '0::/\n', [`${CGROUP}/memory.events`]: 'oom_kill many\n' },
+      'that of the strictest group',
+      {
+        ...quota('/cpu/docker/abc', 400_000),
+        ...quota('/cpu/docker', 150_000),
+        ...quota('/cpu', -1),
+      },
+      1.5,
     ],
-  ])('where %s', (_, files) => {
-    expect(killsIn(files)).toBeUndefined();
+  ])('of cgroup v1 is %s', (_, files, cpus) => {
+    expect(read(V1, files).cpus).toBe(cpus);
+  });
+});
+
+describe('the memory limit', () => {
+  it('of cgroup v2 is the strictest of the group and its ancestors', () => {
+    const files = {
+      '/a/b/memory.max': 'max',
+      '/a/memory.max': `${300 * MIB}`,
+      '/memory.max': `${600 * MIB}`,
+    };
+    expect(read(v2('/a/b'), files).memoryBytes).toBe(300 * MIB);
+  });
+
+  it.each(['max', '', 'garbage', '-1', '0'])('of cgroup v2 is none where it is %j', (text) => {
+    expect(read(v2('/'), { '/memory.max': text }).memoryBytes).toBeUndefined();
+  });
+
+  it.each([
+    ['/docker/abc', `${256 * MIB}`, 256 * MIB],
+    ['', `${256 * MIB}`, 256 * MIB],
+    // The largest multiple of a page.
+    ['', '9223372036854771712', undefined],
+    ['', '9223372036854710272', undefined],
+  ])('of cgroup v1, in "%s", of %s is %s', (path, text, bytes) => {
+    const files = { [`/memory${path}/memory.limit_in_bytes`]: text };
+    expect(read(V1, files).memoryBytes).toBe(bytes);
+  });
+});
+
+describe('the kills for want of memory', () => {
+  /** memory.events of cgroup v2. */
+  const events = (oomKill: number | string) =>
+    `low 0\nhigh 4\nmax 12\noom 3\noom_kill ${oomKill}\noom_group_kill 9`;
+  /** memory.oom_control of cgroup v1, from Linux 4.13. */
+  const oomControl = (oomKill: number) => `oom_kill_disable 0\nunder_oom 0\noom_kill ${oomKill}`;
+
+  it.each<[what: string, membership: string, files: Files, kills: number]>([
+    ['none', '/app', { '/app': events(0) }, 0],
+    ['many', '/app', { '/app': events(12_345) }, 12_345],
+    ['its own', '/a/b', { '/a/b': events(1), '/a': events(50), '': events(900) }, 1],
+    ['the group next above', '/a/b', { '/a': events(50), '': events(900) }, 50],
+    ['by the path of its host', '/system.slice/docker-abc.scope', { '': events(7) }, 7],
+  ])('in a group of cgroup v2 are those of the nearest: %s', (_, membership, files, kills) => {
+    const counters = Object.entries(files).map(([path, text]) => [`${path}/memory.events`, text]);
+    expect(read(v2(membership), Object.fromEntries(counters) as Files).oomKills).toBe(kills);
+  });
+
+  it.each<[what: string, files: Files, kills: number | undefined]>([
+    ['its own', { '/docker/abc': oomControl(2), '': oomControl(80) }, 2],
+    ['the group above', { '/docker': oomControl(3) }, 3],
+    ['the mount', { '': oomControl(3) }, 3],
+    ['not known to an old kernel', { '/docker/abc': 'oom_kill_disable 0\nunder_oom 0' }, undefined],
+  ])('in a group of cgroup v1 are those of the nearest: %s', (_, files, kills) => {
+    const counters = Object.entries(files).map(([path, text]) => [
+      `/memory${path}/memory.oom_control`,
+      text,
+    ]);
+    expect(read(V1, Object.fromEntries(counters) as Files).oomKills).toBe(kills);
+  });
+});
+
+it('all is found where systemd runs both versions side by side', () => {
+  expect(
+    read(`${V1}0::/docker/abc\n`, {
+      ...quota('/cpu,cpuacct/docker/abc', 300_000),
+      '/memory/docker/abc/memory.limit_in_bytes': `${512 * MIB}`,
+      '/memory/docker/abc/memory.oom_control': 'oom_kill 4',
+    }),
+  ).toEqual({ cpus: 3, memoryBytes: 512 * MIB, oomKills: 4 });
+});
+
+it.each<[what: string, membership: string | undefined, files?: Files]>([
+  ['the system has no /proc', undefined],
+  ['the group is not mounted', '0::/a/b\n'],
+  ['/proc/self/cgroup is empty', ''],
+  ['/proc/self/cgroup is garbage', 'what\n:::\n0:relative\n'],
+  ['the files are garbage', '0::/\n', { '/memory.events': 'oom_kill many', '/cpu.max': 'many' }],
+])('nothing is known where %s', (_, membership, files = {}) => {
+  expect(read(membership, files)).toEqual({
+    cpus: undefined,
+    memoryBytes: undefined,
+    oomKills: undefined,
   });
 });

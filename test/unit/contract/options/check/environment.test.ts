@@ -1,23 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../../../../src/contract/errors/index.js';
 import { readEnvironment } from '../../../../../src/contract/options/check/environment.js';
 import { type ClusterOptions, resolveOptions } from '../../../../../src/contract/options/index.js';
+import { at, refusal as refusalOf } from '../../../support/refusal.js';
 
 const resolve = (env: NodeJS.ProcessEnv, options: ClusterOptions = {}) =>
   resolveOptions(options, env, () => 4);
 
-function refusal(env: NodeJS.ProcessEnv): string {
-  try {
-    resolve(env);
-  } catch (error) {
-    expect(error).toBeInstanceOf(ClusterConfigurationError);
-    return (error as Error).message;
-  }
-  throw new Error('the environment was accepted');
-}
-
-const at = (object: unknown, key: string): unknown =>
-  key.split('.').reduce((value, name) => (value as Record<string, unknown>)[name], object);
+const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => resolve(env));
 
 const WORKERS = "'auto' or a whole number from 0 to 256";
 const THREADS = "'auto' or a whole number from 1 to 256";
