@@ -113,8 +113,16 @@ function start(slots = 3, { balancing = 'reuse-port' as 'reuse-port' | 'ports', 
   };
 }
 
-/** Workers of slots 0 to `count` - 1. */
-const workersOf = (count: number) => Array.from({ length: count }, (_, slot) => new Worker(slot));
+/** Three sockets, each with a worker that serves it. */
+function serving() {
+  const started = start(3);
+  const [a, b, c] = [new Worker(0), new Worker(1), new Worker(2)];
+  started.settle(a, b, c);
+  expect([a.told, b.told, c.told]).toEqual([[], [], []]);
+  return { ...started, a, b, c };
+}
+
+const BOTH = { a: 'adopt 2', b: 'adopt 2' };
 
 describe('sockets of slots', () => {
   it('are bound one for each slot, and granted to its worker', () => {
@@ -138,17 +146,19 @@ describe('sockets of slots', () => {
     expect(sockets).toHaveLength(1);
   });
 
-  it('are named by the address of the first', () => {
-    expect(start(3).listening.url).toBe('http://127.0.0.1:3000');
-  });
-
   it.each([
     ['ports', [3_000, 3_001, 3_002]],
     ['reuse-port', []],
-  ] as const)('of the strategy %s tell ports %j', (balancing, ports) => {
-    const { listening } = start(3, { balancing });
-    expect([listening.balancing, listening.ports]).toEqual([balancing, ports]);
-  });
+  ] as const)(
+    'of the strategy %s tell ports %j, and the address of the first',
+    (balancing, ports) => {
+      expect(start(3, { balancing }).listening).toMatchObject({
+        balancing,
+        ports,
+        url: 'http://127.0.0.1:3000',
+      });
+    },
+  );
 
   it('are all closed with the cluster, each once', () => {
     const { listening, sockets } = start(3);
@@ -158,20 +168,11 @@ describe('sockets of slots', () => {
 });
 
 describe('more slots', () => {
-  it('have sockets added, and those there were stay', () => {
+  it('have sockets added, those there were stay, and no fewer slots close one', () => {
     const { listening, sockets } = start(2, { balancing: 'ports' });
-    listening.reserve(4);
+    for (const slots of [4, 4, 1, 4]) listening.reserve(slots);
     expect(listening.ports).toEqual([3_000, 3_001, 3_002, 3_003]);
     expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 0, 0]);
-  });
-
-  it('bind nothing where there are as many, or fewer', () => {
-    const { listening, sockets } = start(3);
-    listening.reserve(3);
-    listening.reserve(1);
-    listening.reserve(3);
-    expect(sockets).toHaveLength(3);
-    expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 0]);
   });
 
   it('are all refused where one cannot be bound: what was bound for them is closed', () => {
@@ -185,12 +186,7 @@ describe('more slots', () => {
       [3_003, 1],
     ]);
     expect(listening.ports).toEqual([3_000, 3_001]);
-  });
-
-  it('can be had once what was in the way is gone', () => {
-    const { listening, refuse } = start(1, { balancing: 'ports' });
-    refuse.from = 2;
-    expect(() => listening.reserve(3)).toThrow(ClusterAddressError);
+    // What was in the way is gone.
     refuse.from = -1;
     listening.reserve(3);
     expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
@@ -202,147 +198,94 @@ describe('more slots', () => {
 });
 
 describe('a socket whose worker is gone', () => {
-  it('is taken over by every other worker, with its handle', () => {
-    const { settle, sockets } = start(3);
-    const [a, b, c] = workersOf(3);
-    settle(a!, b!, c!);
-    expect([a!.told, b!.told, c!.told]).toEqual([[], [], []]);
+  /** What workers are told when only those are there that are named: a, b and c of slots 0 to 2. */
+  type Step = [present: string, told: Partial<Record<'a' | 'b' | 'c' | 'next', string>>];
 
-    settle(a!, c!);
-    for (const worker of [a!, c!]) {
-      expect(worker.sent[0]!.handle).toBe(sockets[1]!.handle);
-      expect(worker.told).toEqual(['adopt 1']);
+  it.each<[what: string, ...steps: Step[]]>([
+    ['is taken over by every other worker', ['a c', { a: 'adopt 1', c: 'adopt 1' }]],
+    ['is offered once, however often things settle', ['a b', BOTH], ['a b', {}], ['a b', {}]],
+    [
+      'is let go once its slot has a worker again, and never offered to that one',
+      ['a c', { a: 'adopt 1', c: 'adopt 1' }],
+      ['a next c', { a: 'release 1', c: 'release 1' }],
+      ['a next c', {}],
+    ],
+    [
+      'is offered to a worker that becomes ready later',
+      ['a', { a: 'adopt 1, adopt 2' }],
+      ['a next', { a: 'release 1', next: 'adopt 2' }],
+    ],
+    [
+      'waits where no worker is left, and is taken over by the first that comes',
+      ['', {}],
+      ['next', { next: 'adopt 0, adopt 2' }],
+    ],
+    ['is kept while a second one is taken over', ['a b', BOTH], ['a', { a: 'adopt 1' }]],
+    [
+      'is taken over once more by a worker that had let it go',
+      ['a c', { a: 'adopt 1', c: 'adopt 1' }],
+      ['a next c', { a: 'release 1', c: 'release 1' }],
+      ['a c', { a: 'adopt 1', c: 'adopt 1' }],
+    ],
+  ])('%s', (_, ...steps) => {
+    const { settle, a, b, c } = serving();
+    const workers = { a, b, c, next: new Worker(1) };
+    const names = Object.keys(workers) as (keyof typeof workers)[];
+    for (const [present, told] of steps) {
+      settle(...names.filter((name) => present.includes(name)).map((name) => workers[name]));
+      const all = names.map((name) => [name, workers[name].told.join(', ')]);
+      expect(Object.fromEntries(all.filter(([, text]) => text !== ''))).toEqual(told);
     }
   });
 
-  it('is offered once, however often things settle', () => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!, b!);
-    for (let i = 0; i < 5; i += 1) settle(a!);
-    expect(a!.told).toEqual(['adopt 1']);
+  it('is taken over with its handle', () => {
+    const { settle, sockets, a, c } = serving();
+    settle(a, c);
+    expect(a.sent[0]!.handle).toBe(sockets[1]!.handle);
   });
 
   it.each(['starting', 'draining', 'exited'] as const)(
-    'counts as such also where its worker is %s',
+    'counts as such also where its worker is %s, which is not told of others',
     (state) => {
-      const { settle } = start(2);
-      const [a, b] = workersOf(2);
-      settle(a!, b!);
-      settle(a!, new Worker(1, state));
-      expect(a!.told).toEqual(['adopt 1']);
+      const { settle, a, b } = serving();
+      b.enter(state);
+      settle(a, b);
+      expect([a.told.toSorted(), b.told]).toEqual([['adopt 1', 'adopt 2'], []]);
     },
   );
 
-  it('is let go once its slot has a worker again, and never offered to that one', () => {
-    const { settle } = start(3);
-    const [a, b, c] = workersOf(3);
-    settle(a!, b!, c!);
-    settle(a!, c!);
-    expect([a!.told, c!.told]).toEqual([['adopt 1'], ['adopt 1']]);
-    const next = new Worker(1);
-    settle(a!, next, c!);
-    expect([a!.told, next.told, c!.told]).toEqual([['release 1'], [], ['release 1']]);
-    settle(a!, next, c!);
-    expect([a!.told, next.told, c!.told]).toEqual([[], [], []]);
-  });
-
-  it('is offered to a worker that becomes ready later', () => {
-    const { settle } = start(3);
-    const [a, b, c] = workersOf(3);
-    settle(a!, b!, c!);
-    settle(a!);
-    expect(a!.told).toEqual(['adopt 1', 'adopt 2']);
-    const next = new Worker(1);
-    settle(a!, next);
-    expect([a!.told, next.told]).toEqual([['release 1'], ['adopt 2']]);
-  });
-
-  it('waits where no worker is left, and is taken over by the first that comes', () => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!, b!);
-    settle();
-    const next = new Worker(0);
-    settle(next);
-    expect(next.told).toEqual(['adopt 1']);
-  });
-
-  it('is kept while a second one is taken over', () => {
-    const { settle } = start(3);
-    const [a, b, c] = workersOf(3);
-    settle(a!, b!, c!);
-    settle(a!, b!);
-    settle(a!);
-    expect(a!.told).toEqual(['adopt 2', 'adopt 1']);
-  });
-
-  it('is not told of to who is on its way out', () => {
-    const { settle } = start(3);
-    const [a, b, c] = workersOf(3);
-    settle(a!, b!, c!);
-    c!.enter('draining');
-    settle(a!, c!);
-    expect([a!.told.toSorted(), c!.told]).toEqual([['adopt 1', 'adopt 2'], []]);
-  });
-
-  it('is taken over once more by a worker that had let it go', () => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!, b!);
-    settle(a!);
-    settle(a!, new Worker(1));
-    settle(a!);
-    expect(a!.told).toEqual(['adopt 1', 'release 1', 'adopt 1']);
+  it('is let go once its slot is wanted again and has a worker', () => {
+    const { listening, settle, sockets, a, b } = serving();
+    settle(a, b);
+    listening.reserve(3);
+    settle(a, b, new Worker(2));
+    expect(a.told).toEqual(['adopt 2', 'release 2']);
+    expect(sockets).toHaveLength(3);
   });
 });
 
 describe('a socket that no worker was given', () => {
   it('is adopted by nobody: nothing can wait in it', () => {
     const { listening, settle } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!);
+    const [a, b] = [new Worker(0), new Worker(1)];
+    settle(a);
     listening.reserve(4);
-    settle(a!, new Worker(1, 'starting'), new Worker(2, 'starting'));
-    expect(a!.told).toEqual([]);
-    settle(a!, b!);
-    settle(a!);
-    expect(a!.told).toEqual(['adopt 1']);
+    settle(a, new Worker(1, 'starting'), new Worker(2, 'starting'));
+    expect(a.told).toEqual([]);
+    settle(a, b);
+    settle(a);
+    expect(a.told).toEqual(['adopt 1']);
   });
 
   it('is adopted once it was given to one that never became ready', () => {
     const { listening, settle } = start(2);
-    const [a] = workersOf(1);
-    const failing = new Worker(1, 'starting');
-    settle(a!, failing);
-    expect(a!.told).toEqual([]);
+    const [a, failing] = [new Worker(0), new Worker(1, 'starting')];
+    settle(a, failing);
+    expect(a.told).toEqual([]);
     listening.grant(failing.handle);
     failing.enter('exited');
-    settle(a!);
-    expect(a!.told).toEqual(['adopt 1']);
-  });
-});
-
-describe('a socket whose slot was scaled away', () => {
-  it('stays with the others, which serve what still comes to it', () => {
-    const { settle } = start(3, { balancing: 'ports' });
-    const [a, b, c] = workersOf(3);
-    settle(a!, b!, c!);
-    c!.enter('draining');
-    settle(a!, b!, c!);
-    settle(a!, b!);
-    expect([a!.told, b!.told]).toEqual([['adopt 2'], ['adopt 2']]);
-  });
-
-  it('is let go once its slot is wanted again and has a worker', () => {
-    const { listening, settle, sockets } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!, b!);
-    settle(a!);
-    listening.reserve(2);
-    settle(a!, new Worker(1));
-    expect(a!.told).toEqual(['adopt 1', 'release 1']);
-    expect(sockets).toHaveLength(2);
+    settle(a);
+    expect(a.told).toEqual(['adopt 1']);
   });
 });
 
@@ -350,42 +293,32 @@ describe('a socket whose worker does not answer', () => {
   it.each([
     [1_999, []],
     [2_000, ['adopt 1']],
-  ])('for %d ms makes the others do %j', (ms, told) => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!, b!);
-    b!.silentFor(ms);
-    settle(a!, b!);
-    expect([a!.told, b!.told]).toEqual([told, []]);
-  });
-
-  it('is let go once that answers again', () => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
-    b!.silentFor(5_000);
-    settle(a!, b!);
-    b!.answer();
-    settle(a!, b!);
-    expect([a!.told, b!.told]).toEqual([['adopt 1', 'release 1'], []]);
+  ])('for %d ms makes the others do %j, until that answers again', (ms, told) => {
+    const { settle, a, b, c } = serving();
+    b.silentFor(ms);
+    settle(a, b, c);
+    expect([a.told, b.told, c.told]).toEqual([told, [], told]);
+    b.answer();
+    settle(a, b, c);
+    expect([a.told, b.told]).toEqual([told.map(() => 'release 1'), []]);
   });
 
   it('is served where its slot has two workers, one of which answers', () => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
+    const { settle, a, b, c } = serving();
     const candidate = new Worker(1);
-    b!.silentFor(5_000);
-    settle(a!, b!, candidate);
-    expect([a!.told, b!.told, candidate.told]).toEqual([[], [], []]);
+    b.silentFor(5_000);
+    settle(a, b, c, candidate);
+    expect([a, b, c, candidate].map(({ told }) => told)).toEqual([[], [], [], []]);
   });
 
   it('is taken over by whoever is blocked too, for when it goes on: nobody else is there', () => {
-    const { settle } = start(2);
-    const [a, b] = workersOf(2);
-    settle(a!, b!);
-    a!.silentFor(5_000);
-    b!.silentFor(5_000);
-    settle(a!, b!);
-    expect([a!.told, b!.told]).toEqual([['adopt 1'], ['adopt 0']]);
+    const { settle, a, b, c } = serving();
+    for (const worker of [a, b, c]) worker.silentFor(5_000);
+    settle(a, b, c);
+    expect([a.told, b.told]).toEqual([
+      ['adopt 1', 'adopt 2'],
+      ['adopt 0', 'adopt 2'],
+    ]);
   });
 });
 
@@ -417,20 +350,9 @@ describe('the shared socket', () => {
     expect(worker.sent).toMatchObject([{ type: 'listen', handle: undefined }]);
   });
 
-  it('has no ports of slots, whatever their number, and needs nobody to take it over', () => {
-    const { listening } = shared();
-    const worker = new Worker(0);
-    listening.reserve();
-    listening.settle();
-    expect([listening.url, listening.ports, worker.told]).toEqual([
-      'http://127.0.0.1:3000',
-      [],
-      [],
-    ]);
-  });
-
-  it('is closed with the cluster', () => {
+  it('has no ports of slots, and is closed with the cluster', () => {
     const { socket, listening } = shared();
+    expect([listening.url, listening.ports]).toEqual(['http://127.0.0.1:3000', []]);
     listening.close();
     expect(socket.closed).toBe(1);
   });

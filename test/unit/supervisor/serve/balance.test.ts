@@ -21,7 +21,6 @@ function start(workers = 2) {
   };
   const balance = new Balance(table as unknown as WorkerTable);
   const asked = (worker: FakeWorker) => worker.sent('report-load').length;
-  const report = (worker: FakeWorker, share: number) => balance.report(worker.handle, load(share));
   return {
     balance,
     /** The first workers. */
@@ -33,7 +32,14 @@ function start(workers = 2) {
       return worker;
     },
     asked,
-    report,
+    /** A worker, or the first one of that slot, says what it carries. */
+    report: (worker: FakeWorker | number, share: number) => {
+      const { handle } = typeof worker === 'number' ? all[worker]! : worker;
+      balance.report(handle, load(share));
+    },
+    ticks: (count: number) => {
+      for (let tick = 0; tick < count; tick += 1) balance.tick();
+    },
     /** How often each of the first workers was asked for its load. */
     get rounds() {
       return all.map(asked);
@@ -44,7 +50,7 @@ function start(workers = 2) {
         worker.sent('give-away').map(({ ratio }) => Math.round(ratio * 1_000) / 1_000),
       );
     },
-    /** Ticks until a round begins; all answer it. */
+    /** Ticks until a round begins; the first workers answer it, as far as there are shares. */
     round: (...shares: number[]): number => {
       const before = asked(all[0]!);
       let ticks = 0;
@@ -53,71 +59,57 @@ function start(workers = 2) {
         ticks += 1;
         if (ticks > 100) throw new Error('no round in 100 ticks');
       }
-      shares.forEach((share, slot) => report(all[slot]!, share));
+      shares.forEach((share, slot) => balance.report(all[slot]!.handle, load(share)));
       return ticks;
     },
   };
 }
 
-describe('a round', () => {
-  it('asks every worker that is ready what it carries', () => {
-    const started = start(3);
-    started.balance.tick();
-    expect(started.rounds).toEqual([1, 1, 1]);
-    expect(started.given).toEqual([[], [], []]);
-  });
+/** So many times these rounds. */
+const times = (count: number, ...rounds: number[][]) =>
+  Array.from({ length: count }, () => rounds).flat();
 
-  it('asks neither who starts, nor who leaves', () => {
-    const { add, balance, all, asked } = start(4);
-    const starting = add(3, 'starting');
+describe('rounds of workers with these shares', () => {
+  it.each<[what: string, rounds: number[][], given: number[][]]>([
+    ['tell whoever carries too much to give it away', [[1.5, 1, 0.5]], [[0.333], [], []]],
+    ['tell several where several carry too much', [[1.5, 1.5, 0]], [[0.333], [0.333], []]],
+    ['tell nobody where all carry the same', times(10, [1, 1, 1]), [[], [], []]],
+    ['decide nothing on the word of one alone', [[2], [2]], [[], []]],
+    ['do not act on a small surplus at once', [[1.1, 0.9]], [[], []]],
+    ['act on a small surplus in its second round', times(2, [1.1, 0.9]), [[0.091], []]],
+    ['want a small surplus to last in a row', times(5, [1.1, 0.9], [1, 1]), [[], []]],
+    ['know whose surplus it was', times(5, [1.1, 0.9], [0.9, 1.1]), [[], []]],
+  ])('%s', (_, rounds, given) => {
+    const started = start(given.length);
+    for (const shares of rounds) started.round(...shares);
+    expect(started.given).toEqual(given);
+  });
+});
+
+describe('a round', () => {
+  it('asks every worker that is ready, also a candidate, and neither who starts nor who leaves', () => {
+    const { add, balance, all, asked, given } = start(4);
+    const others = [add(0, 'ready'), add(3, 'starting')];
     all[2]!.enter('draining');
     balance.tick();
-    expect([...all, starting].map(asked)).toEqual([1, 1, 0, 1, 0]);
-  });
-
-  it('asks a candidate that is ready: it has connections too', () => {
-    const { add, balance, asked } = start(2);
-    const candidate = add(0, 'ready');
-    balance.tick();
-    expect(asked(candidate)).toBe(1);
-  });
-
-  it('tells whoever carries too much to give it away, and nobody else', () => {
-    const started = start(3);
-    started.round(1.5, 1, 0.5);
-    expect(started.given).toEqual([[0.333], [], []]);
-  });
-
-  it('tells several where several carry too much', () => {
-    const started = start(3);
-    started.round(1.5, 1.5, 0);
-    expect(started.given).toEqual([[0.333], [0.333], []]);
-  });
-
-  it('tells nobody anything where all carry the same', () => {
-    const started = start(3);
-    for (let i = 0; i < 10; i += 1) started.round(1, 1, 1);
-    expect(started.given).toEqual([[], [], []]);
+    expect([...all, ...others].map(asked)).toEqual([1, 1, 0, 1, 1, 0]);
+    expect(given).toEqual([[], [], [], []]);
   });
 
   it('is decided once the last has answered, not before', () => {
     const started = start(3);
-    started.round();
-    started.report(started.all[0]!, 2);
-    started.report(started.all[1]!, 0.5);
+    started.round(2, 0.5);
     expect(started.given[0]).toEqual([]);
-    started.report(started.all[2]!, 0.5);
+    started.report(2, 0.5);
     expect(started.given[0]).toEqual([0.5]);
   });
 
   it('takes the last that a worker says, and is over with the decision', () => {
     const started = start(2);
-    started.round();
-    started.report(started.all[0]!, 0.1);
-    started.report(started.all[0]!, 1.5);
-    started.report(started.all[1]!, 0.5);
-    started.report(started.all[1]!, 0.5);
-    started.report(started.all[0]!, 1.9);
+    started.round(0.1);
+    started.report(0, 1.5);
+    for (let i = 0; i < 2; i += 1) started.report(1, 0.5);
+    started.report(0, 1.9);
     expect(started.given).toEqual([[0.333], []]);
   });
 
@@ -145,26 +137,17 @@ describe('a round', () => {
     started.round(1.5);
     started.round();
     // The answer to the round before it is all that is known of the second.
-    started.report(started.all[1]!, 0.5);
+    started.report(1, 0.5);
     expect(started.given[0]).toEqual([]);
-    started.report(started.all[0]!, 1.5);
+    started.report(0, 1.5);
     expect(started.given[0]).toEqual([0.333]);
-  });
-
-  it('decides nothing on the word of one alone', () => {
-    const started = start(2);
-    started.round(2);
-    started.round(2);
-    expect(started.given).toEqual([[], []]);
   });
 
   it('leaves out who began to drain after it had answered', () => {
     const started = start(3);
-    started.round();
-    started.report(started.all[0]!, 3);
-    started.report(started.all[1]!, 1.5);
+    started.round(3, 1.5);
     started.all[0]!.enter('draining');
-    started.report(started.all[2]!, 0.5);
+    started.report(2, 0.5);
     // The mean is computed from the two workers that stay.
     expect(started.given).toEqual([[], [0.333], []]);
   });
@@ -181,12 +164,11 @@ describe('a round', () => {
 
   it('takes no report from a worker that it has not asked', () => {
     const started = start(2);
-    const { add, balance, all } = started;
-    balance.report(all[0]!.handle, load(5));
+    started.report(0, 5);
     started.round(1);
-    const late = add(0, 'ready');
+    const late = started.add(0, 'ready');
     started.report(late, 0);
-    started.report(all[1]!, 1);
+    started.report(1, 1);
     expect(started.given).toEqual([[], []]);
     // It is asked in the next.
     started.round(1.5, 1.5);
@@ -196,57 +178,24 @@ describe('a round', () => {
 });
 
 describe('a surplus', () => {
-  it('that is small is acted on once it has lasted two rounds', () => {
-    const started = start(2);
-    started.round(1.1, 0.9);
-    expect(started.given[0]).toEqual([]);
-    started.round(1.1, 0.9);
-    expect(started.given[0]).toEqual([0.091]);
-  });
-
-  it('that is small has to last in a row', () => {
-    const started = start(2);
-    for (let i = 0; i < 5; i += 1) {
-      started.round(1.1, 0.9);
-      started.round(1, 1);
-    }
-    expect(started.given).toEqual([[], []]);
-  });
-
-  it('is each worker’s own', () => {
-    const started = start(2);
-    for (let i = 0; i < 5; i += 1) {
-      started.round(1.1, 0.9);
-      started.round(0.9, 1.1);
-    }
-    expect(started.given).toEqual([[], []]);
-  });
-
   it('is not that of the next worker of the slot', () => {
     const started = start(2);
     started.round(1.1, 0.9);
-    const [old] = started.all;
     const next = started.add(0, 'ready');
-    old!.enter('exited');
-    for (let tick = 0; tick < 4; tick += 1) started.balance.tick();
+    started.all[0]!.enter('exited');
+    started.ticks(4);
     started.report(next, 1.1);
-    started.report(started.all[1]!, 0.9);
+    started.report(1, 0.9);
     expect(next.sent('give-away')).toEqual([]);
   });
 
-  it('that does not shrink is acted on ever less', () => {
+  it('that does not shrink is acted on ever less, until there is a worker that may help', () => {
     const started = start(2);
     for (let i = 0; i < 64; i += 1) started.round(2, 0);
     expect(started.given[0]).toHaveLength(20 + 2);
-  });
-
-  it('is acted on anew once there is a worker that may help', () => {
-    const started = start(2);
-    for (let i = 0; i < 40; i += 1) started.round(2, 0);
-    const before = started.given[0]!.length;
     started.balance.workerJoined();
     started.round(2, 0);
-    expect(started.given[0]).toHaveLength(before + 1);
+    expect(started.given[0]).toHaveLength(20 + 2 + 1);
   });
 
   it('is acted on anew once it was gone', () => {
@@ -261,57 +210,48 @@ describe('a surplus', () => {
 });
 
 describe('rounds', () => {
-  it('follow one another by four ticks, which is a second, while all is calm', () => {
+  it.each<[what: string, rounds: number[][], ticks: number[]]>([
+    ['by four ticks while all is calm', times(3, [1, 1]), [1, 4, 4]],
+    ['by four ticks where the surplus is small', times(3, [1.1, 0.9]), [1, 4, 4]],
+    [
+      'at the next tick after a clear surplus',
+      [
+        [2, 0],
+        [1.5, 0.5],
+        [1, 1],
+        [1, 1],
+      ],
+      [1, 1, 1, 4],
+    ],
+    [
+      'calmly where a clear surplus is not acted on any more',
+      times(22, [2, 0]),
+      [...Array<number>(21).fill(1), 4],
+    ],
+  ])('follow one another %s', (_, rounds, ticks) => {
+    const started = start(2);
+    expect(rounds.map((shares) => started.round(...shares))).toEqual(ticks);
     expect(4 * BALANCE_TICK_MS).toBe(1_000);
-    const started = start(2);
-    expect(started.round(1, 1)).toBe(1);
-    expect([started.round(1, 1), started.round(1, 1)]).toEqual([4, 4]);
-  });
-
-  it('follow one another by four ticks also where the surplus is small', () => {
-    const started = start(2);
-    started.round(1.1, 0.9);
-    expect([started.round(1.1, 0.9), started.round(1.1, 0.9)]).toEqual([4, 4]);
-    expect(started.given[0]).toHaveLength(2);
-  });
-
-  it('follow at the next tick where one showed a clear surplus', () => {
-    const started = start(2);
-    started.round(2, 0);
-    expect([started.round(2, 0), started.round(1.5, 0.5), started.round(1, 1)]).toEqual([1, 1, 1]);
-    expect(started.round(1, 1)).toBe(4);
-  });
-
-  it('are calm where a clear surplus is not acted on any more', () => {
-    const started = start(2);
-    for (let i = 0; i < 21; i += 1) started.round(2, 0);
-    expect(started.round(2, 0)).toBe(4);
   });
 
   it('do not wait once a worker has become ready', () => {
     const started = start(2);
     started.round(1, 1);
     started.balance.workerJoined();
-    expect(started.round(1, 1)).toBe(1);
-    expect(started.round(1, 1)).toBe(4);
+    expect([started.round(1, 1), started.round(1, 1)]).toEqual([1, 4]);
   });
 });
 
 describe('a cluster of one', () => {
-  it('costs no message', () => {
-    const started = start(1);
-    for (let tick = 0; tick < 20; tick += 1) started.balance.tick();
-    expect(started.rounds).toEqual([0]);
-  });
-
-  it('costs none while its second worker starts, and its rounds begin once that is ready', () => {
-    const { add, balance, all, asked } = start(1);
+  it('costs no message, and its rounds begin once its second worker is ready', () => {
+    const { add, balance, all, asked, ticks } = start(1);
+    ticks(20);
     const second = add(1, 'starting');
-    for (let tick = 0; tick < 20; tick += 1) balance.tick();
+    ticks(20);
     expect([all[0]!, second].map(asked)).toEqual([0, 0]);
     second.enter('ready');
     balance.workerJoined();
-    balance.tick();
+    ticks(1);
     expect([all[0]!, second].map(asked)).toEqual([1, 1]);
   });
 
@@ -319,8 +259,8 @@ describe('a cluster of one', () => {
     const started = start(2);
     started.round(2);
     started.all[1]!.enter('exited');
-    for (let tick = 0; tick < 20; tick += 1) started.balance.tick();
-    started.report(started.all[0]!, 2);
+    started.ticks(20);
+    started.report(0, 2);
     expect(started.rounds).toEqual([1, 1]);
     expect(started.given[0]).toEqual([]);
   });

@@ -10,10 +10,13 @@ import {
 import { choose } from '../../../../../src/worker/http/rebalance.js';
 
 /** So many that chance explains 0.3 % of a difference. */
-const MILLION = 1_000_000;
+const M = 1_000_000;
+
+const QUARTERS = [0.25, 0.25, 0.25, 0];
+const ELEVENTHS = [...Array<number>(10).fill(1 / 11), 0];
 
 /** Workers whose requests all cost the same, by their share of the mean load. */
-function loaded(loads: readonly number[], { connections = 10, requests = MILLION } = {}) {
+function loaded(loads: readonly number[], { connections = 10, requests = M } = {}) {
   return loads.map((load) => ({ requests: load * requests, connections, utilization: load * 0.3 }));
 }
 
@@ -23,213 +26,154 @@ const report = (requests: number, connections: number, utilization: number): Loa
   utilization,
 });
 
+type Row = [what: string, reports: readonly LoadReport[], ratios: readonly number[]];
+
 /** Floating-point noise aside. */
-function expectRatios(reports: readonly LoadReport[], expected: readonly number[]): void {
-  const ratios = surplusRatios(reports);
-  expect(ratios).toHaveLength(expected.length);
-  ratios.forEach((ratio, index) => expect(ratio).toBeCloseTo(expected[index]!, 6));
+function expectRatios(_: string, reports: readonly LoadReport[], expected: readonly number[]) {
+  expect(surplusRatios(reports)).toEqual(expected.map((ratio) => expect.closeTo(ratio, 6)));
 }
 
+/** A worker has so many requests, and its event loop is as busy by each. */
+const served = (...requests: number[]) => requests.map((each) => report(each, 10, each / 10_000));
+
 describe('the surplus of workers', () => {
-  it('is nothing where all carry the same', () => {
-    expect(surplusRatios(loaded([1, 1, 1]))).toEqual([0, 0, 0]);
-  });
-
-  it('is what is above the mean, as a share of what the worker carries', () => {
-    expectRatios(loaded([1.5, 0.5]), [1 / 3, 0]);
-    expectRatios(loaded([2, 1.25, 0.5, 0.25]), [1 / 2, 1 / 5, 0, 0]);
-  });
-
-  it('is nothing where nobody had a request, however busy the event loops were', () => {
-    expect(surplusRatios([report(0, 5, 0.9), report(0, 0, 0.1)])).toEqual([0, 0]);
-    expect(surplusRatios([report(0, 0, 0), report(0, 0, 0)])).toEqual([0, 0]);
-  });
-
-  it.each([
-    [1.052, 0],
-    [1.054, 0.054 / 1.054],
-  ])(
-    'of a worker at %s of the mean, with a tolerance of 5 percent and chance: %s',
-    (load, ratio) => {
-      expectRatios(loaded([load, 2 - load]), [ratio, 0]);
-    },
-  );
-
-  it.each([
-    ['within three standard deviations of 100 requests each', [134, 66], [0, 0]],
-    ['beyond them', [136, 64], [36 / 136, 0]],
-    ['within those of 400 requests each', [118, 82].map((n) => n * 4), [0, 0]],
-    ['beyond those', [121, 79].map((n) => n * 4), [21 / 121, 0]],
-  ])('counts as chance or not: %s', (_, requests, expected) => {
-    expectRatios(
-      requests.map((each) => report(each, 10, each / 10_000)),
-      expected,
-    );
-  });
-
-  it('takes the noise of the mean worker: many idle ones do not make a few requests certain', () => {
+  it.each<Row>([
+    ['nothing where all carry the same', loaded([1, 1, 1]), [0, 0, 0]],
+    ['what is above the mean, as a share of it all', loaded([1.5, 0.5]), [1 / 3, 0]],
+    ['that of each', loaded([2, 1.25, 0.5, 0.25]), [1 / 2, 1 / 5, 0, 0]],
+    ['nothing where nobody had a request', [report(0, 5, 0.9), report(0, 0, 0.1)], [0, 0]],
+    ['nothing where nobody did anything', [report(0, 0, 0), report(0, 0, 0)], [0, 0]],
+    ['nothing within 5 percent and chance', loaded([1.052, 0.948]), [0, 0]],
+    ['all that is above the mean beyond it', loaded([1.054, 0.946]), [0.054 / 1.054, 0]],
+    ['nothing within three standard deviations', served(134, 66), [0, 0]],
+    ['there beyond them', served(136, 64), [36 / 136, 0]],
+    ['nothing within those of 400 requests each', served(4 * 118, 4 * 82), [0, 0]],
+    ['there beyond those', served(4 * 121, 4 * 79), [21 / 121, 0]],
     // 400 requests over four workers: chance is 30 %, as for two workers with 200.
-    expectRatios(loaded([1.32, 0.9, 0.9, 0.88], { requests: 100 }), [0, 0, 0, 0]);
-  });
-
-  it('makes the others give where one has nothing: it is new', () => {
-    expectRatios(loaded([4 / 3, 4 / 3, 4 / 3, 0]), [0.25, 0.25, 0.25, 0]);
-  });
-
-  it('is never given by the worker that has nothing', () => {
-    const [, , fresh] = surplusRatios(loaded([1.5, 1.5, 0]));
-    expect(fresh).toBe(0);
-  });
+    [
+      'nothing by the noise of the mean worker',
+      loaded([1.32, 0.9, 0.9, 0.88], { requests: 100 }),
+      [0, 0, 0, 0],
+    ],
+    ['there where one has nothing: it is new', loaded([4 / 3, 4 / 3, 4 / 3, 0]), QUARTERS],
+  ])('is %s', expectRatios);
 });
 
 describe('requests that cost differently on each worker', () => {
-  it('count the same within a factor of two: the time of event loops is noisy', () => {
-    expectRatios([report(MILLION, 10, 0.6), report(MILLION, 10, 0.4)], [0, 0]);
-    expectRatios([report(MILLION, 10, 0.66), report(MILLION, 10, 0.34)], [0, 0]);
-  });
-
-  it('count for twice the time of its event loop at most, where they cost one worker far less', () => {
+  it.each<Row>([
+    // The time of event loops is noisy.
+    ['the same within a factor of two', [report(M, 10, 0.6), report(M, 10, 0.4)], [0, 0]],
+    ['the same just within it', [report(M, 10, 0.66), report(M, 10, 0.34)], [0, 0]],
     // 0.5 each by the number of requests; the second cannot have had more than 2 x 0.2.
-    expectRatios([report(MILLION, 10, 0.8), report(MILLION, 10, 0.2)], [0.05 / 0.5, 0]);
-  });
-
-  it('count for half the time of its event loop at least, where few of them take it all', () => {
+    [
+      'twice the time of the event loop at most',
+      [report(M, 10, 0.8), report(M, 10, 0.2)],
+      [0.05 / 0.5, 0],
+    ],
     // By their number 0.06 and 1.14; the first cannot have had less than 0.6 / 2.
-    expectRatios(
-      [report(0.1 * MILLION, 10, 0.6), report(1.9 * MILLION, 10, 0.6)],
+    [
+      'half the time of the event loop at least',
+      [report(0.1 * M, 10, 0.6), report(1.9 * M, 10, 0.6)],
       [0, 0.42 / 1.14],
-    );
-  });
-
-  it('are given away by the worker whose few are heavy', () => {
+    ],
     // By their number 0.09 and 0.81; 0.4 and 0.2 by the clamp.
-    const [heavy, light] = surplusRatios([
-      report(0.1 * MILLION, 10, 0.8),
-      report(0.9 * MILLION, 10, 0.1),
-    ]);
-    expect(heavy).toBeCloseTo(0.1 / 0.4, 6);
-    expect(light).toBe(0);
-  });
+    ['more if they are heavy', [report(0.1 * M, 10, 0.8), report(0.9 * M, 10, 0.1)], [0.25, 0]],
+  ])('count for %s', expectRatios);
 });
 
 describe('where event loops are full', () => {
-  it('what waits counts: connections, each as long as serving it takes', () => {
-    expectRatios([report(MILLION, 30, 0.95), report(MILLION, 10, 0.95)], [1 / 3, 0]);
-    expectRatios([report(MILLION, 30, 1), report(MILLION, 30, 0.95)], [0, 0]);
-  });
+  const full = Array.from({ length: 10 }, () => report(M, 44, 1));
+  /** Expected 4.5 and 1.636, for a tenth of the requests: 0.45 for 10^5 against 1.636 for 10^6. */
+  const [slow, quick] = [4.5, 1.8 / 1.1];
 
-  it('a connection counts for more where requests take longer', () => {
+  it.each<Row>([
+    ['what waits counts by connections', [report(M, 30, 0.95), report(M, 10, 0.95)], [1 / 3, 0]],
+    ['as many connections are the same', [report(M, 30, 1), report(M, 30, 0.95)], [0, 0]],
     // The same connections, half the requests: expected 0.6 and 1.2, so 0.012 and 0.012 each.
-    expectRatios([report(0.5 * MILLION, 10, 0.9), report(MILLION, 10, 0.9)], [0, 0]);
-    // A tenth of the requests: 0.45 for 10^5 against 1.636 for 10^6.
-    const loads = [4.5, 1.8 / 1.1];
-    const mean = (loads[0]! + loads[1]!) / 2;
-    expectRatios(
-      [report(0.1 * MILLION, 10, 0.9), report(MILLION, 10, 0.9)],
-      [(loads[0]! - mean) / loads[0]!, 0],
-    );
-  });
-
-  it.each([
-    [0.8, 1 / 3],
-    [0.79, 0],
-  ])('that is from 80 percent on: at %s each the first gives %s', (utilization, ratio) => {
-    expectRatios([report(MILLION, 30, utilization), report(MILLION, 10, utilization)], [ratio, 0]);
-  });
-
-  it('a worker without a request that has room is new: each gives its part', () => {
-    const full = Array.from({ length: 10 }, () => report(MILLION, 44, 1));
-    expectRatios([...full, report(0, 0, 0.1)], [...Array<number>(10).fill(1 / 11), 0]);
+    ['longer requests count for more', [report(0.5 * M, 10, 0.9), report(M, 10, 0.9)], [0, 0]],
+    [
+      'much longer requests count for much more',
+      [report(0.1 * M, 10, 0.9), report(M, 10, 0.9)],
+      [(slow - quick) / 2 / slow, 0],
+    ],
+    ['that is from 80 percent on', [report(M, 30, 0.8), report(M, 10, 0.8)], [1 / 3, 0]],
+    ['and not below', [report(M, 30, 0.79), report(M, 10, 0.79)], [0, 0]],
+    ['a worker without a request that has room is new', [...full, report(0, 0, 0.1)], ELEVENTHS],
     // Were it left out, nobody would be above the mean.
-    expectRatios([...full, report(0, 0, 0.79)], [...Array<number>(10).fill(1 / 11), 0]);
-    expect(surplusRatios([...full, report(0, 0, 0.8)])).toEqual(Array<number>(11).fill(0));
-  });
-
-  it('and not where one of them has room: its event loop tells what it carries', () => {
-    expectRatios([report(MILLION, 30, 1), report(0.5 * MILLION, 30, 0.5)], [0.25, 0]);
-  });
+    ['also one with little room', [...full, report(0, 0, 0.79)], ELEVENTHS],
+    ['and not one without', [...full, report(0, 0, 0.8)], Array<number>(11).fill(0)],
+    [
+      'not where one has room: its event loop tells what it carries',
+      [report(M, 30, 1), report(0.5 * M, 30, 0.5)],
+      [0.25, 0],
+    ],
+    [
+      'a worker that is full with no request is left out: nobody knows what it has',
+      [report(M, 30, 0.95), report(M, 10, 0.95), report(0, 50, 1)],
+      [1 / 3, 0, 0],
+    ],
+    ['nor does it make a single other one give', [report(M, 30, 0.95), report(0, 0, 1)], [0, 0]],
+  ])('%s', expectRatios);
 
   it('a worker that is nearly full does not hide how much more waits for the others', () => {
     const two = surplusRatios([report(10_000, 150, 1), report(8_611, 31, 0.861)]);
     expect(two[0]).toBeGreaterThan(0.3);
-    const three = surplusRatios([
-      report(10_000, 219, 1),
-      report(10_000, 264, 1),
-      report(7_917, 57, 0.79),
-    ]);
-    expect(three[1]).toBeGreaterThan(0.1);
-  });
-
-  it('a worker that is full with no request is left out: nobody knows what it has', () => {
-    const ratios = surplusRatios([
-      report(MILLION, 30, 0.95),
-      report(MILLION, 10, 0.95),
-      report(0, 50, 1),
-    ]);
-    expect(ratios[0]).toBeCloseTo(1 / 3, 6);
-    expect(ratios.slice(1)).toEqual([0, 0]);
-  });
-
-  it('one that is full with no request does not make a single other one give', () => {
-    expect(surplusRatios([report(MILLION, 30, 0.95), report(0, 0, 1)])).toEqual([0, 0]);
+    const reports = [report(10_000, 219, 1), report(10_000, 264, 1), report(7_917, 57, 0.79)];
+    expect(surplusRatios(reports)[1]).toBeGreaterThan(0.1);
   });
 });
 
 describe('a worker that is far below the mean', () => {
-  const others = (least: number) => Array<number>(9).fill((10 - least) / 9);
+  /** Nine workers share what the last one does not carry. */
+  const besides = (least: number, options = {}) =>
+    loaded([...Array<number>(9).fill((10 - least) / 9), least], options);
+  const nine = (ratio: number) => [...Array<number>(9).fill(ratio), 0];
+  const surplus = (least: number) => (10 - least) / 9 - 1;
 
-  it('makes whoever is above it give, also within the tolerance, a connection at least', () => {
-    expectRatios(loaded([...others(0.73), 0.73]), [...Array<number>(9).fill(1 / 10), 0]);
-  });
-
-  it('makes them give the surplus where that is more than a connection', () => {
-    const ratio = (1.03 - 1) / 1.03;
-    expectRatios(loaded([...others(0.73), 0.73], { connections: 100 }), [
-      ...Array<number>(9).fill(ratio),
-      0,
-    ]);
-  });
-
-  it('makes them give a share below one connection where a whole one would turn the tables', () => {
-    const [above] = others(0.84);
-    const ratio = (above! - 1) / above!;
-    expectRatios(loaded([...others(0.84), 0.84]), [...Array<number>(9).fill(ratio), 0]);
-  });
-
-  it('may be given a connection that makes it the equal of the giver', () => {
+  it.each<Row>([
+    [
+      'makes others give, also within the tolerance, a connection at least',
+      besides(0.73),
+      nine(0.1),
+    ],
+    [
+      'makes them give the surplus where that is more than a connection',
+      besides(0.73, { connections: 100 }),
+      nine(0.03 / 1.03),
+    ],
+    [
+      'makes them give less than one connection where a whole one would turn the tables',
+      besides(0.84),
+      nine(surplus(0.84) / (1 + surplus(0.84))),
+    ],
     // Powers of two: nothing is rounded.
-    const [many, few] = [2 ** 20, 2 ** 19];
-    const reports = [report(many, 4, 0.5), report(many, 4, 0.5), report(few, 2, 0.25)];
-    expect(surplusRatios(reports)).toEqual([1 / 4, 1 / 4, 0]);
-  });
-
-  it.each([
-    [0.84, true],
-    [0.86, false],
-  ])('is so from 15 percent and chance on: at %s others give: %s', (least, gives) => {
-    const ratios = surplusRatios(loaded([...others(least), least]));
-    expect(ratios.map((ratio) => ratio > 0)).toEqual([...Array<boolean>(9).fill(gives), false]);
-  });
-
-  it('is not so by chance', () => {
+    [
+      'may be given a connection that makes it the equal of the giver',
+      [report(2 ** 20, 4, 0.5), report(2 ** 20, 4, 0.5), report(2 ** 19, 2, 0.25)],
+      [1 / 4, 1 / 4, 0],
+    ],
+    ['is so from 15 percent and chance on', besides(0.86), nine(0)],
     // With 100 requests each chance is 30 %.
-    const reports = (least: number) => loaded([...others(least), least], { requests: 100 });
-    expect(surplusRatios(reports(0.56))).toEqual(Array<number>(10).fill(0));
-    expect(surplusRatios(reports(0.54))[0]).toBeGreaterThan(0);
-  });
+    ['is not so by chance', besides(0.56, { requests: 100 }), nine(0)],
+    [
+      'takes no connection from whoever is below the mean',
+      loaded([1.4, 1.4, 0.98, 0.22]),
+      [0.4 / 1.4, 0.4 / 1.4, 0, 0],
+    ],
+  ])('%s', expectRatios);
 
-  it('takes no connection from whoever is below the mean', () => {
-    expectRatios(loaded([1.4, 1.4, 0.98, 0.22]), [0.4 / 1.4, 0.4 / 1.4, 0, 0]);
+  it('is so beyond chance', () => {
+    expect(surplusRatios(besides(0.54, { requests: 100 }))[0]).toBeGreaterThan(0);
   });
 });
 
 describe('one connection that makes all the load', () => {
-  const reports = [report(MILLION, 1, 0.8), report(0, 0, 0)];
+  const reports = [report(M, 1, 0.8), report(0, 0, 0)];
 
   it('is a surplus that is less than it: it stays where it is', () => {
     const [ratio] = surplusRatios(reports);
     expect(ratio).toBeCloseTo(0.5, 6);
-    expect(choose([{ recentRequests: MILLION }], ratio!)).toEqual([]);
+    expect(choose([{ recentRequests: M }], ratio!)).toEqual([]);
   });
 
   it('stays also beside light ones, which make room for it', () => {
@@ -241,20 +185,8 @@ describe('one connection that makes all the load', () => {
 
 describe('numbers that are absurd', () => {
   const ABSURD = [
-    0,
-    1e-300,
-    1e-9,
-    0.5,
-    1,
-    1.5,
-    7,
-    1e6,
-    Number.MAX_SAFE_INTEGER,
-    1e300,
-    Number.MAX_VALUE,
-    Infinity,
-    NaN,
-  ];
+    0, 1e-300, 1e-9, 0.5, 1, 1.5, 7, 1e6, 9_007_199_254_740_991, 1e300, 1.7976931348623157e308,
+  ].concat(Infinity, NaN);
   const HOSTILE = ABSURD.flatMap((requests) =>
     ABSURD.flatMap((connections) =>
       ABSURD.map((utilization) => ({ requests, connections, utilization })),
@@ -276,26 +208,18 @@ describe('numbers that are absurd', () => {
       (reports) => !surplusRatios(reports).every((ratio, index) => sound(ratio, reports[index]!)),
     );
 
-  it.each(HONEST)(
-    'of one worker give no number that is none, and no other gives all: %s',
-    (_, one) => {
-      for (const others of [1, 2]) {
-        const cases = HOSTILE.map((hostile) => [hostile, ...Array<LoadReport>(others).fill(one)]);
-        const most = others / (others + 1);
-        expect(
-          wrong(cases, (ratio, each) => ratio >= 0 && ratio <= (each === one ? most : 1)),
-        ).toEqual([]);
-      }
-    },
-  );
-
-  it.each(HONEST)(
-    'of one worker cost each honest one no more than an idle worker would: %s',
-    (_, one) => {
-      const cases = HOSTILE.map((hostile) => [one, one, one, hostile]);
-      expect(wrong(cases, (ratio, each) => each !== one || ratio <= 1 / 4 + 1e-9)).toEqual([]);
-    },
-  );
+  it.each(HONEST)('of one worker beside honest ones: %s', (_, one) => {
+    const beside = (others: number) =>
+      HOSTILE.map((hostile) => [hostile, ...Array<LoadReport>(others).fill(one)]);
+    for (const others of [1, 2]) {
+      const most = others / (others + 1);
+      expect(
+        wrong(beside(others), (ratio, each) => ratio >= 0 && ratio <= (each === one ? most : 1)),
+      ).toEqual([]);
+    }
+    // They cost each honest one no more than an idle worker would.
+    expect(wrong(beside(3), (ratio, each) => each !== one || ratio <= 1 / 4 + 1e-9)).toEqual([]);
+  });
 
   it('of all workers give no number that is none', () => {
     const cases = HOSTILE.map((hostile, index) => [
@@ -314,37 +238,25 @@ describe('a surplus over its rounds', () => {
       undefined,
     );
 
-  it('begins with its first round', () => {
-    expect(after(0.1)).toEqual({ ratio: 0.1, rounds: 1, initialRatio: 0.1 });
+  it.each<[what: string, ratios: number[], rounds: number, initialRatio: number]>([
+    ['begins with its first round', [0.1], 1, 0.1],
+    ['begins again after a round without one', [0.5, 0.5, 0, 0.1], 1, 0.1],
+    // By a fifth of what it was at first.
+    ['counts the rounds in which it does not shrink', [0.5, 0.5, 0.41, 0.41], 4, 0.5],
+    ['counts also those in which it grows', [0.5, 0.6, 0.64], 3, 0.5],
+    ['counts where it shrinks by just a fifth', [0.5, 0.4], 2, 0.5],
+    ['counts anew once it has shrunk by more', [0.5, 0.5, 0.5, 0.3], 2, 0.3],
+    ['goes on lasting then', [0.5, 0.3, 0.25], 3, 0.3],
+    ['counts anew each time', [0.5, 0.3, 0.2], 2, 0.2],
+    ['counts anew where it has grown by something new', [...Array(40).fill(0.06), 0.5], 1, 0.5],
+    ['does not where it has grown by less', [0.06, 0.06, 0.21], 3, 0.06],
+  ])('%s', (_, ratios, rounds, initialRatio) => {
+    expect(after(...ratios)).toEqual({ ratio: ratios.at(-1), rounds, initialRatio });
   });
 
   it('is forgotten by a round without one', () => {
     expect(after(0.1, 0.1, 0)).toBeUndefined();
     expect(after(0)).toBeUndefined();
-    expect(after(0.5, 0.5, 0, 0.1)).toMatchObject({ rounds: 1 });
-  });
-
-  it('counts the rounds in which it does not shrink, by a fifth of what it was at first', () => {
-    expect(after(0.5, 0.5, 0.41, 0.41)).toEqual({ ratio: 0.41, rounds: 4, initialRatio: 0.5 });
-    expect(after(0.5, 0.6, 0.64)).toMatchObject({ ratio: 0.64, rounds: 3, initialRatio: 0.5 });
-    expect(after(0.5, 0.4)).toMatchObject({ rounds: 2, initialRatio: 0.5 });
-  });
-
-  it('counts anew once it has shrunk by more, and goes on lasting', () => {
-    expect(after(0.5, 0.5, 0.5, 0.3)).toEqual({
-      ratio: 0.3,
-      rounds: 2,
-      initialRatio: 0.3,
-    });
-    expect(after(0.5, 0.3, 0.25)).toMatchObject({ rounds: 3 });
-    expect(after(0.5, 0.3, 0.2)).toMatchObject({ rounds: 2, initialRatio: 0.2 });
-  });
-
-  it('counts anew, and is acted on at once, where it has grown by something new', () => {
-    const surplus = after(...Array.from({ length: 40 }, () => 0.06), 0.5)!;
-    expect(surplus).toEqual({ ratio: 0.5, rounds: 1, initialRatio: 0.5 });
-    expect(isToGiveAway(surplus)).toBe(true);
-    expect(after(0.06, 0.06, 0.21)).toMatchObject({ rounds: 3, initialRatio: 0.06 });
   });
 
   it.each([
