@@ -1,4 +1,5 @@
 import {
+  type DrainReport,
   type ErrorReport,
   type PrimaryMessage,
   seal,
@@ -189,6 +190,12 @@ export class FakeWorker {
   /** It asks for another in its place. */
   askToBeReplaced(): void {
     this.say({ type: 'replace-request', reason: 'test' });
+  }
+
+  /** It tells what its drain had to cut off. */
+  reportDrain(about: Partial<DrainReport> = {}): void {
+    const nothing = { destroyedConnections: 0, destroyedWebSockets: 0, abortedRequests: 0 };
+    this.say({ type: 'drained', report: { ...nothing, hookError: null, ...about } });
   }
 
   /** Sends the worker's statistics without a ping. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
-import { STATS } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -121,21 +120,6 @@ describe('scaling down and up again', () => {
     cluster.scale(2);
     expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 draining', '1: gen=0 starting']);
   });
-
-  it('keeps what was counted in the slot: a total never falls', () => {
-    const cluster = start(2);
-    cluster.crash(1);
-    const old = cluster.current(1);
-    old.becomeReady();
-    old.say({ type: 'snapshot-request', id: 1, stats: { ...STATS, requestsTotal: 500 } });
-    cluster.scale(1);
-    const counted = { slot: 1, requestsTotal: 500, restartsByCause: { crash: 1 } };
-    letGo(cluster);
-    expect(cluster.supervisor.snapshot().dismissed).toMatchObject([counted]);
-    cluster.scale(2);
-    cluster.newest(1).becomeReady();
-    expect(cluster.slot(1)).toMatchObject([counted]);
-  });
 });
 
 describe('scaling to the number that there is', () => {
@@ -225,16 +209,5 @@ describe('a worker more that would have nothing to listen on', () => {
     const cluster = start(2);
     cluster.scale(4);
     expect(cluster.reserved).toEqual([4]);
-  });
-});
-
-describe('the slot that a worker was dismissed from', () => {
-  it('is listed for as long as its worker is there', () => {
-    const cluster = start(2);
-    const listed = () => cluster.supervisor.snapshot().workers.map(({ slot }) => slot);
-    cluster.scale(1);
-    expect(listed()).toEqual([0, 1]);
-    letGo(cluster);
-    expect(listed()).toEqual([0]);
   });
 });

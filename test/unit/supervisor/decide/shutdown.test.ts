@@ -161,6 +161,7 @@ describe('a cluster that cannot go on', () => {
     const cluster = new FakeCluster(2, {}, 'starting');
     const error = { name: 'TypeError', message: 'x is undefined' };
     for (const slot of [0, 1, 0]) cluster.restart(slot);
+    expect(cluster.events('failed')).toEqual([]);
     cluster.newest(1).say({ type: 'boot-failed', phase: 'create', error });
     cluster.newest(1).exit();
     expect(cluster.events('failed')).toEqual([

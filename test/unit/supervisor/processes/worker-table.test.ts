@@ -20,19 +20,6 @@ function whereabouts(cluster: FakeCluster) {
 
 const slotsOf = (all: readonly { slot: number }[]) => all.map(({ slot }) => slot);
 
-/** Each slot gets a worker of a new release. */
-function reloadAll(cluster: FakeCluster): void {
-  void cluster.supervisor.reload('test');
-  for (const { slot } of cluster.supervisor.snapshot().workers.filter(({ pid }) => pid !== null)) {
-    if (cluster.serving(slot) === cluster.newest(slot)) continue;
-    cluster.newest(slot).becomeReady();
-    vi.advanceTimersByTime(1_000);
-    const old = cluster.serving(slot);
-    cluster.newest(slot).answerCheck(true);
-    old.exit({ code: 0 });
-  }
-}
-
 describe('the table of workers', () => {
   it('knows what the core knows of each process, as long as that knows it', () => {
     const [first, second] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
@@ -55,25 +42,6 @@ describe('the table of workers', () => {
     expect(table.find(1)).toBe(first.handle);
     table.update(knows(2));
     expect([table.find(1), table.find(2)]).toEqual([undefined, second.handle]);
-  });
-});
-
-describe('a cluster that grows', () => {
-  it('has its new slots run what the others were last reloaded with, those that come back too', () => {
-    const cluster = start(2);
-    void cluster.supervisor.scale(1, 'test');
-    cluster.newest(1).exit({ code: 0 });
-    reloadAll(cluster);
-    void cluster.supervisor.scale(3, 'test');
-    expect(cluster.picture).toEqual(['0: gen=1 ready', '1: gen=1 starting', '2: gen=1 starting']);
-  });
-
-  it('has them run what the others do where the last reload failed', () => {
-    const cluster = start(1);
-    void cluster.supervisor.reload('test');
-    cluster.newest(0).exit();
-    void cluster.supervisor.scale(2, 'test');
-    expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 starting']);
   });
 });
 
@@ -131,32 +99,36 @@ describe('the snapshot of a table', () => {
 
 describe('what was counted in a slot', () => {
   it('is in every snapshot, wherever the slot is by then: no total ever falls, and nothing is forgotten', () => {
+    vi.setSystemTime('2026-01-01T00:00:00Z');
     const cluster = start(2);
     cluster.restart(1, { signal: 'SIGABRT' }).becomeReady();
-    const worker = cluster.newest(1);
-    worker.reports({ ...STATS, requestsTotal: 70 });
-    const counted = () => {
+    const requests = () => {
       const { workers, dismissed } = cluster.supervisor.snapshot();
       const counts = [...workers, ...dismissed].filter(({ slot }) => slot === 1);
       return counts.map(({ requestsTotal }) => requestsTotal);
     };
-    expect(counted()).toEqual([70]);
-    void cluster.supervisor.scale(1, 'test');
-    expect(counted()).toEqual([70]);
-    const cutOff = { destroyedConnections: 2, abortedRequests: 2 };
-    const nothing = { destroyedWebSockets: 0, hookError: null };
-    worker.say({ type: 'drained', report: { ...nothing, ...cutOff } });
-    worker.exit({ code: 0 });
-    expect(counted()).toEqual([70]);
-    void cluster.supervisor.scale(2, 'test');
+    /** Its worker leaves and cuts off requests; then the slot is wanted again. */
+    const leave = (requestsTotal: number, abortedRequests: number, counted: number) => {
+      const worker = cluster.newest(1);
+      worker.reports({ ...STATS, requestsTotal });
+      expect(requests()).toEqual([counted]);
+      void cluster.supervisor.scale(1, 'test');
+      expect(requests()).toEqual([counted]);
+      worker.reportDrain({ destroyedConnections: abortedRequests, abortedRequests });
+      worker.exit({ code: 0 });
+      expect(requests()).toEqual([counted]);
+      void cluster.supervisor.scale(2, 'test');
+      cluster.newest(1).becomeReady();
+    };
+    leave(70, 2, 70);
+    leave(5, 3, 75);
     expect(cluster.slot(1)).toMatchObject([
       {
-        state: 'starting',
-        requestsTotal: 70,
-        abortedRequestsTotal: 2,
+        requestsTotal: 75,
+        abortedRequestsTotal: 5,
         restarts: 1,
         restartsByCause: { oom: 1 },
-        lastExit: { cause: 'scale', code: 0, signal: null },
+        lastExit: { cause: 'scale', code: 0, signal: null, at: '2026-01-01T00:00:00.100Z' },
       },
     ]);
   });

@@ -14,7 +14,6 @@ const WELL = { code: 0 };
 const start = (workers = 2, options: ClusterOptions = {}) =>
   new FakeCluster(workers, {
     hangTimeoutMs: false,
-
     memory: { softLimitBytes: 1e9 },
     ...options,
   });
@@ -27,14 +26,11 @@ function reloading(workers = 2, options: ClusterOptions = {}) {
   return { cluster, old, told, candidate: cluster.newest(0) };
 }
 
-const ASK = {
-  recycle: (cluster: FakeCluster, slot: number) => cluster.current(slot).askToBeReplaced(),
-  memory: (cluster: FakeCluster, slot: number) => {
-    const stats = { residentMemoryBytes: 2e9 };
-    cluster.current(slot).say({ type: 'snapshot-request', id: 1, stats });
-    vi.advanceTimersByTime(1_000);
-  },
-};
+/** The worker of a slot is above the soft limit. */
+function askForMemory(cluster: FakeCluster, slot: number): void {
+  cluster.current(slot).reports({ residentMemoryBytes: 2e9 });
+  vi.advanceTimersByTime(1_000);
+}
 
 /** Slots of the workers that were forked since the start, in order. */
 const forkedLater = (cluster: FakeCluster, workers = 2) =>
@@ -72,16 +68,6 @@ describe('a worker that is replaced by a reload', () => {
     ]);
   });
 
-  it('is waited for: the replacement is over when its process is gone', () => {
-    const { cluster } = reloading();
-    const old = cluster.takeOver();
-    expect(cluster.picture).toContain('0: gen=0 draining');
-    expect(forkedLater(cluster)).toEqual([0]);
-    old.exit(WELL);
-    expect(forkedLater(cluster)).toEqual([0, 1]);
-    expect(restarted(cluster)).toEqual([]);
-  });
-
   it('is ended by a signal where it was itself still starting', () => {
     const cluster = new FakeCluster(1, {}, 'starting');
     cluster.reload();
@@ -89,38 +75,17 @@ describe('a worker that is replaced by a reload', () => {
   });
 });
 
-describe.each(['recycle', 'memory'] as const)('a worker that is replaced by %s', (cause) => {
-  it('drains as soon as the new one is ready: its code is the same and has nothing to prove', () => {
-    const cluster = start();
-    const old = cluster.current(0);
-    ASK[cause](cluster, 0);
-    cluster.current(1).askToBeReplaced();
-    const candidate = cluster.newest(0);
-    expect(old.sent('drain')).toEqual([]);
-    candidate.becomeReady();
-    expect(old.sent('drain')).toMatchObject([{ cause }]);
-    expect(candidate.sent('check')).toEqual([]);
-    expect(forkedLater(cluster)).toEqual([0]);
-    old.exit(WELL);
-    expect(forkedLater(cluster)).toEqual([0, 1]);
-    expect(cluster.events('worker-replacing')).toMatchObject([
-      { worker: old.handle.identity, cause },
-      { cause: 'recycle' },
-    ]);
-  });
-
-  it('leaves its failures to the next one', () => {
+describe('the past of a slot', () => {
+  it('is that of the next worker too, where that runs the same code', () => {
     const cluster = start();
     cluster.crash(0, 2);
     cluster.newest(0).becomeReady();
-    ASK[cause](cluster, 0);
+    cluster.current(0).askToBeReplaced();
     cluster.newest(0).becomeReady();
     cluster.crash(0);
     expect(cluster.events('worker-restarting').map(({ failures }) => failures)).toEqual([1, 2, 3]);
   });
-});
 
-describe('the past of a slot', () => {
   it('is forgotten with the other code that a reload brings, once that has proven itself', () => {
     const cluster = start(2, {});
     cluster.crash(0, MAX_FAILURES);
@@ -139,24 +104,11 @@ describe('the past of a slot', () => {
 });
 
 describe('one slot at a time', () => {
-  it('is replaced: the next one has its turn when the old worker of the one before is gone', () => {
-    const cluster = start(3);
-    for (const slot of [0, 1, 2]) cluster.current(slot).askToBeReplaced();
-    for (const [index, turns] of [[0], [0, 1], [0, 1, 2]].entries()) {
-      expect(forkedLater(cluster, 3)).toEqual(turns);
-      const old = cluster.current(index);
-      cluster.newest(index).becomeReady();
-      expect(forkedLater(cluster, 3)).toEqual(turns);
-      old.exit(WELL);
-    }
-    expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 ready', '2: gen=0 ready']);
-  });
-
   it('is replaced also where the one before fails', () => {
     const cluster = start();
     const old = cluster.current(1);
     cluster.current(0).askToBeReplaced();
-    ASK.memory(cluster, 1);
+    askForMemory(cluster, 1);
     cluster.newest(0).exit(CRASH);
     expect(forkedLater(cluster)).toEqual([0, 1]);
     cluster.newest(1).becomeReady();
@@ -251,28 +203,22 @@ describe('a candidate that fails', () => {
   ];
 
   it.each(WAYS)('%s leaves the old worker in its place, and the reason', async (_, why, fail) => {
-    const { cluster, old, told } = reloading();
+    const { cluster, old, told, candidate } = reloading();
     fail(cluster);
     await cluster.settled();
     expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason: `worker=0 gen=1: ${why}` }]);
     expect(cluster.current(0)).toBe(old);
     expect([old.handle.state, old.sent('drain'), old.signals]).toEqual(['ready', [], []]);
     expect(restarted(cluster)).toEqual([]);
-    // Neither the new code nor the replacement has left anything behind.
-    old.askToBeReplaced();
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
-  });
-
-  it.each(WAYS)('%s has no second chance: nothing that comes later changes that', (_, __, fail) => {
-    const { cluster, old, candidate } = reloading();
-    fail(cluster);
-    vi.advanceTimersByTime(60_000);
+    // There is no second chance.
     for (const id of [1, 2]) candidate.say({ type: 'checked', id, healthy: true, detail: null });
     candidate.exit(CRASH);
     vi.advanceTimersByTime(60_000);
     expect(cluster.events('reload-ended')).toHaveLength(1);
-    expect(cluster.current(0)).toBe(old);
-    expect(cluster.forked).toHaveLength(3);
+    expect([cluster.current(0), cluster.forked.length]).toEqual([old, 3]);
+    // Neither the new code nor the replacement has left anything behind.
+    old.askToBeReplaced();
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
   });
 
   it.each([
@@ -380,12 +326,13 @@ describe('an old worker that drains', () => {
   it('is waited for until its process has ended, whatever else is said of it', () => {
     const { cluster } = reloading();
     const old = cluster.takeOver();
+    expect(cluster.picture).toContain('0: gen=0 draining');
     old.say({ type: 'leaving' });
     old.collapse();
     vi.advanceTimersByTime(1_000);
     expect(forkedLater(cluster)).toEqual([0]);
     old.exit(WELL);
-    expect(forkedLater(cluster)).toEqual([0, 1]);
+    expect([forkedLater(cluster), restarted(cluster)]).toEqual([[0, 1], []]);
   });
 });
 
@@ -448,14 +395,15 @@ describe('a cluster that shuts down', () => {
     const { cluster, candidate, told } = reloading(3);
     cluster.current(1).askToBeReplaced();
     cluster.supervisor.stop('test');
+    const later = cluster.reload();
     candidate.becomeReady();
     vi.advanceTimersByTime(CANARY_MS);
     candidate.exit(CRASH);
     vi.advanceTimersByTime(60_000);
     await cluster.settled();
-    expect(told).toEqual([
-      { outcome: 'aborted', generation: 1, reason: 'the cluster is shutting down' },
-    ]);
+    const aborted = { outcome: 'aborted', reason: 'the cluster is shutting down' };
+    expect(told).toEqual([{ ...aborted, generation: 1 }]);
+    expect(later).toEqual([{ ...aborted, generation: 0 }]);
     expect([candidate.sent('check'), restarted(cluster)]).toEqual([[], []]);
     expect(cluster.forked).toHaveLength(4);
   });
@@ -474,7 +422,7 @@ describe('a cluster that shuts down', () => {
 
   it('has nothing to say of what nobody waits for', () => {
     const cluster = start();
-    ASK.memory(cluster, 0);
+    askForMemory(cluster, 0);
     cluster.current(1).askToBeReplaced();
     cluster.supervisor.stop('test');
     for (const worker of cluster.workers()) worker.exit(WELL);

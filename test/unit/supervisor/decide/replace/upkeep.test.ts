@@ -63,6 +63,8 @@ describe('a worker above the soft limit', () => {
     expect(cluster.newest(1).handle.state).toBe('starting');
     cluster.newest(1).becomeReady();
     expect(old.sent('drain')).toMatchObject([{ cause: 'memory' }]);
+    // Its code is the same and has nothing to prove.
+    expect(cluster.newest(1).sent('check')).toEqual([]);
     expect(cluster.events('worker-replacing')).toEqual([
       {
         worker: old.handle.identity,
@@ -70,13 +72,6 @@ describe('a worker above the soft limit', () => {
         detail: '201 MB of memory, soft limit 200 MB',
       },
     ]);
-  });
-
-  it('is left alone up to the limit', () => {
-    const cluster = start(SOFT);
-    holds(cluster.newest(0), 200);
-    check();
-    expect(cluster.forked).toHaveLength(2);
   });
 
   it('is counted as a restart by memory, once its successor has taken over', () => {
@@ -119,24 +114,25 @@ describe('a worker above the soft limit', () => {
     expect(cluster.forked).toHaveLength(3);
   });
 
-  it('is left alone where nothing at all is known of it', () => {
-    const cluster = start(BOTH);
+  it.each<[what: string, prepare: (worker: FakeWorker) => void]>([
+    ['it is not', (worker) => holds(worker, 200)],
+    ['nothing at all is known of it', () => {}],
+  ])('is left alone where %s', (_, prepare) => {
+    const cluster = start(SOFT);
+    prepare(cluster.newest(0));
     check();
     expect(cluster.story).toEqual(['worker-ready', 'worker-ready']);
+    expect(cluster.forked).toHaveLength(2);
   });
 
-  it('is left alone while it is starting', () => {
+  it('is left alone where it is starting, and on its way out, alone or beside the next', () => {
     const cluster = start(SOFT, 1, 'starting');
-    holds(cluster.newest(0), 300);
+    const old = cluster.newest(0);
+    holds(old, 300);
     check();
     expect(cluster.forked).toHaveLength(1);
-  });
-
-  it('is left alone where it is on its way out already, alone or beside the next', () => {
-    const cluster = start(SOFT, 1);
-    const old = cluster.newest(0);
+    old.becomeReady();
     old.say({ type: 'leaving' });
-    holds(old, 300);
     check();
     expect(cluster.picture).toEqual(['0: gen=0 draining', '0: gen=0 starting']);
     cluster.newest(0).becomeReady();
@@ -350,9 +346,9 @@ describe('a worker that says itself that it should go', () => {
 });
 
 describe('a replacement that fails', () => {
-  function failed(options = SOFT, workers = 1) {
-    const cluster = start(options, workers);
-    for (const worker of cluster.forked) holds(worker, 300);
+  function failed(options = SOFT) {
+    const cluster = start(options, 1);
+    holds(cluster.newest(0), 300);
     check();
     cluster.newest(0).exit();
     return cluster;
@@ -375,10 +371,6 @@ describe('a replacement that fails', () => {
     expect(cluster.forked).toHaveLength(2);
     vi.advanceTimersByTime(1);
     expect(cluster.forked).toHaveLength(3);
-  });
-
-  it('does not hold up the other slots', () => {
-    expect(failed(SOFT, 2).newest(1).handle.state).toBe('starting');
   });
 
   it('does not save the worker from the hard limit', () => {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DrainReport } from '../../../../../src/contract/ipc/index.js';
 import type { ClusterOptions } from '../../../../../src/contract/options/index.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 import type { FakeWorker } from '../../../support/fake-worker.js';
@@ -11,13 +10,6 @@ const SHUTDOWN = { lameDuckMs: 1_000, drainTimeoutMs: 10_000, killTimeoutMs: 2_0
 const CLEAN = { code: 0 };
 const KILLED = { signal: 'SIGKILL' } as const;
 const ERROR = { name: 'TypeError', message: 'x' };
-
-const DRAIN: DrainReport = {
-  destroyedConnections: 0,
-  destroyedWebSockets: 0,
-  abortedRequests: 0,
-  hookError: null,
-};
 
 /** A cluster of one, in which nobody is judged by the pings that nobody answers here. */
 function start(options: ClusterOptions = {}, state?: 'starting') {
@@ -115,19 +107,15 @@ describe('the report of a worker that left', () => {
 
   it('has what the drain had to cut off', async () => {
     const started = leaving();
-    const cutOff = {
-      destroyedConnections: 3,
-      destroyedWebSockets: 1,
-      abortedRequests: 2,
-    };
-    started.worker.say({ type: 'drained', report: { ...DRAIN, ...cutOff } });
+    const cutOff = { destroyedConnections: 3, destroyedWebSockets: 1, abortedRequests: 2 };
+    started.worker.reportDrain(cutOff);
     expect(await left(started)).toMatchObject({ ...cutOff, problem: null });
   });
 
   it('says which shutdown hook failed', async () => {
     const started = leaving();
     const hookError = 'Error: pool is closed';
-    started.worker.say({ type: 'drained', report: { ...DRAIN, hookError } });
+    started.worker.reportDrain({ hookError });
     expect(await left(started)).toMatchObject({ problem: hookError });
   });
 
