@@ -9,14 +9,6 @@ const used = (cpuSecondsTotal: number, gcSecondsTotal: number) =>
   stats({ cpuSecondsTotal, gcSecondsTotal });
 
 describe('requestsTotal of a slot', () => {
-  it('stays when its worker dies, and goes on with the next', () => {
-    const counts = new SlotCounts();
-    counts.keep(served(100));
-    expect(counts.totals([]).requestsTotal).toBe(100);
-    expect(counts.totals([undefined]).requestsTotal).toBe(100);
-    expect(counts.totals([served(7)]).requestsTotal).toBe(107);
-  });
-
   it('is that of both processes of a slot that is being replaced, also once the old one is gone', () => {
     const counts = new SlotCounts();
     expect(counts.totals([served(100), served(5)]).requestsTotal).toBe(105);
@@ -66,16 +58,6 @@ describe('rebalancedConnectionsTotal of a slot', () => {
 });
 
 describe('the CPU time of a slot', () => {
-  it('is that of all its workers, and likewise the time of its garbage collections', () => {
-    const counts = new SlotCounts();
-    counts.keep(used(10, 1));
-    expect(counts.totals([])).toMatchObject({ cpuSecondsTotal: 10, gcSecondsTotal: 1 });
-    expect(counts.totals([used(2.5, 0.25)])).toMatchObject({
-      cpuSecondsTotal: 12.5,
-      gcSecondsTotal: 1.25,
-    });
-  });
-
   it('does not fall by the last bit of a double when a worker dies before another', () => {
     // 0.1 + 0.2 + 0.3 is 0.6000000000000001 or 0.6, as they are grouped.
     const workers = [0.1, 0.2, 0.3].map((seconds) => used(seconds, seconds));
@@ -101,13 +83,5 @@ describe('the CPU time of a slot', () => {
       cpuSecondsTotal: 1.234_567,
       gcSecondsTotal: 0.000_001,
     });
-  });
-
-  it('is a copy: what was read does not change', () => {
-    const counts = new SlotCounts();
-    counts.keep(used(1, 1));
-    const before = counts.totals([]);
-    counts.keep(used(5, 5));
-    expect([before.cpuSecondsTotal, counts.totals([]).cpuSecondsTotal]).toEqual([1, 6]);
   });
 });

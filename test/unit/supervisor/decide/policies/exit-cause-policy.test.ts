@@ -14,26 +14,18 @@ const causeOf = (exit: ProcessExit, known: Partial<Circumstances> = {}) =>
 
 describe('a worker that was ready failed', () => {
   it.each([
-    ['by exit', code(0), 'exit'],
-    ['by crash', code(1), 'crash'],
-    ['by crash', code(13), 'crash'],
-    ['by crash', code(133), 'crash'],
-    ['by crash', code(137), 'crash'],
-    ['by crash', code(255), 'crash'],
-    ['by crash', signal('SIGBUS'), 'crash'],
-    ['by crash', signal('SIGFPE'), 'crash'],
-    ['by crash', signal('SIGILL'), 'crash'],
-    ['by crash', signal('SIGSEGV'), 'crash'],
-    ['by crash', signal('SIGSYS'), 'crash'],
-    ['by crash', signal('SIGTRAP'), 'crash'],
-    ['from outside', signal('SIGKILL'), 'killed'],
-    ['from outside', signal('SIGTERM'), 'killed'],
-    ['from outside', signal('SIGINT'), 'killed'],
-    ['from outside', signal('SIGQUIT'), 'killed'],
-    ['from outside', signal('SIGXCPU'), 'killed'],
-  ] as const)('%s where it ended by %j', (_, exit, cause) => {
-    expect(causeOf(exit)).toBe(cause);
-    expect(causeOf(exit, { explained: true })).toBe(cause);
+    ['exit', [code(0)]],
+    ['crash', [1, 13, 133, 137, 255].map(code)],
+    [
+      'crash',
+      (['SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP'] as const).map(signal),
+    ],
+    ['killed', (['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGXCPU'] as const).map(signal)],
+  ] as const)('by %s where it ended by one of %j', (cause, exits) => {
+    for (const exit of exits) {
+      expect(causeOf(exit)).toBe(cause);
+      expect(causeOf(exit, { explained: true })).toBe(cause);
+    }
   });
 });
 
@@ -48,31 +40,19 @@ describe('a worker that was starting failed', () => {
 
 describe('a worker ran out of memory', () => {
   it.each([
-    [signal('SIGABRT'), 'ready'],
-    [code(134), 'ready'],
-    [signal('SIGABRT'), 'starting'],
-    [code(134), 'starting'],
-  ] as const)('where it aborted and had said nothing: %j while %s', (exit, state) => {
-    expect(causeOf(exit, { state })).toBe('oom');
-  });
-
-  it.each([
-    [signal('SIGABRT'), 'ready', 'crash'],
-    [code(134), 'ready', 'crash'],
-    [signal('SIGABRT'), 'starting', 'boot'],
-    [code(134), 'starting', 'boot'],
+    ['ready', 'crash'],
+    ['starting', 'boot'],
   ] as const)(
-    'not where an error of its own explains the abort: %j while %s is %s',
-    (exit, state, cause) => {
-      expect(causeOf(exit, { state, explained: true })).toBe(cause);
-    },
-  );
-
-  it.each(['ready', 'starting'] as const)(
-    'where the kernel has killed for want of memory and it ended by SIGKILL, while %s',
-    (state) => {
-      expect(causeOf(signal('SIGKILL'), { state, oomKill: true })).toBe('oom');
-      expect(causeOf(signal('SIGKILL'), { state, oomKill: true, explained: true })).toBe('oom');
+    'while %s where it aborted and had said nothing; else that is a %s',
+    (state, cause) => {
+      for (const exit of [signal('SIGABRT'), code(134)]) {
+        expect(causeOf(exit, { state })).toBe('oom');
+        expect(causeOf(exit, { state, explained: true })).toBe(cause);
+      }
+      // The kernel has killed for want of memory.
+      for (const explained of [false, true]) {
+        expect(causeOf(signal('SIGKILL'), { state, oomKill: true, explained })).toBe('oom');
+      }
     },
   );
 

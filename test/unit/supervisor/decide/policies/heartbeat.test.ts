@@ -1,61 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../../src/contract/options/index.js';
-import {
-  isHung,
-  isTickLate,
-  type Silence,
-} from '../../../../../src/supervisor/decide/policies/heartbeat.policy.js';
 import { PrimaryMeter } from '../../../../../src/supervisor/serve/primary-meter.js';
 import type { ProcessStats } from '../../../../../src/contract/snapshot/index.js';
 import { FakeCluster } from '../../../support/fake-cluster.js';
 import { type FakeWorker, STATS } from '../../../support/fake-worker.js';
 import { freezable } from '../../../support/frozen-clock.js';
-
-const silence = (known: Partial<Silence> = {}): Silence => ({
-  pingSentAt: undefined,
-  blockedSince: undefined,
-  debugged: false,
-  ...known,
-});
-
-describe('a worker is hung', () => {
-  it('once it owes an answer for the whole timeout, not before', () => {
-    expect(isHung(silence({ pingSentAt: 1_000 }), 10_999, 10_000)).toBe(false);
-    expect(isHung(silence({ pingSentAt: 1_000 }), 11_000, 10_000)).toBe(true);
-  });
-
-  it('once its watchdog has seen it blocked for the whole timeout: that clock begins earlier', () => {
-    const blocked = silence({ pingSentAt: 1_400, blockedSince: 1_000 });
-    expect(isHung(blocked, 10_999, 10_000)).toBe(false);
-    expect(isHung(blocked, 11_000, 10_000)).toBe(true);
-  });
-
-  it('by the ping where that is the older: a block within the silence does not prolong it', () => {
-    const blocked = silence({ pingSentAt: 1_000, blockedSince: 6_000 });
-    expect(isHung(blocked, 11_000, 10_000)).toBe(true);
-  });
-
-  it.each([undefined, 0])('never while it owes nothing (blocked since %s)', (blockedSince) => {
-    expect(isHung(silence({ blockedSince }), Number.MAX_SAFE_INTEGER, 10_000)).toBe(false);
-  });
-
-  it.each([undefined, 0])('never under a debugger (blocked since %s)', (blockedSince) => {
-    const paused = silence({ pingSentAt: 0, blockedSince, debugged: true });
-    expect(isHung(paused, 3_600_000, 10_000)).toBe(false);
-  });
-
-  it.each([undefined, 0])('never where it is off (blocked since %s)', (blockedSince) => {
-    const silent = silence({ pingSentAt: 0, blockedSince });
-    expect(isHung(silent, Number.MAX_SAFE_INTEGER, Infinity)).toBe(false);
-  });
-});
-
-describe('a tick is late', () => {
-  it('above twice the interval', () => {
-    expect(isTickLate(1_000, 3_000)).toBe(false);
-    expect(isTickLate(1_000, 3_001)).toBe(true);
-  });
-});
 
 describe('the heartbeat', () => {
   const clock = freezable();
@@ -81,6 +30,14 @@ describe('the heartbeat', () => {
   }
   const attachDebugger = (worker: FakeWorker) =>
     worker.say({ type: 'pong', seq: pings(worker).at(-1), stats: {}, debugged: true });
+
+  const report = (forMs: number) => ({
+    forMs,
+    requests: [{ method: 'GET', path: '/spin', forMs }],
+    frames: ['spin (/app/main.js:3:7)'],
+  });
+  const tellBlock = (worker: FakeWorker, forMs: number) =>
+    worker.say({ type: 'blocked', ...report(forMs) });
 
   it('pings those that run, and nobody else', () => {
     const { cluster } = start(4, {}, 'starting');
@@ -123,27 +80,27 @@ describe('the heartbeat', () => {
     ]);
   });
 
-  it('kills nobody who is starting or draining: they have deadlines of their own', () => {
-    const { cluster } = start(2, {}, 'starting');
-    const [starting, draining] = cluster.forked;
-    draining!.becomeReady();
-    draining!.say({ type: 'leaving' });
-    wait(60_000);
-    expect([...starting!.signals, ...draining!.signals]).toEqual([]);
-  });
-
-  it('kills nobody under a debugger', () => {
-    const { worker } = start();
+  it.each<[who: string, reported: boolean]>(
+    ['who is starting', 'who is draining', 'under a debugger', 'where it is off'].flatMap((who) => [
+      [who, false],
+      [who, true],
+    ]),
+  )('kills nobody %s (with the report of a watchdog: %s)', (who, reported) => {
+    const { worker } = start(
+      1,
+      who === 'where it is off' ? { hangTimeoutMs: false } : {},
+      'starting',
+    );
+    if (who !== 'who is starting') worker.becomeReady();
+    if (who === 'who is draining') worker.say({ type: 'leaving' });
     wait(1_000);
-    attachDebugger(worker);
+    if (who === 'under a debugger') attachDebugger(worker);
+    wait(1_000);
+    if (reported) tellBlock(worker, 100_000);
     wait(600_000);
     expect(worker.signals).toEqual([]);
-  });
-
-  it('kills nobody where it is off, and still pings', () => {
-    const { worker } = start(1, { hangTimeoutMs: false });
-    wait(600_000);
-    expect([pings(worker).length, ...worker.signals]).toEqual([1]);
+    const asked = { 'who is starting': 0, 'under a debugger': 2 }[who] ?? 1;
+    expect(pings(worker)).toHaveLength(asked);
   });
 
   it('postpones judgement after a late round: the answers may lie unread', () => {
@@ -235,14 +192,6 @@ describe('the heartbeat', () => {
   });
 
   describe('with the report of a watchdog', () => {
-    const report = (forMs: number) => ({
-      forMs,
-      requests: [{ method: 'GET', path: '/spin', forMs }],
-      frames: ['spin (/app/main.js:3:7)'],
-    });
-    const tellBlock = (worker: FakeWorker, forMs: number) =>
-      worker.say({ type: 'blocked', ...report(forMs) });
-
     /** Pinged at 1 000 ms; blocked since 400 ms, as is told at 5 400 ms. */
     function blocked() {
       const started = start();
@@ -292,27 +241,11 @@ describe('the heartbeat', () => {
       expectKill(worker, 10_000);
     });
 
-    it.each(['starting', 'draining'] as const)('kills nobody by it who is %s', (state) => {
-      const { worker } = start(1, {}, 'starting');
-      if (state === 'draining') {
-        worker.becomeReady();
-        worker.say({ type: 'leaving' });
-      }
-      wait(1_000);
-      expect(worker.handle.state).toBe(state);
-      tellBlock(worker, 100_000);
-      wait(10_000);
-      expect(worker.signals).toEqual([]);
-    });
-
-    it('kills nobody under a debugger', () => {
+    it('kills by the ping where that is the older: a block within the silence does not prolong it', () => {
       const { worker } = start();
-      wait(1_000);
-      attachDebugger(worker);
-      wait(1_000);
-      tellBlock(worker, 100_000);
-      wait(60_000);
-      expect(worker.signals).toEqual([]);
+      wait(6_400);
+      tellBlock(worker, 400);
+      expectKill(worker, 4_600);
     });
   });
 });
