@@ -8,6 +8,7 @@ import { Microservices } from '../../../../src/worker/microservices/microservice
 import { FakeServer } from '../../support/fake-traffic.js';
 
 const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };
+const LONGEST_MS = SHUTDOWN.lameDuckMs + SHUTDOWN.drainTimeoutMs;
 /** How often the drain looks. */
 const SWEEP_MS = 50;
 
@@ -74,20 +75,15 @@ describe('a drain', () => {
     expect(state).toMatchObject({ stopped: false, closed: false });
     await vi.advanceTimersByTimeAsync(1);
     expect(state).toMatchObject({ stopped: true, closed: true });
-    expect(await report).toMatchObject({
-      abortedRequests: 0,
-      hookError: null,
-    });
+    expect(await report).toMatchObject({ abortedRequests: 0, hookError: null });
   });
 
   it('waits until nothing is left to accept, and no longer than it may', async () => {
-    const { state, report } = start({ queueEmpty: new Promise(() => {}) });
-    const { lameDuckMs, drainTimeoutMs } = SHUTDOWN;
-    await vi.advanceTimersByTimeAsync(lameDuckMs + drainTimeoutMs - SWEEP_MS);
+    const { state } = start({ queueEmpty: new Promise(() => {}) });
+    await vi.advanceTimersByTimeAsync(LONGEST_MS - SWEEP_MS);
     expect(state).toMatchObject({ stopped: true, closed: false });
     await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state.closed).toBe(true);
-    await report;
   });
 
   it('counts a client that it accepts last and cuts, although it has not read the request yet', async () => {
@@ -108,7 +104,7 @@ describe('a drain', () => {
 
   it('destroys no silent connection before its request has had time to arrive', async () => {
     let empty = (): void => {};
-    const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
+    const { server } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
     const client = server.connect();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(client.closed).toBe(false);
@@ -117,12 +113,11 @@ describe('a drain', () => {
     expect(client.closed).toBe(false);
     await vi.advanceTimersByTimeAsync(200);
     expect(client.closed).toBe(true);
-    await report;
   });
 
   it('gives clients that it accepts last their time also where it was held up', async () => {
     let empty = (): void => {};
-    const { server, report } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
+    const { server } = start({ queueEmpty: new Promise((resolve) => (empty = resolve)) });
     await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs);
     const client = server.connect();
     const now = performance.now.bind(performance);
@@ -132,11 +127,10 @@ describe('a drain', () => {
     expect(client.closed).toBe(false);
     await vi.advanceTimersByTimeAsync(200);
     expect(client.closed).toBe(true);
-    await report;
   });
 
   it('gives a client that has just connected a second to ask', async () => {
-    const { server, report } = start();
+    const { server } = start();
     const old = server.connect();
     await vi.advanceTimersByTimeAsync(100);
     const late = server.connect();
@@ -144,11 +138,10 @@ describe('a drain', () => {
     expect([old.closed, late.closed]).toEqual([false, false]);
     await vi.advanceTimersByTimeAsync(200);
     expect([old.closed, late.closed]).toEqual([true, true]);
-    await report;
   });
 
   it('waits for tasks that belong to no request', async () => {
-    const { state, report } = start();
+    const { state } = start();
     state.tasks.add(0).add(1);
     await vi.advanceTimersByTimeAsync(3_000);
     expect(state).toMatchObject({ stopped: true, closed: false });
@@ -158,44 +151,39 @@ describe('a drain', () => {
     state.tasks.delete(1);
     await vi.advanceTimersByTimeAsync(SWEEP_MS);
     expect(state.closed).toBe(true);
-    await report;
   });
 
   it('does not wait for those that were begun after it took its process out of service', async () => {
-    const { state, report } = start();
+    const { state } = start();
     state.tasks.add(0);
     await vi.advanceTimersByTimeAsync(1_000);
     state.tasks.add(performance.now());
     state.tasks.delete(0);
     await vi.advanceTimersByTimeAsync(SWEEP_MS);
     expect(state.closed).toBe(true);
-    await report;
   });
 
   it('waits for them no longer than it may', async () => {
-    const { state, report } = start();
+    const { state } = start();
     state.tasks.add(0);
-    const { lameDuckMs, drainTimeoutMs } = SHUTDOWN;
-    await vi.advanceTimersByTimeAsync(lameDuckMs + drainTimeoutMs - SWEEP_MS);
+    await vi.advanceTimersByTimeAsync(LONGEST_MS - SWEEP_MS);
     expect(state.closed).toBe(false);
     await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state.closed).toBe(true);
-    await report;
   });
 
   it('does not wait for them where it is forced', async () => {
-    const { state, report, force } = start();
+    const { state, force } = start();
     state.tasks.add(0);
     await vi.advanceTimersByTimeAsync(1_000);
     force();
     await vi.advanceTimersByTimeAsync(0);
     expect(state.closed).toBe(true);
-    await report;
   });
 
   it('ends its lame duck at once where the app has become unfit for requests', async () => {
     let cutShort = () => {};
-    const { state, report } = start({
+    const { state } = start({
       cutShort: new Promise((resolve) => (cutShort = resolve)),
       signal: () => 'SIGINT',
     });
@@ -208,6 +196,5 @@ describe('a drain', () => {
     state.tasks.delete(0);
     await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state).toMatchObject({ closed: true, signal: 'SIGINT' });
-    await report;
   });
 });

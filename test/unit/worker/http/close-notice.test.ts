@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   askToClose,
@@ -21,44 +22,16 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const response = (state: object = {}) =>
-  ({ headersSent: false, shouldKeepAlive: true, ...state }) as never as Parameters<
-    typeof askToClose
-  >[0];
+const response = () => ({ headersSent: false, shouldKeepAlive: true }) as ServerResponse;
 
 describe('a response that asks to close', () => {
-  it('does so, and says that it would not have', () => {
-    const asked = response();
-    expect(askToClose(asked)).toBe(true);
-    expect(asked.shouldKeepAlive).toBe(false);
-  });
-
-  it.each([
-    ['its head has left', { headersSent: true }],
-    ['its connection closes anyway', { shouldKeepAlive: false }],
-  ])('does nothing where %s', (_, state) => {
-    const asked = response(state);
-    const before = asked.shouldKeepAlive;
-    expect(askToClose(asked)).toBe(false);
-    expect(asked.shouldKeepAlive).toBe(before);
-    takeBack(asked);
-    expect(asked.shouldKeepAlive).toBe(before);
-  });
-
   it('can take it back, unless its head has left', () => {
     const [early, late] = [response(), response()];
-    askToClose(early);
-    askToClose(late);
+    expect([early, late].map(askToClose)).toEqual([true, true]);
+    expect(askToClose(early)).toBe(false); // once
     Object.assign(late, { headersSent: true });
-    takeBack(early);
-    takeBack(late);
+    for (const each of [early, late]) takeBack(each);
     expect([early.shouldKeepAlive, late.shouldKeepAlive]).toEqual([true, false]);
-  });
-
-  it('is asked once', () => {
-    const asked = response();
-    askToClose(asked);
-    expect(askToClose(asked)).toBe(false);
   });
 });
 
@@ -196,6 +169,8 @@ describe('a client that sends before it has its answers', () => {
     expect(client.connection.movable).toBe(false);
     first.finish();
     second.finish();
+    client.connection.stay();
+    expect(client.connection.movable).toBe(false);
     client.use(5);
     expect(client.closed).toBe(false);
   });
@@ -222,14 +197,6 @@ describe('a client that sends before it has its answers', () => {
     expect(server.tracker.rebalancedConnectionsTotal).toBe(0);
   });
 
-  it('is never chosen again', () => {
-    client.connection.leave();
-    client.send();
-    client.send();
-    client.connection.stay();
-    expect(client.connection.movable).toBe(false);
-  });
-
   it('is no such client where its requests came one by one, however fast', () => {
     client.connection.leave();
     client.use(1);
@@ -238,36 +205,36 @@ describe('a client that sends before it has its answers', () => {
 });
 
 describe('a notice by itself', () => {
-  it('has not been said once it was taken back', () => {
+  /** Its client has sent one request, and sends another that has a body. */
+  function start() {
     const notice = new CloseNotice();
     const leaving = { socket: { bytesRead: 1 }, inFlight: 1, response: response() };
-    const request = { headers: {} } as never;
-    notice.onRequest(leaving, request, leaving.response);
+    const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '1' } });
+    const begin = (of: ServerResponse) => notice.onRequest(leaving, request as never, of);
+    begin(leaving.response);
     leaving.socket.bytesRead = 2;
-    expect(notice.onRequest(leaving, request, leaving.response)).toBe(true);
-    expect(notice.sent).toBe(true);
-    leaving.inFlight = 2;
-    expect(notice.onRequest(leaving, request, response())).toBe(false);
-    expect([notice.sent, leaving.response.shouldKeepAlive]).toEqual([false, true]);
-  });
+    begin(leaving.response);
+    return { notice, leaving, request, begin };
+  }
 
   it.each([
     ['it is alone', 1, true, true],
     ['another is in flight', 2, true, false],
     ['it is not the one in flight', 1, false, false],
   ])('is said by a request whose body was read where %s', (_, inFlight, own, said) => {
-    const notice = new CloseNotice();
-    const leaving = { socket: { bytesRead: 1 }, inFlight: 1, response: response() };
-    notice.onRequest(leaving, { headers: {} } as never, leaving.response);
-    leaving.socket.bytesRead = 2;
-    let end!: () => void;
-    const headers = { 'content-length': '1' };
-    const request = { headers, once: (_event: string, listener: () => void) => (end = listener) };
-    notice.onRequest(leaving, request as never, leaving.response);
+    const { notice, leaving, request } = start();
     leaving.inFlight = inFlight;
     if (!own) leaving.response = response();
-    end();
+    request.emit('end');
     expect(notice.sent).toBe(said);
+  });
+
+  it('has not been said once it was taken back', () => {
+    const { notice, leaving, request, begin } = start();
+    request.emit('end');
+    leaving.inFlight = 2;
+    expect(begin(response())).toBe(false);
+    expect([notice.sent, leaving.response.shouldKeepAlive]).toEqual([false, true]);
   });
 });
 
@@ -304,9 +271,12 @@ describe('a drain', () => {
 });
 
 describe('an HTTP/2 connection', () => {
-  /** A request begins on the session. */
-  const request = (session: ReturnType<typeof server.openSession>) =>
-    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, new EventEmitter());
+  /** A request begins on the session; its response. */
+  const request = (session: ReturnType<typeof server.openSession>, writableEnded = true) => {
+    const answer = Object.assign(new EventEmitter(), { writableEnded });
+    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, answer);
+    return answer;
+  };
 
   it('is left with its next request, by a GOAWAY that refuses no stream, and closed 250 ms later', () => {
     const session = server.openSession(client);
@@ -324,21 +294,14 @@ describe('an HTTP/2 connection', () => {
     expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
   });
 
-  it('counts the requests that its session has answered: they are its load', () => {
+  it('counts the requests of its session, which are its load, and none that was cancelled as answered', () => {
     const session = server.openSession(client);
-    const answer = Object.assign(new EventEmitter(), { writableEnded: true });
-    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, answer);
-    expect([client.connection.countRecent(), server.tracker.requestsInFlight]).toEqual([0, 1]);
+    const [answer, cancelled] = [request(session), request(session, false)];
+    expect([client.connection.countRecent(), server.tracker.requestsInFlight]).toEqual([0, 2]);
     answer.emit('close');
-    expect([client.connection.countRecent(), server.tracker.requestsTotal]).toEqual([1, 1]);
-  });
-
-  it('does not count what its client cancelled as answered', () => {
-    const session = server.openSession(client);
-    const answer = Object.assign(new EventEmitter(), { writableEnded: false });
-    server.server.emit('request', { httpVersionMajor: 2, stream: { session } }, answer);
-    answer.emit('close');
-    expect([server.tracker.requestsInFlight, server.tracker.requestsTotal]).toEqual([0, 0]);
+    cancelled.emit('close');
+    expect([client.connection.countRecent(), server.tracker.requestsTotal]).toEqual([2, 1]);
+    expect(server.tracker.requestsInFlight).toBe(0);
   });
 
   it('stays left: what was said cannot be taken back', () => {

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { choose, Rebalance } from '../../../../src/worker/http/rebalance.js';
-import { FakeServer } from '../../support/fake-traffic.js';
+import { type FakeClient, FakeServer } from '../../support/fake-traffic.js';
 
 /** The cumulative times of the event loop, in milliseconds, as Node returns them. */
 let loop = { idle: 0, active: 0 };
@@ -125,6 +125,16 @@ describe('what a worker reports', () => {
 });
 
 describe('giving away', () => {
+  /** Clients with so many requests each, which the worker has reported. */
+  function reported(...requests: number[]) {
+    const clients = connect(requests.length);
+    clients.forEach((client, index) => client.use(requests[index]!));
+    rebalance.report();
+    return clients as [FakeClient, ...FakeClient[]];
+  }
+  const movable = (clients: readonly FakeClient[]) =>
+    clients.map(({ connection }) => connection.movable);
+
   it('gives nothing before anything was reported', () => {
     const [a] = connect(1);
     a!.use(5);
@@ -132,90 +142,68 @@ describe('giving away', () => {
     expect(a!.connection.movable).toBe(true);
   });
 
-  it('takes the share of the load that was reported last', () => {
-    const clients = connect(4);
-    for (const client of clients) client.use(10);
-    rebalance.report();
+  it('takes the share of the load that was reported last, and asks each client but one request later', () => {
+    const clients = reported(10, 10, 10, 10);
     rebalance.giveAway(0.5);
-    expect(clients.filter(({ connection }) => !connection.movable)).toHaveLength(2);
-  });
-
-  it('asks each client once its next request but one has come, and counts those that went', () => {
-    const clients = connect(4);
-    for (const client of clients) client.use(10);
-    rebalance.report();
-    rebalance.giveAway(0.5);
+    expect(movable(clients).filter((may) => !may)).toHaveLength(2);
     for (const client of clients) client.use(2);
     expect(clients.filter(({ closed }) => closed)).toHaveLength(2);
-    expect(server.tracker.rebalancedConnectionsTotal).toBe(2);
-    expect(server.tracker.openConnections).toBe(2);
+    expect(server.tracker).toMatchObject({ rebalancedConnectionsTotal: 2, openConnections: 2 });
   });
 
   it('lets go of who was chosen before and has not been asked', () => {
-    const [a, b] = connect(2);
-    a!.use(10);
-    b!.use(5);
-    rebalance.report();
+    const [a, b] = reported(10, 5);
     rebalance.giveAway(0.7);
-    expect([a!.connection.movable, b!.connection.movable]).toEqual([false, true]);
+    expect(movable([a, b!])).toEqual([false, true]);
     b!.use(10);
     rebalance.report();
     rebalance.giveAway(0);
-    expect([a!.connection.movable, b!.connection.movable]).toEqual([true, true]);
-    a!.use(5);
-    expect(a!.closed).toBe(false);
+    expect(movable([a, b!])).toEqual([true, true]);
+    a.use(5);
+    expect(a.closed).toBe(false);
   });
 
   it('chooses from those too that were chosen before', () => {
-    const [a] = connect(1);
-    a!.use(10);
+    const [a] = reported(10);
+    rebalance.giveAway(1);
+    a.send().finish();
     rebalance.report();
     rebalance.giveAway(1);
-    a!.send().finish();
-    rebalance.report();
-    rebalance.giveAway(1);
-    expect(a!.connection.movable).toBe(false);
+    expect(a.connection.movable).toBe(false);
   });
 
   it('does not choose again who has been asked already', () => {
-    const [a, b] = connect(2);
-    a!.use(10);
-    b!.use(9);
-    rebalance.report();
+    const [a, b] = reported(10, 9);
     rebalance.giveAway(0.6);
-    a!.use(1);
-    const asked = a!.send();
+    a.use(1);
+    const asked = a.send();
     expect(asked.asksToClose).toBe(true);
     b!.use(9);
     rebalance.report();
     rebalance.giveAway(1);
-    expect([a!.connection.closeNotice?.sent, b!.connection.closeNotice?.sent]).toEqual([
-      true,
-      false,
-    ]);
+    const sent = [a, b!].map(({ connection }) => connection.closeNotice?.sent);
+    expect(sent).toEqual([true, false]);
     asked.finish();
     expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
   });
 
   it('survives that who was chosen has closed its connection', () => {
-    const [a, b] = connect(2);
-    a!.use(10);
-    b!.use(10);
-    rebalance.report();
+    const [a, b] = reported(10, 10);
     rebalance.giveAway(1);
-    a!.close();
+    a.close();
     rebalance.giveAway(1);
     expect(b!.connection.movable).toBe(false);
     expect(server.tracker.rebalancedConnectionsTotal).toBe(0);
   });
 
   it('chooses nobody who cannot be moved, nor counts its load', () => {
-    const [webSocket, a, b] = connect(3);
-    for (const client of [webSocket!, a!, b!]) client.use(10);
-    webSocket!.connection.webSocket = true;
+    const [webSocket, a, b] = reported(10, 10, 10);
+    webSocket.connection.webSocket = true;
+    rebalance.report();
+    for (const client of [a!, b!]) client.use(10);
     rebalance.report();
     rebalance.giveAway(0.5);
-    expect(webSocket!.connection.closeNotice).toBeUndefined();
+    expect(webSocket.connection.closeNotice).toBeUndefined();
     expect([a!, b!].filter(({ connection }) => connection.closeNotice)).toHaveLength(1);
   });
 });

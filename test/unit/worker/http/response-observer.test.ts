@@ -1,38 +1,31 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ResponseObserver } from '../../../../src/contract/snapshot/index.js';
 import { ResponseReports } from '../../../../src/worker/http/response-reports.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
-const servers: FakeServer[] = [];
-afterEach(() => {
-  vi.useRealTimers();
-  for (const server of servers.splice(0)) server.stop();
-});
+afterEach(() => void vi.useRealTimers());
 
 /** Keeps what it is told. */
 function observer() {
-  const finished: { request: unknown; response: unknown; ms: number; bytes: number | undefined }[] =
+  const finished: { request: object; response: object; ms: number; bytes?: number | undefined }[] =
     [];
-  const aborted: unknown[] = [];
-  return {
-    finished: (
-      request: IncomingMessage,
-      response: ServerResponse,
-      ms: number,
-      bytes: number | undefined,
-    ) => void finished.push({ request, response, ms, bytes }),
-    aborted: (request: IncomingMessage) => void aborted.push(request),
-    told: { finished, aborted },
+  const told = { finished, aborted: [] as unknown[] };
+  const one: ResponseObserver = {
+    finished: (request, response, ms, bytes) =>
+      void told.finished.push({ request, response, ms, bytes }),
+    aborted: (request) => void told.aborted.push(request),
   };
+  return { one, ...told };
 }
 
 function start() {
   vi.useFakeTimers();
   const server = new FakeServer();
-  servers.push(server);
-  const one = observer();
+  onTestFinished(() => server.stop());
+  const { one, ...told } = observer();
   server.tracker.reports.observer = one;
-  return { server, client: server.connect(), ...one.told };
+  return { server, client: server.connect(), ...told };
 }
 
 const EVENT_STREAM = ['Content-Type', 'text/event-stream; charset=utf-8'] as const;
@@ -70,20 +63,16 @@ describe('whoever observes responses', () => {
     ]);
   });
 
-  it('is told of a request whose client goes away before the response, and of no response', () => {
-    const { client, finished, aborted } = start();
-    const exchange = client.send();
-    client.close();
-    expect(aborted).toEqual([exchange.request]);
-    expect(finished).toEqual([]);
-  });
-
-  it('is told of it also where the response has begun', () => {
-    const { client, aborted } = start();
-    const exchange = client.send().writeHead();
-    client.close();
-    expect(aborted).toEqual([exchange.request]);
-  });
+  it.each([false, true])(
+    'is told of a request whose client goes away before the end of the response (begun: %s)',
+    (begun) => {
+      const { client, finished, aborted } = start();
+      const exchange = client.send();
+      if (begun) exchange.writeHead();
+      client.close();
+      expect([finished, aborted]).toEqual([[], [exchange.request]]);
+    },
+  );
 
   it('is told of nothing where the client goes away between requests', () => {
     const { client, finished, aborted } = start();
@@ -145,10 +134,8 @@ describe('whoever observes responses', () => {
   });
 
   it('may be nobody', () => {
-    vi.useFakeTimers();
-    const server = new FakeServer();
-    servers.push(server);
-    const client = server.connect();
+    const { server, client } = start();
+    server.tracker.reports.observer = undefined;
     client.send().finish({ close: false });
     client.send();
     expect(() => client.close()).not.toThrow();
@@ -156,27 +143,19 @@ describe('whoever observes responses', () => {
 });
 
 describe('a stream of HTTP/2 that is over', () => {
-  const exchange = (
-    { method = 'GET', ended = true, type = 'text/plain' }: Record<string, unknown> = {},
-    headersSent = true,
-  ) => {
+  function over({ method = 'GET', ended = true, type = 'text/plain' }) {
+    const reports = new ResponseReports();
+    const { one, ...told } = observer();
+    reports.observer = one;
     const request = { method } as IncomingMessage;
     const response = {
       req: request,
-      headersSent,
+      headersSent: true,
       writableEnded: ended,
       getHeader: () => type,
     } as unknown as ServerResponse;
-    return { request, response };
-  };
-
-  function over(about: Parameters<typeof exchange>[0], headersSent?: boolean) {
-    const reports = new ResponseReports();
-    const one = observer();
-    reports.observer = one;
-    const { request, response } = exchange(about, headersSent);
     reports.streamOver(request, response, 12);
-    return { ...one.told, request, response };
+    return { ...told, request, response };
   }
 
   it('is a response that was sent where it was ended, of a size that is not known', () => {
@@ -190,13 +169,13 @@ describe('a stream of HTTP/2 that is over', () => {
     expect([finished, aborted]).toEqual([[], [request]]);
   });
 
-  it.each([true, false])('is nothing where it is a WebSocket (ended: %s)', (ended) => {
-    const { finished, aborted } = over({ method: 'CONNECT', ended });
-    expect([finished, aborted]).toEqual([[], []]);
-  });
-
-  it.each([true, false])('is nothing where it is a stream of events (ended: %s)', (ended) => {
-    const { finished, aborted } = over({ type: 'text/event-stream', ended });
-    expect([finished, aborted]).toEqual([[], []]);
-  });
+  it.each([true, false])(
+    'is nothing where it is a WebSocket or a stream of events (ended: %s)',
+    (ended) => {
+      for (const about of [{ method: 'CONNECT' }, { type: 'text/event-stream' }]) {
+        const { finished, aborted } = over({ ...about, ended });
+        expect([finished, aborted]).toEqual([[], []]);
+      }
+    },
+  );
 });

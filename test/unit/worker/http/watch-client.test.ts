@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CONNECTION } from '../../../../src/worker/http/connection.js';
 import { watchClient } from '../../../../src/worker/http/watch-client.js';
 import { FakeServer } from '../../support/fake-traffic.js';
@@ -8,6 +8,7 @@ import { FakeServer } from '../../support/fake-traffic.js';
 /** A response over HTTP/1.1, as far as anything looks at it. */
 function http1() {
   const server = new FakeServer();
+  onTestFinished(() => server.stop());
   const client = server.connect();
   const respond = () => {
     const { request, response } = client.send();
@@ -35,58 +36,49 @@ class Http2Response extends EventEmitter {
   }
 }
 
-function counter() {
-  const counted = { times: 0, gone: () => void (counted.times += 1) };
-  return counted;
-}
-
 describe('a client that goes away before its answer is complete', () => {
   it('is told of once', () => {
-    const { client, respond, server } = http1();
-    const counted = counter();
-    watchClient(respond(), counted.gone);
-    expect(counted.times).toBe(0);
+    const { client, respond } = http1();
+    const gone = vi.fn();
+    watchClient(respond(), gone);
+    expect(gone).not.toHaveBeenCalled();
     client.close();
-    expect(counted.times).toBe(1);
-    server.stop();
+    expect(gone).toHaveBeenCalledTimes(1);
   });
 
   it('is told of to all that are pipelined, and to all who watch', () => {
-    const { client, respond, server } = http1();
-    const counted = counter();
+    const { client, respond } = http1();
+    const gone = vi.fn();
     const [first, second] = [respond(), respond()];
-    for (const response of [first, second, second]) watchClient(response, counted.gone);
+    for (const response of [first, second, second]) watchClient(response, gone);
     client.close();
-    expect(counted.times).toBe(3);
-    server.stop();
+    expect(gone).toHaveBeenCalledTimes(3);
   });
 
   it('is not told of to whoever has ended the watch, and nothing is left of that', () => {
-    const { client, respond, server, watchers } = http1();
-    const [ended, other] = [counter(), counter()];
+    const { client, respond, watchers } = http1();
+    const [ended, other] = [vi.fn(), vi.fn()];
     const response = respond();
-    const end = watchClient(response, ended.gone);
-    watchClient(response, other.gone);
+    const end = watchClient(response, ended);
+    watchClient(response, other);
     expect(watchers()).toBe(2);
     end();
     end();
     expect(watchers()).toBe(1);
     client.close();
-    expect([ended.times, other.times]).toEqual([0, 1]);
-    server.stop();
+    expect([ended, other].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
   });
 
   it('is told of at once where it is gone, and not again', () => {
-    const { client, respond, server, watchers } = http1();
+    const { client, respond, watchers } = http1();
     const response = respond();
-    const counted = counter();
+    const gone = vi.fn();
     Object.assign(client.socket, { destroyed: true });
-    watchClient(response, counted.gone);
-    expect(counted.times).toBe(1);
+    watchClient(response, gone);
+    expect(gone).toHaveBeenCalledTimes(1);
     expect(watchers()).toBe(0);
     client.close();
-    expect(counted.times).toBe(1);
-    server.stop();
+    expect(gone).toHaveBeenCalledTimes(1);
   });
 
   it('is told of on the connection of TLS too', () => {
@@ -95,33 +87,30 @@ describe('a client that goes away before its answer is complete', () => {
     const secured = Object.assign(new EventEmitter(), { _parent: client.socket });
     server.server.emit('secureConnection', secured);
     Object.assign(response.req, { socket: secured });
-    const counted = counter();
-    watchClient(response, counted.gone);
+    const gone = vi.fn();
+    watchClient(response, gone);
     client.close();
-    expect(counted.times).toBe(1);
-    server.stop();
+    expect(gone).toHaveBeenCalledTimes(1);
   });
 });
 
 describe('a client that has its answer', () => {
   it('is not told of', () => {
-    const { client, respond, server } = http1();
+    const { client, respond } = http1();
     const response = respond();
-    const counted = counter();
-    watchClient(response, counted.gone);
+    const gone = vi.fn();
+    watchClient(response, gone);
     response.writableFinished = true;
     client.close();
-    expect(counted.times).toBe(0);
-    server.stop();
+    expect(gone).not.toHaveBeenCalled();
   });
 
   it('is not watched', () => {
-    const { respond, server, watchers } = http1();
+    const { respond, watchers } = http1();
     const response = respond();
     response.writableFinished = true;
     watchClient(response, () => {})();
     expect(watchers()).toBe(0);
-    server.stop();
   });
 });
 
@@ -129,42 +118,42 @@ describe('a connection that nobody follows', () => {
   it('is not watched', () => {
     const socket: { [CONNECTION]?: unknown; destroyed: boolean } = { destroyed: false };
     const response = { writableFinished: false, req: { socket } } as unknown as ServerResponse;
-    const counted = counter();
-    const end = watchClient(response, counted.gone);
+    const gone = vi.fn();
+    const end = watchClient(response, gone);
     end();
-    expect(counted.times).toBe(0);
+    expect(gone).not.toHaveBeenCalled();
   });
 });
 
 describe('a client over HTTP/2', () => {
   it('is told of once when its stream closes', () => {
     const http2 = new Http2Response();
-    const counted = counter();
-    watchClient(http2.response, counted.gone);
+    const gone = vi.fn();
+    watchClient(http2.response, gone);
     http2.close();
     http2.close();
-    expect(counted.times).toBe(1);
+    expect(gone).toHaveBeenCalledTimes(1);
   });
 
   it('is told of to all who watch, by one listener', () => {
     const http2 = new Http2Response();
-    const [ended, ...others] = [counter(), counter(), counter()];
-    const ends = [ended, ...others].map(({ gone }) => watchClient(http2.response, gone));
+    const watchers = [vi.fn(), vi.fn(), vi.fn()];
+    const ends = watchers.map((gone) => watchClient(http2.response, gone));
     ends[0]!();
     expect(http2.listenerCount('close')).toBe(1);
     http2.close();
-    expect([ended, ...others].map(({ times }) => times)).toEqual([0, 1, 1]);
+    expect(watchers.map(({ mock }) => mock.calls.length)).toEqual([0, 1, 1]);
   });
 
   it('is not told of where it has its answer, or the watch has ended', () => {
     const [answered, ended] = [new Http2Response(), new Http2Response()];
-    const counted = counter();
-    watchClient(answered.response, counted.gone);
+    const gone = vi.fn();
+    watchClient(answered.response, gone);
     answered.writableFinished = true;
     answered.close();
-    watchClient(ended.response, counted.gone)();
+    watchClient(ended.response, gone)();
     ended.close();
-    expect(counted.times).toBe(0);
+    expect(gone).not.toHaveBeenCalled();
   });
 
   it.each(['and that has been told', 'and that has yet to be told'])(
@@ -173,11 +162,11 @@ describe('a client over HTTP/2', () => {
       const http2 = new Http2Response();
       if (when === 'and that has been told') http2.close();
       else http2.stream.destroyed = true;
-      const counted = counter();
-      watchClient(http2.response, counted.gone);
-      expect(counted.times).toBe(1);
+      const gone = vi.fn();
+      watchClient(http2.response, gone);
+      expect(gone).toHaveBeenCalledTimes(1);
       http2.close();
-      expect(counted.times).toBe(1);
+      expect(gone).toHaveBeenCalledTimes(1);
     },
   );
 });
