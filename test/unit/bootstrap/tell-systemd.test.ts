@@ -1,15 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type ClusterEventMap, EventListeners } from '../../../src/contract/events/index.js';
 import { tellSystemd } from '../../../src/bootstrap/tell-systemd.js';
+import { LISTENING } from '../support/cluster-events.js';
 
-const LISTENING: ClusterEventMap['listening'] = {
-  url: 'http://127.0.0.1:3000',
-  workers: 2,
-  balancing: 'shared',
-  ports: [],
-  endpoints: [],
-  adminUrl: null,
-};
 const STARTED = { generation: 1, reason: 'SIGHUP' };
 const ENDED = { generation: 1, outcome: 'completed', reason: null, durationMs: 10 } as const;
 const STOPPING = { reason: 'SIGTERM', workers: 2, force: 'drain' } as const;

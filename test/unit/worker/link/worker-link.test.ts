@@ -48,26 +48,18 @@ describe('the metrics that a worker collects', () => {
     { slot: 1, ageMs: 0, body: 'OWN' },
   ];
 
-  it('are asked for with its own, and are those of all', async () => {
+  it('are asked for with its own, once for all who ask, are those of all, and renew what is known', async () => {
     const { link, sent, snapshotOf } = metrics();
-    const all = { snapshot: snapshotOf(2), workers: WORKERS, retired: ['R'] };
-    const collected = link.collectMetrics();
-    await tick();
-    const [asked] = sent('collect-request');
-    expect(asked).toMatchObject({ body: 'OWN', stats: { requestsTotal: 0 } });
-    link.answer({ type: 'collected', id: asked!.id, ...all });
-    expect(await collected).toEqual(all);
-  });
-
-  it('are one question where they are asked for twice', async () => {
-    const { link, sent, snapshotOf } = metrics();
+    const all = { snapshot: { ...snapshotOf(2), ready: 2 }, workers: WORKERS, retired: ['R'] };
     const both = Promise.all([link.collectMetrics(), link.collectMetrics()]);
     await tick();
-    expect(sent('collect-request')).toHaveLength(1);
-    const { id } = sent('collect-request')[0]!;
-    link.answer({ type: 'collected', id, snapshot: snapshotOf(2), workers: [], retired: [] });
-    const [first, second] = await both;
-    expect(first).toEqual(second);
+    const [asked, ...more] = sent('collect-request');
+    expect(more).toEqual([]);
+    expect(asked).toMatchObject({ body: 'OWN', stats: { requestsTotal: 0 } });
+    expect(link.knowsLittle).toBe(true);
+    link.answer({ type: 'collected', id: asked!.id, ...all });
+    expect(await both).toEqual([all, all]);
+    expect(link.knowsLittle).toBe(false);
   });
 
   it('are none where the primary does not answer, beside what was known last of the cluster', async () => {
@@ -125,18 +117,6 @@ describe('the metrics that a worker collects', () => {
     expect(await second).toEqual(whole);
   });
 
-  it('renew what is known of the cluster', async () => {
-    const { link, sent, snapshotOf } = metrics();
-    const collected = link.collectMetrics();
-    await tick();
-    const { id } = sent('collect-request')[0]!;
-    const snapshot = { ...snapshotOf(3), ready: 3 };
-    expect(link.knowsLittle).toBe(true);
-    link.answer({ type: 'collected', id, snapshot, workers: [], retired: [] });
-    await collected;
-    expect(link.knowsLittle).toBe(false);
-  });
-
   it('are its own where there is no primary', async () => {
     const solo = new SoloLink();
     solo.provideMetrics({ serialize: async () => 'OWN', fold: () => '' });
@@ -150,17 +130,10 @@ describe('the metrics that a worker collects', () => {
 });
 
 describe('reload() in a worker', () => {
-  it('asks the primary and resolves with the result, however long that takes', async () => {
-    const { link, sent } = start();
-    const reload = link.reload();
-    await vi.advanceTimersByTimeAsync(3_600_000);
-    link.answer({ type: 'reloaded', id: sent('reload-request')[0]!.id, result: RESULT });
-    expect(await reload).toEqual(RESULT);
-  });
-
-  it('is one question where it is called twice', async () => {
+  it('asks the primary once and resolves with the result, however long that takes', async () => {
     const { link, sent } = start();
     const both = Promise.all([link.reload(), link.reload()]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
     expect(sent('reload-request')).toHaveLength(1);
     link.answer({ type: 'reloaded', id: sent('reload-request')[0]!.id, result: RESULT });
     expect(await both).toEqual([RESULT, RESULT]);
@@ -194,19 +167,10 @@ describe('restart() in a worker', () => {
 });
 
 describe('scale() in a worker', () => {
-  it('asks the primary and resolves with its snapshot, however long that takes', async () => {
-    const { link, sent, snapshotOf } = start();
-    const scaled = link.scale(3);
-    expect(sent('scale-request')).toMatchObject([{ workers: 3 }]);
-    await vi.advanceTimersByTimeAsync(3_600_000);
-    const { id } = sent('scale-request')[0]!;
-    link.answer({ type: 'scaled', id, snapshot: snapshotOf(3) });
-    expect(await scaled).toMatchObject({ desired: 3 });
-  });
-
-  it('is a question of its own each time: the numbers may differ', async () => {
+  it('asks the primary each time, since the numbers may differ, and resolves however long that takes', async () => {
     const { link, sent, snapshotOf } = start();
     const [three, five] = [link.scale(3), link.scale(5)];
+    await vi.advanceTimersByTimeAsync(3_600_000);
     const [first, second] = sent('scale-request');
     expect([first!.workers, second!.workers]).toEqual([3, 5]);
     link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(5) });
@@ -220,15 +184,17 @@ describe('scale() in a worker', () => {
     expect(sent('scale-request')).toEqual([]);
   });
 
-  it('rejects where a further worker would have nothing to listen on, as the primary would', async () => {
-    const { link, sent } = start();
-    const refused = link.scale(3);
+  it('rejects where a further worker would have nothing to listen on, and no other request with it', async () => {
+    const { link, sent, snapshotOf } = start();
+    const [refused, scaled] = [link.scale(9), link.scale(2)];
+    const [first, second] = sent('scale-request');
     link.answer({
       type: 'scale-refused',
-      id: sent('scale-request')[0]!.id,
+      id: first!.id,
       address: 'http://127.0.0.1:3002',
       cause: { name: 'Error', message: 'bind EADDRINUSE', code: 'EADDRINUSE' },
     });
+    link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(2) });
     await expect(refused).rejects.toThrow(ClusterAddressError);
     await expect(refused).rejects.toMatchObject({
       address: 'http://127.0.0.1:3002',
@@ -236,16 +202,6 @@ describe('scale() in a worker', () => {
       message: expect.stringMatching(/^cannot listen on http:\/\/127.0.0.1:3002: .*EADDRINUSE/),
       cause: { code: 'EADDRINUSE' },
     });
-  });
-
-  it('is refused alone: another that was asked for comes about', async () => {
-    const { link, sent, snapshotOf } = start();
-    const [refused, scaled] = [link.scale(9), link.scale(2)];
-    const [first, second] = sent('scale-request');
-    const cause = { name: 'Error', message: 'x' };
-    link.answer({ type: 'scale-refused', id: first!.id, address: 'http://127.0.0.1:1', cause });
-    link.answer({ type: 'scaled', id: second!.id, snapshot: snapshotOf(2) });
-    await expect(refused).rejects.toThrow(ClusterAddressError);
     expect(await scaled).toMatchObject({ desired: 2 });
   });
 
@@ -330,47 +286,32 @@ describe('a worker that should be replaced', () => {
   });
 });
 
-describe('tasks beside requests', () => {
-  it('are there for the drain of this process to wait for', () => {
-    const link = newLink();
+it('tasks beside requests are there for the drain of this process to wait for', () => {
+  const solo = new SoloLink();
+  for (const link of [newLink(), solo]) {
     expect(link.hasTasksFrom(Infinity)).toBe(false);
     link.provideTasks((before) => before > 5);
     expect([5, 6].map((before) => link.hasTasksFrom(before))).toEqual([false, true]);
-    const solo = new SoloLink();
-    solo.provideTasks((before) => before > 7);
-    expect([7, 8].map((before) => solo.hasTasksFrom(before))).toEqual([false, true]);
-    solo.detach();
-  });
+  }
+  solo.detach();
 });
 
-describe('bootstrap()', () => {
-  it('has started every worker, and a process without a primary only where that is said', () => {
-    const solos = [new SoloLink(), new SoloLink(true)];
-    const links = [newLink(), ...solos];
-    expect(links.map(({ bootstrapped }) => bootstrapped)).toEqual([true, false, true]);
-    for (const solo of solos) solo.detach();
-  });
+it('bootstrap() has started every worker, and a process without a primary only where that is said', () => {
+  const solos = [new SoloLink(), new SoloLink(true)];
+  const links = [newLink(undefined, 6), ...solos];
+  expect(links.map(({ bootstrapped }) => bootstrapped)).toEqual([true, false, true]);
+  expect(links.map(({ workers }) => workers)).toEqual([6, 1, 1]);
+  for (const solo of solos) solo.detach();
 });
 
-describe('a process without a primary', () => {
-  it('serves and leads until the last of its apps is closed', () => {
-    const solo = new SoloLink();
-    solo.attach(undefined);
-    solo.attach(undefined);
-    solo.detach();
-    expect([solo.accepting, solo.leaderRole.leads]).toEqual([true, true]);
-    solo.detach();
-    expect([solo.accepting, solo.leaderRole.leads]).toEqual([false, false]);
-  });
-});
-
-describe('the number of workers', () => {
-  it('is what the worker was told, and one where there is no primary', () => {
-    expect(newLink(undefined, 6).workers).toBe(6);
-    const solo = new SoloLink();
-    expect(solo.workers).toBe(1);
-    solo.detach();
-  });
+it('a process without a primary serves and leads until the last of its apps is closed', () => {
+  const solo = new SoloLink();
+  solo.attach(undefined);
+  solo.attach(undefined);
+  solo.detach();
+  expect([solo.accepting, solo.leaderRole.leads]).toEqual([true, true]);
+  solo.detach();
+  expect([solo.accepting, solo.leaderRole.leads]).toEqual([false, false]);
 });
 
 describe('the events of the cluster', () => {
