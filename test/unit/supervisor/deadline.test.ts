@@ -1,30 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Deadline, leftAfterSlice } from '../../../src/supervisor/deadline.js';
+import { Deadline } from '../../../src/supervisor/deadline.js';
 import { freezable } from '../support/frozen-clock.js';
-
-describe('what is left of a wait', () => {
-  it('is less by the time that passed, where the primary was awake', () => {
-    expect(leftAfterSlice(3_000, 250, 250)).toBe(2_750);
-    expect(leftAfterSlice(3_000, 250, 400)).toBe(2_600);
-    expect(leftAfterSlice(100, 100, 350)).toBe(-250);
-  });
-
-  it('is less by what was planned, where the primary stood still', () => {
-    expect(leftAfterSlice(3_000, 250, 501)).toBe(2_750);
-    expect(leftAfterSlice(3_000, 250, 3_600_000)).toBe(2_750);
-  });
-
-  it('is time enough to read what came meanwhile', () => {
-    expect(leftAfterSlice(250, 250, 6_000)).toBe(250);
-    expect(leftAfterSlice(10, 10, 6_000)).toBe(250);
-    expect(leftAfterSlice(0, 0, 6_000)).toBe(250);
-  });
-
-  it('never ends for a wait without an end', () => {
-    expect(leftAfterSlice(Infinity, 250, 250)).toBe(Infinity);
-    expect(leftAfterSlice(Infinity, 250, 6_000)).toBe(Infinity);
-  });
-});
 
 describe('Deadline', () => {
   const clock = freezable();
@@ -44,10 +20,15 @@ describe('Deadline', () => {
     expect(action).toHaveBeenCalledOnce();
   });
 
-  it('passes at once where there is nothing to wait for', () => {
-    const { action } = start(0);
+  it.each([
+    [0, 1],
+    [Infinity, 0],
+  ])('of %d ms passes %d times', (ms, times) => {
+    const { action } = start(ms);
     vi.advanceTimersByTime(1);
-    expect(action).toHaveBeenCalledOnce();
+    clock.frozenMs = 6_000;
+    vi.advanceTimersByTime(60_000);
+    expect(action).toHaveBeenCalledTimes(times);
   });
 
   it('does not count the time in which the primary stood still', () => {

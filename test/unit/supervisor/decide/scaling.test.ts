@@ -29,7 +29,7 @@ describe('scaling up', () => {
       '2: gen=0 starting',
       '3: gen=0 starting',
     ]);
-    expect(cluster.forked).toHaveLength(4);
+    expect([cluster.forked.length, cluster.reserved]).toEqual([4, [4]]);
     expect(cluster.supervisor.snapshot().desired).toBe(4);
     expect(cluster.events('scaling')).toEqual([{ from: 2, to: 4, reason: 'test' }]);
   });
@@ -203,11 +203,5 @@ describe('a worker more that would have nothing to listen on', () => {
     expect(worker.sent('scale-refused')).toMatchObject([
       { id: 7, address: 'http://127.0.0.1:3002', cause: { code: 'EADDRINUSE' } },
     ]);
-  });
-
-  it('is asked for by the number that there are to be', () => {
-    const cluster = start(2);
-    cluster.scale(4);
-    expect(cluster.reserved).toEqual([4]);
   });
 });

@@ -63,13 +63,6 @@ describe('connections that a worker was sent', () => {
     expect(heard).toEqual([refusalOf(1)]);
   });
 
-  it('are none: then only its end is told', () => {
-    const { handOver, heard, disconnected } = start();
-    handOver();
-    expect(heard).toEqual([]);
-    expect(disconnected).toHaveBeenCalledOnce();
-  });
-
   it('are given away after node:cluster has struck it off: it would be given them again', () => {
     const { connection, handOver, heard, disconnected } = start();
     disconnected.mockImplementation(() => expect(heard).toEqual([]));
@@ -82,12 +75,13 @@ describe('connections that a worker was sent', () => {
 
 describe('connections that nobody is left to take', () => {
   it.each([
-    ['there is no other worker', []],
-    ['the others start', ['online', undefined]],
-    ['the others have ended', ['dead', 'disconnected']],
-  ])('are closed, as if they had been taken, where %s', (_, states) => {
+    ['there is no other worker', () => others()],
+    ['the others start', () => others('online', undefined)],
+    ['the others have ended', () => others('dead', 'disconnected')],
+    ['its process has no workers at all', () => know(undefined)],
+  ])('are closed, as if they had been taken, where %s', (_, change) => {
     const { connection, handOver, heard } = start();
-    others(...states);
+    change();
     connection(1);
     connection(2);
     handOver();
@@ -108,14 +102,6 @@ describe('connections that nobody is left to take', () => {
   it('are judged once node:cluster has struck off the worker that ended', () => {
     const { connection, handOver, heard, disconnected } = start();
     disconnected.mockImplementation(() => others());
-    connection(1);
-    handOver();
-    expect(heard).toMatchObject([{ accepted: true }]);
-  });
-
-  it('are closed in a process that has no workers at all', () => {
-    const { connection, handOver, heard } = start();
-    know(undefined);
     connection(1);
     handOver();
     expect(heard).toMatchObject([{ accepted: true }]);

@@ -21,19 +21,33 @@ const argumentsOf = (workers: number, situation: Partial<HeapSituation>) =>
   });
 
 describe('the heap of a worker where a container limits memory', () => {
-  it.each([
-    [1_024, 1, 720],
-    [1_024, 2, 360],
-    [1_024, 4, 180],
-    [512, 2, 168],
-    [512, 3, 112],
-    [256, 1, 144],
-    [8_192, 4, 1_524],
-  ])('of %d MiB with %d workers is %d MiB', (mib, workers, heap) => {
-    expect(argumentsOf(workers, { memoryBytes: mib * MIB })).toEqual([
-      `--max-old-space-size=${heap}`,
-    ]);
-  });
+  it.each<[mib: number, workers: number, v8: number, heap?: number]>([
+    [1_024, 1, 4_144, 720],
+    [1_024, 2, 4_144, 360],
+    [1_024, 4, 4_144, 180],
+    [512, 2, 4_144, 168],
+    [512, 3, 4_144, 112],
+    [256, 1, 4_144, 144],
+    [8_192, 4, 4_144, 1_524],
+    // It is never above what V8 would take.
+    [4_096, 1, 3_000],
+    [4_096, 1, 3_024],
+    [4_096, 1, 3_025, 3_024],
+    [1e6, 2, 4_144],
+    // It is not below what an app needs to start.
+    [128, 1, 4_144, 48],
+    [127, 1, 4_144],
+    [256, 4, 4_144],
+    [64, 1, 4_144],
+    [16, 2, 4_144],
+  ])(
+    'of %d MiB, with %d workers where V8 would take %d MiB, is %s MiB',
+    (mib, workers, v8, heap) => {
+      const situation = { memoryBytes: mib * MIB, defaultHeapBytes: v8 * MIB };
+      const expected = heap === undefined ? [] : [`--max-old-space-size=${heap}`];
+      expect(argumentsOf(workers, situation)).toEqual(expected);
+    },
+  );
 
   it.each([1, 2, 3, 7, 16])('leaves room for the primary and for all of %d workers', (workers) => {
     const [argument] = argumentsOf(workers, { memoryBytes: 4_096 * MIB });
@@ -42,46 +56,14 @@ describe('the heap of a worker where a container limits memory', () => {
   });
 
   it.each([
-    [4_096, 1, 3_000],
-    [4_096, 1, 3_024],
-    [1e6, 2, 4_144],
-  ])(
-    'of %d MiB with %d workers is never above the %d MiB that V8 would take',
-    (mib, workers, v8) => {
-      const situation = { memoryBytes: mib * MIB, defaultHeapBytes: v8 * MIB };
-      expect(argumentsOf(workers, situation)).toEqual([]);
-    },
-  );
-
-  it('is set as soon as V8 would take more', () => {
-    const situation = { memoryBytes: 4_096 * MIB, defaultHeapBytes: 3_025 * MIB };
-    expect(argumentsOf(1, situation)).toEqual(['--max-old-space-size=3024']);
-  });
-
-  it.each([
-    [128, 1, ['--max-old-space-size=48']],
-    [127, 1, []],
-    [256, 4, []],
-    [64, 1, []],
-    [16, 2, []],
-  ])('of %d MiB with %d workers is not below what an app needs to start', (mib, workers, args) => {
-    expect(argumentsOf(workers, { memoryBytes: mib * MIB })).toEqual(args);
-  });
-
-  const FLAGS = [
     '--max-old-space-size=300',
     '--max_old_space_size=300',
     '--max-old_space-size=300',
     '--max-old-space-size-percentage=50',
     '--max-heap-size=500',
     '--max_heap_size=500',
-  ];
-
-  it.each(FLAGS)('is left to whoever has decided by an argument: %s', (flag) => {
+  ])('is left to whoever has decided by an argument or by NODE_OPTIONS: %s', (flag) => {
     expect(argumentsOf(2, { execArgv: ['--enable-source-maps', flag] })).toEqual([]);
-  });
-
-  it.each(FLAGS)('is left to whoever has decided by NODE_OPTIONS: %s', (flag) => {
     expect(argumentsOf(2, { nodeOptions: `--enable-source-maps ${flag}` })).toEqual([]);
   });
 
@@ -94,10 +76,8 @@ describe('the heap of a worker where a container limits memory', () => {
   });
 });
 
-describe('the heap of a worker where nothing limits memory', () => {
-  it('is left to V8', () => {
-    expect(argumentsOf(64, { memoryBytes: undefined })).toEqual([]);
-  });
+it('the heap of a worker where nothing limits memory is left to V8', () => {
+  expect(argumentsOf(64, { memoryBytes: undefined })).toEqual([]);
 });
 
 describe('the arguments of a worker', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, type Mock, vi } from 'vitest';
 import {
   type RpcTransport,
   stopConsuming,
@@ -39,48 +39,40 @@ describe.each(NEST_MICROSERVICES)(
       expect(calls(pubClient)).toEqual([]);
     });
 
+    const calls = (spy: Mock) => spy.mock.calls;
+
     it('drains each subscription of NATS', async () => {
-      const subscriptions = [{ drain: vi.fn() }, { drain: vi.fn() }];
-      const natsClient = { close: vi.fn() };
-
-      await stopConsuming(
-        server(servers.ServerNats, TRANSPORT.NATS, { natsClient, subscriptions }),
-      );
-
-      for (const { drain } of subscriptions) expect(drain).toHaveBeenCalledOnce();
+      const [subscriptions, natsClient] = [
+        [{ drain: vi.fn() }, { drain: vi.fn() }],
+        { close: vi.fn() },
+      ];
+      const fields = { natsClient, subscriptions };
+      await stopConsuming(server(servers.ServerNats, TRANSPORT.NATS, fields));
+      expect(subscriptions.map(({ drain }) => calls(drain))).toEqual([[[]], [[]]]);
       expect(natsClient.close).not.toHaveBeenCalled();
     });
 
     it('unsubscribes from the topics of MQTT', async () => {
       const mqttClient = { unsubscribe: vi.fn(), end: vi.fn() };
-
-      await stopConsuming(
-        server(servers.ServerMqtt, TRANSPORT.MQTT, { mqttClient, messageHandlers: handlers }),
-      );
-
-      expect(mqttClient.unsubscribe.mock.calls).toEqual([['ask'], ['note']]);
+      const fields = { mqttClient, messageHandlers: handlers };
+      await stopConsuming(server(servers.ServerMqtt, TRANSPORT.MQTT, fields));
+      expect(calls(mqttClient.unsubscribe)).toEqual([['ask'], ['note']]);
       expect(mqttClient.end).not.toHaveBeenCalled();
     });
 
     it('cancels the consumers of a RabbitMQ channel, and leaves that open for acknowledgements', async () => {
       const amqplib = { consumers: new Map([['tag', () => {}]]), cancel: vi.fn() };
       const channel = { _channel: amqplib, close: vi.fn() };
-
-      await stopConsuming(
-        server(servers.ServerRMQ, TRANSPORT.RMQ, { server: { close: vi.fn() }, channel }),
-      );
-
-      expect(amqplib.cancel.mock.calls).toEqual([['tag']]);
+      const fields = { server: { close: vi.fn() }, channel };
+      await stopConsuming(server(servers.ServerRMQ, TRANSPORT.RMQ, fields));
+      expect(calls(amqplib.cancel)).toEqual([['tag']]);
       expect(channel.close).not.toHaveBeenCalled();
     });
 
     it('stops the consumer of Kafka, and leaves the producer', async () => {
       const [consumer, producer] = [{ stop: vi.fn() }, { disconnect: vi.fn() }];
-
-      await stopConsuming(
-        server(servers.ServerKafka, TRANSPORT.KAFKA, { client: {}, consumer, producer }),
-      );
-
+      const fields = { client: {}, consumer, producer };
+      await stopConsuming(server(servers.ServerKafka, TRANSPORT.KAFKA, fields));
       expect(consumer.stop).toHaveBeenCalledOnce();
       expect(producer.disconnect).not.toHaveBeenCalled();
     });

@@ -70,9 +70,12 @@ describe('connections over the limit', () => {
 
   /** Room for two connections. */
   const limit = () => new ConnectionLimit(tracker, (message) => warnings.push(message), 4);
-  const listening = async (listener: net.Server) => {
-    await once(listener.listen(0, '127.0.0.1'), 'listening');
+  const listening = (listener: net.Server) => once(listener.listen(0, '127.0.0.1'), 'listening');
+  const limited = async () => {
+    limit().applyTo(server);
+    await listening(server);
   };
+  const counts = () => [tracker.openConnections, tracker.droppedConnections];
 
   /** Connects; whether the connection is there once the server has looked at it. */
   async function connect(listener: net.Server, first = ''): Promise<net.Socket> {
@@ -87,10 +90,9 @@ describe('connections over the limit', () => {
   }
 
   it('are turned away, counted, and told of in one line that says what to do', async () => {
-    limit().applyTo(server);
-    await listening(server);
+    await limited();
     for (let i = 0; i < 5; i += 1) await connect(server);
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([2, 3]);
+    expect(counts()).toEqual([2, 3]);
     expect(warnings).toEqual([
       'turns connections away: 2 are open, and it may open 4 files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)',
     ]);
@@ -107,7 +109,7 @@ describe('connections over the limit', () => {
     }
     expect(made.admits()).toBe(false);
     await connect(server);
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([0, 2]);
+    expect(counts()).toEqual([0, 2]);
     expect(warnings).toHaveLength(1);
     inner[0]!.destroy();
     await once(inner[0]!, 'close');
@@ -117,18 +119,16 @@ describe('connections over the limit', () => {
   });
 
   it('have room again once others have left', async () => {
-    limit().applyTo(server);
-    await listening(server);
+    await limited();
     const [first] = [await connect(server), await connect(server), await connect(server)];
     first.destroy();
     while (tracker.openConnections > 1) await new Promise(setImmediate);
     await connect(server);
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([2, 1]);
+    expect(counts()).toEqual([2, 1]);
   });
 
   it('take the place of those that never sent a byte', async () => {
-    limit().applyTo(server);
-    await listening(server);
+    await limited();
     const [silent, speaking] = [await connect(server), await connect(server, 'GET / HTTP/1.1\r\n')];
     await connect(server);
     await once(silent, 'close');
@@ -149,7 +149,7 @@ describe('connections over the limit', () => {
     await connect(adopted);
     await connect(server);
     adopted.close();
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([2, 2]);
+    expect(counts()).toEqual([2, 2]);
   });
 
   it('are those over the limit that the app has set, about which it knows best', async () => {
@@ -159,11 +159,11 @@ describe('connections over the limit', () => {
     await listening(server);
     await connect(server);
     await connect(server);
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([1, 1]);
+    expect(counts()).toEqual([1, 1]);
     server.maxConnections = 3;
     await connect(server);
     await connect(server);
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([3, 1]);
+    expect(counts()).toEqual([3, 1]);
     expect(warnings).toEqual([]);
   });
 
@@ -179,7 +179,6 @@ describe('connections over the limit', () => {
       further.closeAllConnections();
       further.close();
     });
-    const counts = () => [tracker.openConnections, tracker.droppedConnections];
 
     it("are turned away as those of the app's own, and make room for them", async () => {
       const both = limit();
@@ -222,6 +221,6 @@ describe('connections over the limit', () => {
     new ConnectionLimit(tracker, (message) => warnings.push(message), Infinity).applyTo(server);
     await listening(server);
     for (let i = 0; i < 5; i += 1) await connect(server);
-    expect([tracker.openConnections, tracker.droppedConnections]).toEqual([5, 0]);
+    expect(counts()).toEqual([5, 0]);
   });
 });

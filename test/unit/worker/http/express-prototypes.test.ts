@@ -34,6 +34,16 @@ async function serve(app: express.Express, server: http.Server = http.createServ
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** An app that answers with what it makes of a request. */
+function answering(answer: (request: express.Request, response: express.Response) => unknown) {
+  const app = express();
+  app.get('/', (request, response) => void response.json(answer(request, response) ?? null));
+  return app;
+}
+
+/** A property that an app has added to its requests. */
+const added = (request: express.Request, name: string) => Reflect.get(request, name) as unknown;
+
 async function get(url: string): Promise<unknown> {
   const { body } = await fetchWith(`http://${url}`);
   return body.json();
@@ -56,26 +66,22 @@ describe('presetExpressPrototypes', () => {
   });
 
   it('changes neither instanceof nor the names of the classes', async () => {
-    const app = express();
-    app.get('/', (request, response) => {
-      response.json([
-        request instanceof http.IncomingMessage,
-        response instanceof http.ServerResponse,
-        request.constructor.name,
-        response.constructor.name,
-        Object.keys(Object.getPrototypeOf(request) as object),
-      ]);
-    });
-    const url = await serve(app);
-    expect(await get(url)).toEqual([true, true, 'IncomingMessage', 'ServerResponse', ['app']]);
+    const app = answering((request, response) => [
+      request instanceof http.IncomingMessage,
+      response instanceof http.ServerResponse,
+      request.constructor.name,
+      response.constructor.name,
+      Object.keys(Object.getPrototypeOf(request) as object),
+    ]);
+    expect(await get(await serve(app))).toEqual([
+      ...[true, true, 'IncomingMessage', 'ServerResponse'],
+      ['app'],
+    ]);
   });
 
   it('gives requests the same properties of their own as without it', async () => {
-    const app = express();
     const own = (value: object) => Reflect.ownKeys(value).map(String);
-    app.get('/', (request, response) => {
-      response.json({ request: own(request), response: own(response) });
-    });
+    const app = answering((request, response) => [own(request), own(response)]);
     const preset = await get(await serve(app));
     const plain = http.createServer(app);
     open.push(plain);
@@ -86,12 +92,11 @@ describe('presetExpressPrototypes', () => {
   it.each(['request', 'response'] as const)(
     'shows what an app adds to app.%s, before and after the start',
     async (which) => {
-      const app = express();
-      Reflect.set(app[which], 'before', 'added before');
-      app.get('/', (request, response) => {
+      const app = answering((request, response) => {
         const { before, after } = { request, response }[which] as unknown as Record<string, string>;
-        response.json([before, after]);
+        return [before, after];
       });
+      Reflect.set(app[which], 'before', 'added before');
       const url = await serve(app);
       expect(await get(url)).toEqual(['added before', null]);
       Reflect.set(app[which], 'after', 'added after');
@@ -100,11 +105,7 @@ describe('presetExpressPrototypes', () => {
   );
 
   it('shows what is added to express.request, which all apps share', async () => {
-    const app = express();
-    app.get('/', (request, response) => {
-      response.json((request as unknown as Record<string, string>)['shared'] ?? null);
-    });
-    const url = await serve(app);
+    const url = await serve(answering((request) => added(request, 'shared')));
     try {
       Reflect.set(express.request, 'shared', 'by all');
       expect(await get(url)).toBe('by all');
@@ -114,10 +115,7 @@ describe('presetExpressPrototypes', () => {
   });
 
   it('lets an app replace its prototypes after the start', async () => {
-    const app = express();
-    app.get('/', (request, response) => {
-      response.json((request as unknown as Record<string, string>)['own'] ?? null);
-    });
+    const app = answering((request) => added(request, 'own'));
     const url = await serve(app);
     app.request = Object.create(app.request, { own: { value: 'replaced' } }) as express.Request;
     expect(await get(url)).toBe('replaced');
@@ -185,10 +183,10 @@ describe('presetExpressPrototypes', () => {
   );
 
   it('works with HTTPS', async () => {
-    const app = express();
-    app.get('/', (request, response) => {
-      response.json([request.secure, Object.getPrototypeOf(request) === app.request]);
-    });
+    const app: express.Express = answering((request) => [
+      request.secure,
+      Object.getPrototypeOf(request) === app.request,
+    ]);
     const { key, cert } = selfSignedCertificate();
     const server = https.createServer({ key, cert }, app);
     const url = await serve(app, server as unknown as http.Server);

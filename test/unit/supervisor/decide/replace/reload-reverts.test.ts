@@ -6,7 +6,6 @@ beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 const OBSERVE_MS = 20_000;
-const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
 const start = (workers: number, observeMs = OBSERVE_MS) =>
   new FakeCluster(workers, { hangTimeoutMs: false, reload: { observeMs } });
@@ -15,11 +14,6 @@ const start = (workers: number, observeMs = OBSERVE_MS) =>
 const picture = (cluster: FakeCluster) => cluster.picture.toSorted();
 const allOf = (generation: number, workers: number) =>
   Array.from({ length: workers }, (_, slot) => `${slot}: gen=${generation} ready`);
-
-/** A slot goes back: its new worker is ready at once, and needs no canary time. */
-function goesBack(cluster: FakeCluster, slot: number): void {
-  cluster.succeed(slot);
-}
 
 /** A worker of a slot is killed from outside, and the next one of its release does not come up. */
 function failToComeUp(cluster: FakeCluster, slot: number): void {
@@ -61,7 +55,7 @@ describe('a worker of the new release that dies while the reload is under way', 
     ]);
     cluster.newest(0).becomeReady();
     candidate.exit({ code: 0 });
-    goesBack(cluster, 1);
+    cluster.succeed(1);
     await cluster.settled();
     const reason = 'worker=0 gen=1: exited with code 1';
     expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
@@ -232,7 +226,7 @@ describe('a release that is observed', () => {
         identity: { generation: 0 },
         state: 'starting',
       });
-      goesBack(cluster, slot);
+      cluster.succeed(slot);
     }
     await cluster.settled();
     expect(picture(cluster)).toEqual(allOf(0, 3));
@@ -248,14 +242,6 @@ describe('a release that is observed', () => {
     });
     cluster.scale(4);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });
-  });
-
-  it('has been told as completed before that', async () => {
-    const cluster = start(1);
-    const told = cluster.deploy('1');
-    cluster.replaceSlots(1);
-    await cluster.settled();
-    expect(told).toEqual([COMPLETED]);
   });
 
   it('goes back once: the release before is not observed in turn', () => {
@@ -309,7 +295,7 @@ describe('a release that is observed', () => {
     expect(candidate.handle.state).toBe('draining');
     vi.advanceTimersByTime(200);
     cluster.newest(0).becomeReady();
-    goesBack(cluster, 1);
+    cluster.succeed(1);
     expect(picture(cluster).filter((each) => !each.includes('draining'))).toEqual(allOf(0, 2));
   });
 
@@ -339,7 +325,7 @@ describe('a release that is observed', () => {
     const told = cluster.reload();
     vi.advanceTimersByTime(200);
     cluster.newest(0).becomeReady();
-    goesBack(cluster, 1);
+    cluster.succeed(1);
     await cluster.settled();
     expect(told).toMatchObject([{ outcome: 'reverted', generation: 1 }]);
   });

@@ -112,38 +112,34 @@ describe('the report of a worker that left', () => {
     expect(await left(started)).toMatchObject({ ...cutOff, problem: null });
   });
 
-  it('says which shutdown hook failed', async () => {
+  it.each<[what: string, act: (worker: FakeWorker) => void, exit: object, problem: unknown]>([
+    [
+      'which shutdown hook failed',
+      (worker) => worker.reportDrain({ hookError: 'Error: pool is closed' }),
+      CLEAN,
+      'Error: pool is closed',
+    ],
+    [
+      'that it was killed because it did not end in time',
+      () => vi.advanceTimersByTime(20_000),
+      KILLED,
+      'it did not end in time and was killed',
+    ],
+    [
+      'why the primary killed it on its way out',
+      (worker) => worker.tells({ type: 'channel-broken', error: new Error('no JSON') }),
+      KILLED,
+      'its channel is broken (no JSON) and it was killed',
+    ],
+    ['how it ended where it died', () => {}, KILLED, expect.stringContaining('SIGKILL')],
+  ])('says %s', async (_, act, exit, problem) => {
     const started = leaving();
-    const hookError = 'Error: pool is closed';
-    started.worker.reportDrain({ hookError });
-    expect(await left(started)).toMatchObject({ problem: hookError });
-  });
-
-  it('says that it was killed because it did not end in time', async () => {
-    const started = leaving();
-    vi.advanceTimersByTime(20_000);
-    expect(await left(started, KILLED)).toMatchObject({
-      problem: 'it did not end in time and was killed',
-    });
+    act(started.worker);
+    expect(await left(started, exit)).toMatchObject({ problem });
   });
 
   it('has no problem where it was only starting, however it ended', async () => {
     expect(await left(leaving({}, 'starting'), KILLED)).toMatchObject({ problem: null });
-  });
-
-  it('says why the primary killed it on its way out', async () => {
-    const started = leaving();
-    started.worker.tells({ type: 'channel-broken', error: new Error('no JSON') });
-    expect(started.worker.signals).toEqual(['SIGKILL']);
-    expect(await left(started, KILLED)).toMatchObject({
-      problem: 'its channel is broken (no JSON) and it was killed',
-    });
-  });
-
-  it('says how it ended where it died on its way out', async () => {
-    expect(await left(leaving(), KILLED)).toMatchObject({
-      problem: expect.stringContaining('SIGKILL') as string,
-    });
   });
 });
 
