@@ -103,14 +103,23 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'warning', message: 'odd' },
 ];
 
-describe('a handle beside a message', () => {
-  it.each([...DECIDED, ...ASKED, ...HANDLED])('that brings none is closed: $type', (message) => {
-    const { receive, worker } = start();
-    const handle = { close: vi.fn() };
-    receive(message, worker, handle);
-    expect(handle.close).toHaveBeenCalledOnce();
-  });
+describe('every message of a worker', () => {
+  it.each([...DECIDED, ...ASKED, ...HANDLED])(
+    'is a sign of life, and brings no handle: $type',
+    (message) => {
+      const { receive, worker } = start();
+      const handle = { close: vi.fn() };
+      worker.handle.seenAt = 5;
+      vi.advanceTimersByTime(1_234);
+      receive(message, worker, handle);
+      expect(handle.close).toHaveBeenCalledOnce();
+      // The watchdog, which says of a block, lives on while the worker hangs.
+      expect(worker.handle.seenAt).toBe(message.type === 'blocked' ? 5 : 1_234);
+    },
+  );
+});
 
+describe('a handle beside a message', () => {
   it('is closed where the message is broken, or its worker is gone', () => {
     const { receiveRaw, switchboard, worker } = start();
     const [first, second] = [{ close: vi.fn() }, { destroy: vi.fn(), close: vi.fn() }];
@@ -212,33 +221,14 @@ describe('the switchboard', () => {
   });
 });
 
-describe('a sign of life', () => {
-  const SIGNS = [...DECIDED, ...ASKED, ...HANDLED].filter(({ type }) => type !== 'blocked');
-
-  it.each(SIGNS)('is every message of a worker: $type', (message) => {
-    const { worker, receive } = start();
-    vi.advanceTimersByTime(1_234);
-    receive(message);
-    expect(worker.handle.seenAt).toBe(1_234);
-  });
-
-  it('is not what its watchdog says of a block: that lives on while the worker hangs', () => {
-    const { worker, receive } = start();
-    worker.handle.seenAt = 5;
-    vi.advanceTimersByTime(1_234);
-    expect(receive({ type: 'blocked', ...BLOCK })).toMatchObject({ event: BLOCK });
-    expect(worker.handle.seenAt).toBe(5);
-  });
-
-  it.each([{ type: 'ping', seq: 1 }, { cmd: 'NODE_x' }, null, 'pong'])(
-    'is not what matches no message: %j',
-    (raw) => {
-      const { worker, receiveRaw } = start();
-      expect(receiveRaw(raw)).toBeUndefined();
-      expect(worker.handle.seenAt).toBeUndefined();
-    },
-  );
-});
+it.each([{ type: 'ping', seq: 1 }, { cmd: 'NODE_x' }, null, 'pong'])(
+  'what matches no message is no sign of life: %j',
+  (raw) => {
+    const { worker, receiveRaw } = start();
+    expect(receiveRaw(raw)).toBeUndefined();
+    expect(worker.handle.seenAt).toBeUndefined();
+  },
+);
 
 describe('a message that is wrong', () => {
   const raw = (worker: FakeWorker, about: object) =>

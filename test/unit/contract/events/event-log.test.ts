@@ -135,155 +135,130 @@ const ADDRESSES: readonly [about: Partial<ClusterEventMap['listening']>, text: s
 const STARTED = { ...LISTENING, durationMs: 1_912, fastestMs: 612, slowestMs: 1_890 };
 const STARTED_TEXT = 'listening on http://127.0.0.1:3000 (balancing=shared';
 
-const OTHERS: readonly [level: Level, text: string, ...NamedEvent][] = [
-  [
-    'info',
-    'starting 8 workers (primary pid=4711, Node 24.21.0)',
-    'starting',
-    { workers: 8, pid: 4711, node: '24.21.0' },
+/** The lines of other events: the text, and the event with its name. */
+const OTHERS: Readonly<Record<Level, readonly [text: string, ...NamedEvent][]>> = {
+  info: [
+    [
+      'starting 8 workers (primary pid=4711, Node 24.21.0)',
+      'starting',
+      { workers: 8, pid: 4711, node: '24.21.0' },
+    ],
+    [
+      `16/16 workers ready in 1.9 s (0.6–1.9 s), ${STARTED_TEXT}, endpoints: /health, admin: http://127.0.0.1:9000)`,
+      'started',
+      {
+        ...STARTED,
+        workers: 16,
+        ready: 16,
+        endpoints: ['/health'],
+        adminUrl: 'http://127.0.0.1:9000',
+      },
+    ],
+    [
+      `2/2 workers ready in 712 ms (611–640 ms), ${STARTED_TEXT})`,
+      'started',
+      { ...STARTED, ready: 2, durationMs: 712, fastestMs: 611, slowestMs: 640.4 },
+    ],
+    [
+      `1/1 worker ready in 1.9 s, ${STARTED_TEXT})`,
+      'started',
+      { ...STARTED, workers: 1, ready: 1 },
+    ],
+    [`${IDENTITY} ready in 812 ms`, 'worker-ready', { worker: WORKER, bootMs: 812.4 }],
+    [
+      `${IDENTITY} being replaced (cause=memory): 210 MB of memory, soft limit 200 MB`,
+      'worker-replacing',
+      { worker: WORKER, cause: 'memory', detail: '210 MB of memory, soft limit 200 MB' },
+    ],
+    ['SIGHUP: reload gen=3 started', 'reload-started', { generation: 3, reason: 'SIGHUP' }],
+    [
+      'reload gen=3 completed in 4.2 s',
+      'reload-ended',
+      { outcome: 'completed', generation: 3, reason: null, durationMs: 4_210 },
+    ],
+    [
+      'reload gen=3 aborted after 480 ms: the cluster is shutting down',
+      'reload-ended',
+      { outcome: 'aborted', generation: 3, reason: SHUTTING_DOWN, durationMs: 480 },
+    ],
+    ['SIGTTIN: scaling from 2 to 3 workers', 'scaling', { from: 2, to: 3, reason: 'SIGTTIN' }],
+    [
+      `${IDENTITY} draining (cause=shutdown)`,
+      'worker-draining',
+      { worker: WORKER, cause: 'shutdown' },
+    ],
+    ['SIGTERM: draining 2 workers', 'stopping', { reason: 'SIGTERM', workers: 2, force: 'drain' }],
+    // With workers: 0 there are none.
+    ['SIGTERM: draining', 'stopping', { reason: 'SIGTERM', workers: 0, force: 'drain' }],
+    ['stopped (exit code 0, uptime 90.5 s)', 'stopped', { exitCode: 0, uptimeMs: 90_500 }],
   ],
-  [
-    'info',
-    `16/16 workers ready in 1.9 s (0.6–1.9 s), ${STARTED_TEXT}, endpoints: /health, admin: http://127.0.0.1:9000)`,
-    'started',
-    {
-      ...STARTED,
-      workers: 16,
-      ready: 16,
-      endpoints: ['/health'],
-      adminUrl: 'http://127.0.0.1:9000',
-    },
+  warn: [
+    [
+      `2/3 workers ready in 1.9 s (0.6–1.9 s), ${STARTED_TEXT})`,
+      'started',
+      { ...STARTED, workers: 3, ready: 2 },
+    ],
+    [
+      'worker=2 restarting in 100 ms',
+      'worker-restarting',
+      { slot: 2, delayMs: 100.4, failures: 1, degraded: false },
+    ],
+    [
+      'SIGINT: destroying open connections of 2 workers',
+      'stopping',
+      { reason: 'SIGINT', workers: 2, force: 'destroy' },
+    ],
+    ['SIGINT: killing 2 workers', 'stopping', { reason: 'SIGINT', workers: 2, force: 'kill' }],
+    [
+      `${IDENTITY} dropped a malformed message`,
+      'warning',
+      { message: 'dropped a malformed message', worker: WORKER },
+    ],
+    [`something odd: ${ERROR_TEXT}`, 'warning', { message: 'something odd', error: ERROR }],
   ],
-  [
-    'info',
-    `2/2 workers ready in 712 ms (611–640 ms), ${STARTED_TEXT})`,
-    'started',
-    { ...STARTED, ready: 2, durationMs: 712, fastestMs: 611, slowestMs: 640.4 },
+  error: [
+    [
+      `${IDENTITY} failing, draining: uncaught error; in flight: GET /cats/7 for 3 ms: ${ERROR_TEXT}`,
+      'worker-failing',
+      { worker: WORKER, error: ERROR, requests: [{ method: 'GET', path: '/cats/7', forMs: 3 }] },
+    ],
+    [
+      `${IDENTITY} failing, draining: uncaught error`,
+      'worker-failing',
+      { worker: WORKER, error: null, requests: [] },
+    ],
+    [
+      'reload gen=3 is taken back, gen=2 comes back: exited',
+      'reload-reverting',
+      { generation: 3, to: 2, reason: 'exited' },
+    ],
+    [
+      'reload gen=3 reverted after 480 ms: exited',
+      'reload-ended',
+      { outcome: 'reverted', generation: 3, reason: 'exited', durationMs: 480 },
+    ],
+    [
+      'reload gen=3 aborted after 480 ms, the workers before it stay: exited',
+      'reload-ended',
+      { outcome: 'aborted', generation: 3, reason: 'exited', durationMs: 480 },
+    ],
+    [
+      'worker=2 restarting in 15000 ms (failure 6 in a row) (crash loop: degraded)',
+      'worker-restarting',
+      { slot: 2, delayMs: 15_000, failures: 6, degraded: true },
+    ],
+    [
+      `giving up (exit code 70): no worker became ready: ${ERROR_TEXT}`,
+      'failed',
+      { message: 'no worker became ready', exitCode: 70, error: ERROR },
+    ],
   ],
-  [
-    'info',
-    `1/1 worker ready in 1.9 s, ${STARTED_TEXT})`,
-    'started',
-    { ...STARTED, workers: 1, ready: 1 },
-  ],
-  [
-    'warn',
-    `2/3 workers ready in 1.9 s (0.6–1.9 s), ${STARTED_TEXT})`,
-    'started',
-    { ...STARTED, workers: 3, ready: 2 },
-  ],
-  ['info', `${IDENTITY} ready in 812 ms`, 'worker-ready', { worker: WORKER, bootMs: 812.4 }],
-  [
-    'error',
-    `${IDENTITY} failing, draining: uncaught error; in flight: GET /cats/7 for 3 ms: ${ERROR_TEXT}`,
-    'worker-failing',
-    { worker: WORKER, error: ERROR, requests: [{ method: 'GET', path: '/cats/7', forMs: 3 }] },
-  ],
-  [
-    'error',
-    `${IDENTITY} failing, draining: uncaught error`,
-    'worker-failing',
-    { worker: WORKER, error: null, requests: [] },
-  ],
-  [
-    'info',
-    `${IDENTITY} being replaced (cause=memory): 210 MB of memory, soft limit 200 MB`,
-    'worker-replacing',
-    { worker: WORKER, cause: 'memory', detail: '210 MB of memory, soft limit 200 MB' },
-  ],
-  ['info', 'SIGHUP: reload gen=3 started', 'reload-started', { generation: 3, reason: 'SIGHUP' }],
-  [
-    'info',
-    'reload gen=3 completed in 4.2 s',
-    'reload-ended',
-    { outcome: 'completed', generation: 3, reason: null, durationMs: 4_210 },
-  ],
-  [
-    'error',
-    'reload gen=3 is taken back, gen=2 comes back: exited',
-    'reload-reverting',
-    { generation: 3, to: 2, reason: 'exited' },
-  ],
-  [
-    'error',
-    'reload gen=3 reverted after 480 ms: exited',
-    'reload-ended',
-    { outcome: 'reverted', generation: 3, reason: 'exited', durationMs: 480 },
-  ],
-  [
-    'error',
-    'reload gen=3 aborted after 480 ms, the workers before it stay: exited',
-    'reload-ended',
-    { outcome: 'aborted', generation: 3, reason: 'exited', durationMs: 480 },
-  ],
-  [
-    'info',
-    'reload gen=3 aborted after 480 ms: the cluster is shutting down',
-    'reload-ended',
-    { outcome: 'aborted', generation: 3, reason: SHUTTING_DOWN, durationMs: 480 },
-  ],
-  [
-    'info',
-    'SIGTTIN: scaling from 2 to 3 workers',
-    'scaling',
-    { from: 2, to: 3, reason: 'SIGTTIN' },
-  ],
-  [
-    'warn',
-    'worker=2 restarting in 100 ms',
-    'worker-restarting',
-    { slot: 2, delayMs: 100.4, failures: 1, degraded: false },
-  ],
-  [
-    'error',
-    'worker=2 restarting in 15000 ms (failure 6 in a row) (crash loop: degraded)',
-    'worker-restarting',
-    { slot: 2, delayMs: 15_000, failures: 6, degraded: true },
-  ],
-  [
-    'info',
-    `${IDENTITY} draining (cause=shutdown)`,
-    'worker-draining',
-    { worker: WORKER, cause: 'shutdown' },
-  ],
-  [
-    'info',
-    'SIGTERM: draining 2 workers',
-    'stopping',
-    { reason: 'SIGTERM', workers: 2, force: 'drain' },
-  ],
-  // With workers: 0 there are none.
-  ['info', 'SIGTERM: draining', 'stopping', { reason: 'SIGTERM', workers: 0, force: 'drain' }],
-  [
-    'warn',
-    'SIGINT: destroying open connections of 2 workers',
-    'stopping',
-    { reason: 'SIGINT', workers: 2, force: 'destroy' },
-  ],
-  [
-    'warn',
-    'SIGINT: killing 2 workers',
-    'stopping',
-    { reason: 'SIGINT', workers: 2, force: 'kill' },
-  ],
-  ['info', 'stopped (exit code 0, uptime 90.5 s)', 'stopped', { exitCode: 0, uptimeMs: 90_500 }],
-  [
-    'error',
-    `giving up (exit code 70): no worker became ready: ${ERROR_TEXT}`,
-    'failed',
-    { message: 'no worker became ready', exitCode: 70, error: ERROR },
-  ],
-  [
-    'warn',
-    `${IDENTITY} dropped a malformed message`,
-    'warning',
-    { message: 'dropped a malformed message', worker: WORKER },
-  ],
-  ['warn', `something odd: ${ERROR_TEXT}`, 'warning', { message: 'something odd', error: ERROR }],
-];
+};
 
 const LINES: readonly Line[] = [
-  ...OTHERS.map(([level, text, ...named]): Line => ({ level, text, named })),
+  ...(Object.keys(OTHERS) as Level[]).flatMap((level) =>
+    OTHERS[level].map(([text, ...named]): Line => ({ level, text, named })),
+  ),
   ...ADDRESSES.map(([about, text]): Line => ({
     level: 'info',
     text: `listening on ${text}`,

@@ -324,38 +324,46 @@ describe('a worker that reloads its own cluster', () => {
     ]);
   });
 
-  it('may ask while it is being replaced already: it drains, still hears, and nobody waits for it', () => {
+  it.each<[when: string, prepare: (cluster: FakeCluster) => FakeWorker, left: number]>([
+    [
+      'is being replaced already',
+      (cluster) => {
+        cluster.reload();
+        const asker = ask(cluster, 0);
+        expect(cluster.takeOver()).toBe(asker);
+        expect(cluster.forks.at(-1)).toMatchObject({ slot: 1 });
+        return asker;
+      },
+      2,
+    ],
+    [
+      'is recycled',
+      (cluster) => {
+        cluster.current(0).askToBeReplaced();
+        const asker = ask(cluster, 0);
+        cluster.newest(0).becomeReady();
+        return asker;
+      },
+      3,
+    ],
+    [
+      'drains already',
+      (cluster) => {
+        cluster.reload();
+        const asker = cluster.takeOver();
+        asker.say({ type: 'reload-request', id: 7 });
+        return asker;
+      },
+      2,
+    ],
+  ])('may ask while it %s: it drains, still hears, and nobody waits for it', (_, prepare, left) => {
     const cluster = start(3);
-    cluster.reload();
-    const asker = ask(cluster, 0);
-    cluster.takeOver();
+    const asker = prepare(cluster);
     expect(decisionsOf(asker)).toEqual(['drain']);
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1 });
-    cluster.replaceSlots(2);
+    cluster.replaceSlots(left);
     expect(toldTo(asker)).toEqual([COMPLETED]);
     asker.exit({ code: 0 });
     expect(cluster.events('reload-ended')).toHaveLength(1);
-    expect(cluster.forked).toHaveLength(6);
-  });
-
-  it('may ask while it is recycled: nobody waits for it, and the reload goes on', () => {
-    const cluster = start(2);
-    cluster.current(0).askToBeReplaced();
-    const asker = ask(cluster, 0);
-    cluster.newest(0).becomeReady();
-    expect(decisionsOf(asker)).toEqual(['drain']);
-    cluster.replaceSlots(2);
-    expect(toldTo(asker)).toEqual([COMPLETED]);
-  });
-
-  it('may ask while it drains already: nobody waits for it any more', () => {
-    const cluster = start();
-    cluster.reload();
-    const asker = cluster.takeOver();
-    asker.say({ type: 'reload-request', id: 7 });
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1 });
-    cluster.replaceSlots(1);
-    expect(toldTo(asker)).toEqual([COMPLETED]);
   });
 
   it('is told also where its own worker is gone by then', async () => {

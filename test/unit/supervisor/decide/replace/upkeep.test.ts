@@ -53,27 +53,98 @@ describe('a worker that is above the soft limit from the start', () => {
   });
 });
 
-describe('a worker above the soft limit', () => {
-  it('is replaced: it serves until the new one is ready', () => {
-    const cluster = start(SOFT);
-    const old = cluster.newest(1);
-    holds(old, 201);
+const REASON = 'a thread that was to be ended is held by native code';
+const asks = (worker: FakeWorker) => worker.say({ type: 'replace-request', reason: REASON });
+
+describe('a worker is replaced, and serves until the new one is ready', () => {
+  /** What is just not enough, and what is. */
+  type Act = (worker: FakeWorker) => void;
+
+  it.each<[cause: 'memory' | 'recycle', detail: string, ClusterOptions, ...acts: [Act, Act]]>([
+    [
+      'memory',
+      '201 MB of memory, soft limit 200 MB',
+      SOFT,
+      (worker) => holds(worker, 200),
+      (worker) => holds(worker, 201),
+    ],
+    [
+      'recycle',
+      '12 requests in 60 s',
+      OLD,
+      (worker) => (serves(worker, 12), vi.advanceTimersByTime(58_000)),
+      () => vi.advanceTimersByTime(1_000),
+    ],
+    [
+      'recycle',
+      '1000 requests in 2 s',
+      BUSY,
+      (worker) => serves(worker, 999),
+      (worker) => serves(worker, 1_000),
+    ],
+    ['recycle', REASON, {}, () => {}, asks],
+  ])('by %s: %s', (cause, detail, options, notEnough, enough) => {
+    const cluster = start(options, 1);
+    const old = cluster.newest(0);
+    notEnough(old);
     check();
+    expect(cluster.forked).toHaveLength(1);
+    enough(old);
+    if (detail !== '12 requests in 60 s') check();
     expect([old.handle.state, ...old.signals]).toEqual(['ready']);
-    expect(cluster.newest(1).handle.state).toBe('starting');
-    cluster.newest(1).becomeReady();
-    expect(old.sent('drain')).toMatchObject([{ cause: 'memory' }]);
-    // Its code is the same and has nothing to prove.
-    expect(cluster.newest(1).sent('check')).toEqual([]);
+    const candidate = cluster.newest(0);
+    expect(candidate.handle.state).toBe('starting');
     expect(cluster.events('worker-replacing')).toEqual([
-      {
-        worker: old.handle.identity,
-        cause: 'memory',
-        detail: '201 MB of memory, soft limit 200 MB',
-      },
+      { worker: old.handle.identity, cause, detail },
     ]);
+    candidate.becomeReady();
+    expect(old.sent('drain')).toMatchObject([{ cause }]);
+    // Its code is the same and has nothing to prove.
+    expect(candidate.sent('check')).toEqual([]);
   });
 
+  it.each<[how: string, ask: Act]>([
+    ['is above the soft limit', (worker) => holds(worker, 300)],
+    ['says that it should be', asks],
+  ])('once, however often it %s', (_, ask) => {
+    const cluster = start(SOFT);
+    const old = cluster.newest(0);
+    for (let i = 0; i < 10; i += 1) {
+      ask(old);
+      check();
+    }
+    expect(cluster.forked).toHaveLength(3);
+    cluster.newest(0).becomeReady();
+    ask(old);
+    check();
+    old.exit({ code: 0 });
+    check();
+    expect(cluster.forked).toHaveLength(3);
+  });
+
+  it.each<[how: string, ask: Act]>([
+    ['by its memory', (worker) => holds(worker, 300)],
+    ['on its own word', asks],
+  ])(
+    'not before the longest backoff where that failed: it must not become a storm of forks, %s',
+    (_, ask) => {
+      const cluster = start(SOFT, 1);
+      const old = cluster.newest(0);
+      ask(old);
+      check();
+      const since = performance.now();
+      cluster.newest(0).exit();
+      vi.advanceTimersByTime(14_999);
+      ask(old);
+      expect(cluster.forked).toHaveLength(2);
+      vi.advanceTimersByTime(1);
+      ask(old);
+      expect([cluster.forked.length, performance.now() - since]).toEqual([3, 15_000]);
+    },
+  );
+});
+
+describe('a worker above the soft limit', () => {
   it('is counted as a restart by memory, once its successor has taken over', () => {
     const cluster = start(SOFT);
     holds(cluster.newest(0), 300);
@@ -104,25 +175,10 @@ describe('a worker above the soft limit', () => {
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
   });
 
-  it('is replaced once, however often it is looked at', () => {
-    const cluster = start(SOFT);
-    holds(cluster.newest(0), 300);
-    for (let i = 0; i < 10; i += 1) check();
-    expect(cluster.forked).toHaveLength(3);
-    cluster.succeed(0);
-    check();
-    expect(cluster.forked).toHaveLength(3);
-  });
-
-  it.each<[what: string, prepare: (worker: FakeWorker) => void]>([
-    ['it is not', (worker) => holds(worker, 200)],
-    ['nothing at all is known of it', () => {}],
-  ])('is left alone where %s', (_, prepare) => {
-    const cluster = start(SOFT);
-    prepare(cluster.newest(0));
+  it('is left alone where nothing at all is known of it', () => {
+    const cluster = start(BOTH);
     check();
     expect(cluster.story).toEqual(['worker-ready', 'worker-ready']);
-    expect(cluster.forked).toHaveLength(2);
   });
 
   it('is left alone where it is starting, and on its way out, alone or beside the next', () => {
@@ -219,20 +275,6 @@ describe('a worker above the hard limit', () => {
 });
 
 describe('a worker that has served long enough', () => {
-  it('is replaced at its age', () => {
-    const cluster = start(OLD, 1);
-    const old = cluster.newest(0);
-    serves(old, 12);
-    vi.advanceTimersByTime(59_999);
-    expect(cluster.forked).toHaveLength(1);
-    vi.advanceTimersByTime(1);
-    expect(cluster.events('worker-replacing')).toEqual([
-      { worker: old.handle.identity, cause: 'recycle', detail: '12 requests in 60 s' },
-    ]);
-    cluster.newest(0).becomeReady();
-    expect(old.sent('drain')).toMatchObject([{ cause: 'recycle' }]);
-  });
-
   it('is replaced sooner or later than others, by the jitter', () => {
     const clusters = Array.from(
       { length: 20 },
@@ -247,16 +289,6 @@ describe('a worker that has served long enough', () => {
     expect([early, late]).toEqual([0, 20]);
     expect(halfway).toBeGreaterThan(0);
     expect(halfway).toBeLessThan(20);
-  });
-
-  it('is replaced at its number of requests', () => {
-    const cluster = start(BUSY, 1);
-    serves(cluster.newest(0), 999);
-    check();
-    expect(cluster.forked).toHaveLength(1);
-    serves(cluster.newest(0), 1_000);
-    check();
-    expect(cluster.forked).toHaveLength(2);
   });
 
   it('is no failure, and the next one has its own requests counted, not those of the slot', () => {
@@ -282,48 +314,6 @@ describe('a worker that has served long enough', () => {
 });
 
 describe('a worker that says itself that it should go', () => {
-  const reason = 'a thread that was to be ended is held by native code';
-  const asks = (worker: FakeWorker) => worker.say({ type: 'replace-request', reason });
-
-  it('is replaced: it serves until the new one is ready, whatever the options are', () => {
-    const cluster = start({});
-    const old = cluster.newest(1);
-    asks(old);
-    expect([old.handle.state, ...old.signals]).toEqual(['ready']);
-    expect(cluster.newest(1).handle.state).toBe('starting');
-    expect(cluster.events('worker-replacing')).toEqual([
-      { worker: old.handle.identity, cause: 'recycle', detail: reason },
-    ]);
-    cluster.newest(1).becomeReady();
-    expect(old.sent('drain')).toMatchObject([{ cause: 'recycle' }]);
-    old.exit({ code: 0 });
-    expect(cluster.slot(1)).toMatchObject([{ restartsByCause: {} }]);
-  });
-
-  it('is replaced once, however often it says so', () => {
-    const cluster = start({});
-    const old = cluster.newest(0);
-    for (let i = 0; i < 3; i += 1) asks(old);
-    expect(cluster.forked).toHaveLength(3);
-    cluster.newest(0).becomeReady();
-    asks(old);
-    old.exit({ code: 0 });
-    expect(cluster.forked).toHaveLength(3);
-  });
-
-  it('is tried again when the replacement has failed, and not before the longest backoff', () => {
-    const cluster = start({}, 1);
-    const old = cluster.newest(0);
-    asks(old);
-    cluster.newest(0).exit();
-    vi.advanceTimersByTime(14_999);
-    asks(old);
-    expect(cluster.forked).toHaveLength(2);
-    vi.advanceTimersByTime(1);
-    asks(old);
-    expect(cluster.forked).toHaveLength(3);
-  });
-
   it('is left alone where it is on its way anyway', () => {
     const cluster = start(HARD, 1);
     holds(cluster.newest(0), 500);
@@ -363,14 +353,6 @@ describe('a replacement that fails', () => {
       },
     ]);
     expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);
-  });
-
-  it('is not tried again before the longest backoff is over: it must not become a storm of forks', () => {
-    const cluster = failed();
-    vi.advanceTimersByTime(14_999);
-    expect(cluster.forked).toHaveLength(2);
-    vi.advanceTimersByTime(1);
-    expect(cluster.forked).toHaveLength(3);
   });
 
   it('does not save the worker from the hard limit', () => {
