@@ -1,16 +1,18 @@
 import {
   chmodSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   rmSync,
   symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer, Server } from 'node:net';
 import { join } from 'node:path';
-import { onTestFinished, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { appName, mainScript } from '../../../src/contract/files/app-name.js';
 import {
   claimDirectory,
@@ -44,7 +46,6 @@ async function leaveStale(path: string): Promise<void> {
   const beside = `${path}.x`;
   const server = createServer().listen(beside);
   await new Promise((resolve) => void server.once('listening', resolve));
-  const { linkSync, unlinkSync } = await import('node:fs');
   linkSync(beside, path);
   unlinkSync(beside);
   await new Promise((resolve) => void server.close(resolve));
@@ -101,7 +102,6 @@ describe('the control socket', () => {
   it('removes at the end only what it has made', async () => {
     const path = join(temporaryDirectory(), 'a.sock');
     const first = await open(path);
-    const { unlinkSync } = await import('node:fs');
     unlinkSync(path);
     await open(path);
     first.remove();
@@ -304,6 +304,9 @@ it.each([undefined, 'own.sock'])(
 );
 
 describe('a fixed path of the control socket', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+  afterEach(() => void vi.useRealTimers());
+
   /** A primary at a path, and what it warns of. */
   async function primaryAt(path: string) {
     const warnings: string[] = [];
@@ -311,10 +314,6 @@ describe('a fixed path of the control socket', () => {
     onTestFinished(() => control.end(0));
     return { control, warnings };
   }
-  const fakeClock = () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
-  };
   /** Runs checks until one of them has done it. */
   const atNextChecks = (what: string, done: () => boolean) =>
     eventually(
@@ -327,7 +326,6 @@ describe('a fixed path of the control socket', () => {
     );
 
   it('is had by a second primary once the first has ended', async () => {
-    fakeClock();
     const path = join(temporaryDirectory(), 'shop.sock');
     const first = await primaryAt(path);
     const second = await primaryAt(path);
@@ -344,7 +342,6 @@ describe('a fixed path of the control socket', () => {
   });
 
   it('is spoken of once if its directory was removed and does not come again', async () => {
-    fakeClock();
     const directory = join(temporaryDirectory(), 'own');
     mkdirSync(directory, { mode: 0o700 });
     const path = join(directory, 'shop.sock');
@@ -359,7 +356,6 @@ describe('a fixed path of the control socket', () => {
   });
 
   it('is spoken of once if something else has taken it, and taken back once that is dead', async () => {
-    fakeClock();
     const path = join(temporaryDirectory(), 'shop.sock');
     const { warnings } = await primaryAt(path);
     rmSync(path);

@@ -41,6 +41,18 @@ describe('Deadline', () => {
     expect(action).toHaveBeenCalledOnce();
   });
 
+  it.each([
+    [250, 2_750],
+    [251, 3_000],
+  ])('counts a delay of up to a slice: with %d ms it passes after %d ms', (frozenMs, passesMs) => {
+    const { action } = start(3_000);
+    clock.frozenMs = frozenMs;
+    vi.advanceTimersByTime(passesMs - 1);
+    expect(action).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(action).toHaveBeenCalledOnce();
+  });
+
   it('leaves time to read what came meanwhile, where it was all but over', () => {
     const { action } = start(3_000);
     vi.advanceTimersByTime(2_990);

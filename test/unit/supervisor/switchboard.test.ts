@@ -180,12 +180,6 @@ describe('the switchboard', () => {
     expect(start().receive(message)).toBeUndefined();
   });
 
-  it('files the figures that come with the answer to a ping', () => {
-    const { worker, receive } = start();
-    receive({ type: 'pong', seq: 1, stats: STATS });
-    expect(worker.handle.stats).toEqual(STATS);
-  });
-
   it('answers with the snapshot, in which the figures of the requester are new', () => {
     const { worker, receive } = start();
     receive({ type: 'snapshot-request', id: 7, stats: { ...STATS, requestsTotal: 99 } });

@@ -98,7 +98,10 @@ export class FakeWorker {
   /** Whether the worker answers each ping at once. */
   lively = false;
   readonly signals: NodeJS.Signals[] = [];
-  readonly #sent: PrimaryMessage[] = [];
+  /** Everything that it was sent, oldest first. */
+  readonly messages: PrimaryMessage[] = [];
+  /** The handle beside each message. */
+  readonly handles: unknown[] = [];
   readonly #waiting: (() => void)[] = [];
 
   /** @param tell receives the events of the worker's process. */
@@ -109,9 +112,10 @@ export class FakeWorker {
     const { slot = 0, pid = 1_000 + slot, generation = 0, state = 'ready' } = about;
     const channel: WorkerProcess = {
       isConnected: () => this.connected,
-      send: (message, _handle, taken) => {
+      send: (message, handle, taken) => {
+        this.handles.push(handle);
         // As on the wire: a copy, made now.
-        this.#sent.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
+        this.messages.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
         if (this.clogged) this.#waiting.push(taken);
         else taken();
         if (this.lively && (message as PrimaryMessage).type === 'ping') this.answerPing();
@@ -160,7 +164,7 @@ export class FakeWorker {
 
   /** Every message of one type that this worker was sent. */
   sent<T extends PrimaryMessage['type']>(type: T): (PrimaryMessage & { type: T })[] {
-    return this.#sent.filter(
+    return this.messages.filter(
       (message): message is PrimaryMessage & { type: T } => message.type === type,
     );
   }
@@ -179,7 +183,7 @@ export class FakeWorker {
 
   /** Types of everything that it was sent, oldest first. */
   get inbox(): PrimaryMessage['type'][] {
-    return this.#sent.map(({ type }) => type);
+    return this.messages.map(({ type }) => type);
   }
 
   /** An error that nobody caught: it drains by itself. */

@@ -6,7 +6,6 @@ import {
   isAddressErrorCode,
   ClusterWorkersFailedError,
 } from '../../../../src/contract/errors/index.js';
-import { formatIdentity } from '../../../../src/contract/snapshot/index.js';
 
 const errno = (code: string) => Object.assign(new Error(`bind ${code}`), { code });
 
@@ -32,16 +31,6 @@ describe('an error of the cluster', () => {
     expect(new ClusterWorkersFailedError('x', { cause }).cause).toBe(cause);
     const inUse = errno('EADDRINUSE');
     expect(new ClusterAddressError('x', inUse).cause).toBe(inUse);
-  });
-
-  it('has no cause where there is none', () => {
-    expect('cause' in new ClusterConfigurationError('x')).toBe(false);
-  });
-});
-
-describe('a configuration error', () => {
-  it('is known by its code where its class was lost on the way', () => {
-    expect(ClusterConfigurationError.code).toBe(new ClusterConfigurationError('x').code);
   });
 });
 
@@ -70,11 +59,5 @@ describe('an address that cannot be listened on', () => {
 
   it.each([undefined, '', 'ECONNRESET', 'eaddrinuse'])('is not what %j says', (code) => {
     expect(isAddressErrorCode(code)).toBe(false);
-  });
-});
-
-describe('the identity of a worker', () => {
-  it('is one string', () => {
-    expect(formatIdentity({ slot: 0, pid: 4242, generation: 2 })).toBe('worker=0 gen=2 pid=4242');
   });
 });

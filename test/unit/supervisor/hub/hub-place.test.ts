@@ -77,18 +77,10 @@ describe('the place of a hub', () => {
     );
   });
 
-  it('is none where every path is too long: it says so, and leaves nothing', () => {
+  it('is none where every path is too long: it leaves nothing, and says so in the same words each time', () => {
     directory('r'.repeat(70), 'XDG_RUNTIME_DIR');
     const temporary = directory('t'.repeat(70), 'TMPDIR');
-    expect(() => findHubPlace(FILE)).toThrow(
-      `a path in ${temporary} is too long for a unix socket (`,
-    );
-    expect(readdirSync(temporary)).toEqual([]);
-  });
-
-  it('is none in the same words each time, since workers warn of a reason once', () => {
-    directory('r'.repeat(70), 'XDG_RUNTIME_DIR');
-    directory('t'.repeat(70), 'TMPDIR');
+    // Workers warn of a reason once.
     const reasons = ['0123abcd', '4567cdef'].map((random) => {
       try {
         return findHubPlace(`1234567.${random}.hub`);
@@ -97,6 +89,8 @@ describe('the place of a hub', () => {
       }
     });
     expect(reasons[0]).toBe(reasons[1]);
+    expect(reasons[0]).toContain(`a path in ${temporary} is too long for a unix socket (`);
     expect(reasons[0]).toMatch(/set XDG_RUNTIME_DIR or TMPDIR to a shorter directory$/);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 });

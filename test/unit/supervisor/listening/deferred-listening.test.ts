@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import type { PrimaryMessage } from '../../../../src/contract/ipc/index.js';
 import { DeferredListening } from '../../../../src/supervisor/listening/deferred-listening.js';
 import type { Listening } from '../../../../src/supervisor/listening/listening.interface.js';
 import type { openListening } from '../../../../src/supervisor/listening/open-listening.js';
 import type { WorkerHandle } from '../../../../src/supervisor/processes/worker-handle.js';
+import { FakeWorker } from '../../support/fake-worker.js';
 
 const OPTIONS = {
   address: { kind: 'tcp', port: 3000, host: undefined },
@@ -35,11 +35,6 @@ function deferred({ failures = 0 } = {}) {
     return opened;
   };
   return { listening: new DeferredListening(OPTIONS, open), seen };
-}
-
-function fakeWorker() {
-  const sent: PrimaryMessage[] = [];
-  return { sent, worker: { send: (message: PrimaryMessage) => sent.push(message) } as never };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -73,16 +68,15 @@ describe('the default address', () => {
 
   it('is refused where it cannot be had, with what the system said, and tried again for the next', async () => {
     const { listening, seen } = deferred({ failures: 1 });
-    const first = fakeWorker();
-    listening.grant(first.worker);
+    const [first, next] = [new FakeWorker(), new FakeWorker()];
+    listening.grant(first.handle);
     await settled();
-    expect(first.sent).toMatchObject([
-      { type: 'listen-refused', error: { code: 'EADDRINUSE', message: 'bind EADDRINUSE' } },
+    expect(first.sent('listen-refused')).toMatchObject([
+      { error: { code: 'EADDRINUSE', message: 'bind EADDRINUSE' } },
     ]);
-    const next = fakeWorker();
-    listening.grant(next.worker);
+    listening.grant(next.handle);
     await settled();
-    expect([next.sent, seen.granted]).toEqual([[], [next.worker]]);
+    expect([next.inbox, seen.granted]).toEqual([[], [next.handle]]);
   });
 
   it('is let go of where the cluster ends while it is being bound', async () => {

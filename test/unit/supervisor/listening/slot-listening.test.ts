@@ -7,12 +7,8 @@ import type {
 } from '../../../../src/supervisor/listening/bound-socket.js';
 import { SharedListening } from '../../../../src/supervisor/listening/shared-listening.js';
 import { SlotListening } from '../../../../src/supervisor/listening/slot-listening.js';
-import {
-  type WorkerProcess,
-  WorkerHandle,
-} from '../../../../src/supervisor/processes/worker-handle.js';
 import type { WorkerState } from '../../../../src/contract/snapshot/index.js';
-import { knownWorker } from '../../support/fake-worker.js';
+import { FakeWorker } from '../../support/fake-worker.js';
 
 const NOW = 100_000;
 
@@ -36,54 +32,32 @@ class FakeSocket {
   }
 }
 
-/** A worker that keeps the messages that it is sent, each with its handle. */
-class Worker {
-  readonly handle: WorkerHandle;
+class Worker extends FakeWorker {
   #listens = false;
-  readonly #sent: { type: string; slot?: number; target?: ListenTarget; handle: unknown }[] = [];
+  #read = 0;
 
   constructor(slot: number, state: WorkerState = 'ready') {
-    const channel: WorkerProcess = {
-      isConnected: () => true,
-      send: (message, handle, taken) => {
-        this.#sent.push({ ...(message as { type: string }), handle });
-        taken();
-      },
-      kill: () => {},
-    };
-    this.handle = new WorkerHandle({ slot, pid: 1_000 + slot, generation: 0 }, channel);
-    this.enter(state);
-  }
-
-  enter(state: WorkerState, ping?: { seq: number; sentAt: number }): void {
-    const known = state === 'exited' ? undefined : knownWorker({ state, ping });
-    this.handle.known = () => known;
+    super({ slot, state });
   }
 
   /** The messages sent since `told` was last read, for example `adopt 1`. */
   get told(): string[] {
-    return this.#sent.splice(0).map(({ type, slot }) => `${type} ${slot}`);
+    const fresh = this.messages.slice(this.#read) as { type: string; slot?: number }[];
+    this.#read = this.messages.length;
+    return fresh.map(({ type, slot }) => `${type} ${slot}`);
   }
 
-  get sent() {
-    return this.#sent;
-  }
-
-  /** Grants a ready worker its socket, as before it became ready. That message is not kept. */
+  /** Grants a ready worker its socket, as before it became ready. That message is not told. */
   listenOn(listening: SlotListening): void {
     if (this.#listens || this.handle.state !== 'ready') return;
     this.#listens = true;
     listening.grant(this.handle);
-    this.#sent.pop();
+    this.#read = this.messages.length;
   }
 
   /** The worker has not answered a ping for this time. */
   silentFor(ms: number): void {
-    this.enter('ready', { seq: 1, sentAt: NOW - ms });
-  }
-
-  answer(): void {
-    this.enter('ready');
+    this.enter('ready', { ping: { seq: 1, sentAt: NOW - ms } });
   }
 }
 
@@ -130,10 +104,10 @@ describe('sockets of slots', () => {
     for (const slot of [2, 0]) {
       const worker = new Worker(slot, 'starting');
       listening.grant(worker.handle);
-      expect(worker.sent).toMatchObject([
+      expect(worker.messages).toMatchObject([
         { type: 'listen', target: { kind: 'tcp', port: 3_000 + slot, host: '127.0.0.1' } },
       ]);
-      expect(worker.sent[0]!.handle).toBe(sockets[slot]!.handle);
+      expect(worker.handles[0]).toBe(sockets[slot]!.handle);
     }
   });
 
@@ -142,7 +116,7 @@ describe('sockets of slots', () => {
     const [first, second] = [new Worker(0), new Worker(0, 'starting')];
     listening.grant(first.handle);
     listening.grant(second.handle);
-    expect(second.sent[0]!.handle).toBe(sockets[0]!.handle);
+    expect(second.handles[0]).toBe(sockets[0]!.handle);
     expect(sockets).toHaveLength(1);
   });
 
@@ -241,7 +215,7 @@ describe('a socket whose worker is gone', () => {
   it('is taken over with its handle', () => {
     const { settle, sockets, a, c } = serving();
     settle(a, c);
-    expect(a.sent[0]!.handle).toBe(sockets[1]!.handle);
+    expect(a.handles.at(-1)).toBe(sockets[1]!.handle);
   });
 
   it.each(['starting', 'draining', 'exited'] as const)(
@@ -298,7 +272,7 @@ describe('a socket whose worker does not answer', () => {
     b.silentFor(ms);
     settle(a, b, c);
     expect([a.told, b.told, c.told]).toEqual([told, [], told]);
-    b.answer();
+    b.enter('ready');
     settle(a, b, c);
     expect([a.told, b.told]).toEqual([told.map(() => 'release 1'), []]);
   });
@@ -339,15 +313,15 @@ describe('the shared socket', () => {
     for (const slot of [0, 7]) {
       const worker = new Worker(slot, 'starting');
       listening.grant(worker.handle);
-      expect(worker.sent).toMatchObject([{ type: 'listen', target: socket.target }]);
-      expect(worker.sent[0]!.handle).toBe(socket.handle);
+      expect(worker.messages).toMatchObject([{ type: 'listen', target: socket.target }]);
+      expect(worker.handles[0]).toBe(socket.handle);
     }
   });
 
   it('is granted as an address alone where none is held: node:cluster does the rest', () => {
     const worker = new Worker(0, 'starting');
     shared(false).listening.grant(worker.handle);
-    expect(worker.sent).toMatchObject([{ type: 'listen', handle: undefined }]);
+    expect([worker.inbox, worker.handles]).toEqual([['listen'], [undefined]]);
   });
 
   it('has no ports of slots, and is closed with the cluster', () => {

@@ -65,22 +65,16 @@ describe('the stack of a worker', () => {
     expect(await second).toMatchObject({ frames: ANSWER.frames });
   });
 
-  it('is none of a worker that has ended meanwhile', async () => {
+  it('is none of a worker that has ended meanwhile, nor in native code, and says so', async () => {
     const { handle, inspections } = start();
-    const stack = inspections.stack(0);
+    const native = inspections.stack(0);
+    inspections.answered({ ...ANSWER, id: 1, frames: [], answered: false });
+    const problem = expect.stringContaining('native code') as string;
+    expect(await native).toMatchObject({ blockedForMs: 1_200, problem });
+    const ended = inspections.stack(0);
     handle.known = () => undefined;
     inspections.ended(1);
-    expect(await stack).toMatchObject({ problem: 'the worker has ended by now' });
-  });
-
-  it('is none in native code, and says so', async () => {
-    const { inspections } = start();
-    const stack = inspections.stack(0);
-    inspections.answered({ ...ANSWER, id: 1, frames: [], answered: false });
-    expect(await stack).toMatchObject({
-      blockedForMs: 1_200,
-      problem: expect.stringContaining('native code'),
-    });
+    expect(await ended).toMatchObject({ problem: 'the worker has ended by now' });
   });
 
   it('is refused without a worker, and without a watchdog', async () => {
