@@ -7,12 +7,8 @@ function watchOver(...values: (number | undefined)[]): OomWatch {
 }
 
 describe('a kill for want of memory', () => {
-  it.each([
-    ['the counter has grown', [3, 4], [true]],
-    ['the counter has grown by several', [0, 9], [true]],
-  ] as const)('has happened where %s', (_, values, killed) => {
-    const watch = watchOver(...values);
-    expect(killed.map(() => watch.hasKilled())).toEqual(killed);
+  it.each([4, 9])('has happened where the counter has grown to %d', (value) => {
+    expect(watchOver(3, value).hasKilled()).toBe(true);
   });
 
   it('is told once: the next death is another one', () => {

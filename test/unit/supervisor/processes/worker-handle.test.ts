@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeCluster } from '../../support/fake-cluster.js';
-import { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -27,36 +26,5 @@ describe('the state of a worker', () => {
       'worker-restarting',
       'worker-died',
     ]);
-  });
-});
-
-describe('the channel of a worker', () => {
-  it('carries messages in their envelope', () => {
-    const worker = new FakeWorker();
-    worker.handle.send({ type: 'ping', seq: 3 });
-    expect(worker.sent('ping')).toEqual([{ ns: 'nestjs-cluster', v: 1, type: 'ping', seq: 3 }]);
-  });
-
-  it('is not reachable while a message is still on its way', () => {
-    const worker = new FakeWorker();
-    expect(worker.handle.reachable).toBe(true);
-    worker.clogged = true;
-    worker.handle.send({ type: 'collect' });
-    expect(worker.handle.reachable).toBe(false);
-  });
-
-  it('is used no more once it is closed, which is no error', () => {
-    const worker = new FakeWorker();
-    worker.connected = false;
-    expect(() => worker.handle.send({ type: 'collect' })).not.toThrow();
-    expect(worker.sent('collect')).toEqual([]);
-    expect(worker.handle.reachable).toBe(false);
-  });
-
-  it('does not stand in the way of a signal', () => {
-    const worker = new FakeWorker();
-    worker.connected = false;
-    worker.handle.kill('SIGKILL');
-    expect(worker.signals).toEqual(['SIGKILL']);
   });
 });

@@ -45,14 +45,6 @@ describe('whoever calls', () => {
     ]);
     expect(sent).toEqual([]);
   });
-
-  it('is told once', async () => {
-    const { requests, answer, asked } = start();
-    const call = requests.reload('test');
-    answer(asked[0]!, { type: 'reloaded', result: RESULT });
-    answer(asked[0]!, { type: 'scale-refused', error: TAKEN });
-    await expect(call).resolves.toBe(RESULT);
-  });
 });
 
 describe('a worker that asks', () => {

@@ -166,17 +166,6 @@ describe('a variable', () => {
     const message = refusal({ CLUSTER_WORKERS: 'two', CLUSTER_BALANCING: 'fair' });
     expect(message).toMatch(/^invalid environment: .*CLUSTER_WORKERS: "two".*CLUSTER_BALANCING: /);
   });
-
-  it('may make a conflict, as an option may', () => {
-    const env = { CLUSTER_MEMORY_SOFT_LIMIT_BYTES: `${2 ** 30}` };
-    expect(() => resolve(env, { memory: { hardLimitBytes: 2 ** 29 } })).toThrow(
-      'must be below memory.hardLimitBytes',
-    );
-    expect(refusal({ CLUSTER_ADMIN_PORT: '3000' })).toContain('is a port of the app');
-    expect(refusal({ CLUSTER_ADMIN_PORT: '1', CLUSTER_ADMIN_HOST: '0.0.0.0' })).toContain(
-      'admin.host ("0.0.0.0") can be reached from other machines',
-    );
-  });
 });
 
 it('CLUSTER_ADMIN_PORT opens the admin listener, and CLUSTER_ADMIN_HOST alone does not', () => {

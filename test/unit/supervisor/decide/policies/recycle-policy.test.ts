@@ -24,22 +24,3 @@ describe.each([
     expect([due(limit - 1), due(limit)]).toEqual([false, true]);
   });
 });
-
-describe('a worker has served long enough', () => {
-  it('whichever of its limits it reaches first', () => {
-    const both = { maxRequests: 100, maxAgeMs: 5_000 };
-    expect(isRecyclingDue({ requests: 99, ageMs: 4_999 }, both, 0.5)).toBe(false);
-    expect(isRecyclingDue({ requests: 100, ageMs: 0 }, both, 0.5)).toBe(true);
-    expect(isRecyclingDue({ requests: 0, ageMs: 5_000 }, both, 0.5)).toBe(true);
-  });
-
-  it.each([0, 0.5, 1])('never where it has no limit (lot %d)', (lot) => {
-    const ancient = { requests: Number.MAX_SAFE_INTEGER, ageMs: Number.MAX_SAFE_INTEGER };
-    expect(isRecyclingDue(ancient, NEVER, lot)).toBe(false);
-  });
-
-  it.each([0, 0.5, 1])('not at its very start (lot %d)', (lot) => {
-    const limits = { maxRequests: 1, maxAgeMs: 1_000 };
-    expect(isRecyclingDue(NOTHING, limits, lot)).toBe(false);
-  });
-});

@@ -6,6 +6,7 @@ import type { FakeWorker } from '../../../support/fake-worker.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
+const ABORTED = { completed: 0, aborted: 1, reverted: 0 };
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
 /** The fake program is at the same path before and after. */
@@ -28,22 +29,24 @@ const decisionsOf = ({ inbox }: FakeWorker) =>
 
 describe('a reload', () => {
   it.each([1, 2, 4])(
-    'replaces every worker of %d, and all the time as many are ready',
+    'replaces every worker of %d, is over when the last old one is gone, and all the time as many are ready',
     async (workers) => {
       const cluster = start(workers);
       const ready = () => cluster.supervisor.snapshot().ready;
       const told = cluster.reload();
-      const slots = Array.from({ length: workers }, () => {
+      for (let slot = 0; slot < workers; slot += 1) {
         expect(ready()).toBe(workers);
         const old = cluster.takeOver();
-        expect(ready()).toBe(workers);
+        expect(old.handle.identity.slot).toBe(slot);
+        await cluster.settled();
+        expect([ready(), told, cluster.events('reload-ended')]).toEqual([workers, [], []]);
         old.exit({ code: 0 });
-        return old.handle.identity.slot;
-      });
-      expect(slots).toEqual([...Array(workers).keys()]);
+      }
       await cluster.settled();
       expect(told).toEqual([COMPLETED]);
-      expect(cluster.picture).toEqual(slots.map((slot) => `${slot}: gen=1 ready`));
+      expect(cluster.picture).toEqual(
+        Array.from({ length: workers }, (_, slot) => `${slot}: gen=1 ready`),
+      );
       expect(cluster.forked).toHaveLength(2 * workers);
     },
   );
@@ -60,17 +63,6 @@ describe('a reload', () => {
       generation: 1,
       reloads: { completed: 1, aborted: 0, reverted: 0 },
     });
-  });
-
-  it('is over when the last old worker is gone, not before', async () => {
-    const cluster = start(1);
-    const told = cluster.reload();
-    const old = cluster.takeOver();
-    await cluster.settled();
-    expect([told, cluster.events('reload-ended')]).toEqual([[], []]);
-    old.exit({ code: 0 });
-    await cluster.settled();
-    expect(told).toEqual([COMPLETED]);
   });
 
   it('changes what a slot that is added later runs, or comes back, once it is completed', () => {
@@ -147,18 +139,10 @@ describe('a reload whose new worker fails', () => {
     expect(cluster.picture.toSorted()).toEqual(picture);
     expect(cluster.forked).toHaveLength(3 + after + 1);
     expect(cluster.events('reload-ended')).toEqual([{ ...told[0], durationMs: after * CANARY_MS }]);
-  });
-
-  it('is counted as aborted, and is no generation of the cluster', () => {
-    const cluster = start();
-    cluster.reload();
-    cluster.newest(0).exit();
-    expect(cluster.supervisor.snapshot()).toMatchObject({
-      generation: 0,
-      reloads: { completed: 0, aborted: 1, reverted: 0 },
-    });
-    cluster.scale(3);
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 2, generation: 0 });
+    // It is no generation of the cluster.
+    expect(cluster.supervisor.snapshot()).toMatchObject({ generation: 0, reloads: ABORTED });
+    cluster.scale(4);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });
   });
 
   it('leaves the next one free to try, with a number of its own', async () => {
@@ -172,27 +156,7 @@ describe('a reload whose new worker fails', () => {
     expect(told).toEqual([{ ...COMPLETED, generation: 2 }]);
     expect(cluster.picture).toEqual(['0: gen=2 ready', '1: gen=2 ready']);
     expect(cluster.events('reload-started').map(({ generation }) => generation)).toEqual([1, 2]);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({
-      completed: 1,
-      aborted: 1,
-      reverted: 0,
-    });
-  });
-
-  it('is told also to a worker that asked, which stays', () => {
-    const cluster = start();
-    const asker = ask(cluster, 1);
-    cluster.replaceSlots(1);
-    cluster.newest(1).exit();
-    expect(toldTo(asker)).toEqual([
-      {
-        outcome: 'aborted',
-        generation: 1,
-        reason: `worker=1 gen=1: exited with code 1${OVERWRITTEN}`,
-      },
-    ]);
-    expect(cluster.current(1)).toBe(asker);
-    expect(decisionsOf(asker)).toEqual(['reloaded']);
+    expect(cluster.supervisor.snapshot().reloads).toEqual({ ...ABORTED, completed: 1 });
   });
 });
 
@@ -208,11 +172,7 @@ describe('a reload of a program that is not there', () => {
     expect(cluster.forked).toHaveLength(2);
     expect(cluster.events('reload-started')).toHaveLength(1);
     expect(cluster.events('reload-ended')).toMatchObject([{ reason }]);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({
-      completed: 0,
-      aborted: 1,
-      reverted: 0,
-    });
+    expect(cluster.supervisor.snapshot().reloads).toEqual(ABORTED);
 
     cluster.program = program;
     const next = cluster.reload();
@@ -233,15 +193,11 @@ describe('several reloads at once', () => {
     expect(told).toEqual([[COMPLETED], [COMPLETED], [COMPLETED]]);
     expect(cluster.events('reload-started')).toHaveLength(1);
     expect(cluster.events('reload-ended')).toHaveLength(1);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({
-      completed: 1,
-      aborted: 0,
-      reverted: 0,
-    });
+    expect(cluster.supervisor.snapshot().reloads).toMatchObject({ completed: 1, aborted: 0 });
     expect(cluster.forked).toHaveLength(4);
   });
 
-  it('are aborted as one', async () => {
+  it('are aborted as one, and a worker that asked stays', async () => {
     const cluster = start();
     const told = cluster.reload();
     const asker = ask(cluster, 1);
@@ -250,39 +206,25 @@ describe('several reloads at once', () => {
     const reason = 'worker=0 gen=1: exited with code 1';
     expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
     expect(toldTo(asker)).toEqual(told);
-  });
-
-  it('are two where one follows the other', async () => {
-    const cluster = start();
-    cluster.reload();
-    cluster.replaceSlots(2);
-    const second = cluster.reload();
-    await cluster.settled();
-    expect(second).toEqual([]);
-    cluster.replaceSlots(2);
-    await cluster.settled();
-    expect(second).toEqual([{ ...COMPLETED, generation: 2 }]);
-    expect(cluster.supervisor.snapshot().generation).toBe(2);
+    expect([cluster.current(1), decisionsOf(asker)]).toEqual([asker, ['reloaded']]);
   });
 });
 
 describe('a worker that reloads its own cluster', () => {
-  it.each([0, 1, 2])('is the last to be replaced: the one of slot %d', (slot) => {
-    const cluster = start(3);
-    ask(cluster, slot);
-    const others = [0, 1, 2].filter((each) => each !== slot);
-    expect(cluster.replaceSlots(3)).toEqual([...others, slot]);
-  });
-
-  it('is told before it drains: then it could not hear of it', () => {
-    const cluster = start(2);
-    const asker = ask(cluster, 0);
-    cluster.replaceSlots(1);
-    expect(decisionsOf(asker)).toEqual([]);
-    cluster.takeOver();
-    expect(decisionsOf(asker)).toEqual(['reloaded', 'drain']);
-    expect(asker.sent('reloaded')).toEqual([expect.objectContaining({ id: 7, result: COMPLETED })]);
-  });
+  it.each([0, 1, 2])(
+    'is the last to be replaced, and is told before it drains: slot %d',
+    (slot) => {
+      const cluster = start(3);
+      const asker = ask(cluster, slot);
+      const others = [0, 1, 2].filter((each) => each !== slot);
+      expect(cluster.replaceSlots(2)).toEqual(others);
+      expect(decisionsOf(asker)).toEqual([]);
+      expect(cluster.takeOver()).toBe(asker);
+      // Once it has drained it could not hear of it.
+      expect(decisionsOf(asker)).toEqual(['reloaded', 'drain']);
+      expect(asker.sent('reloaded')).toMatchObject([{ id: 7, result: COMPLETED }]);
+    },
+  );
 
   it('is told once, and who stays is told when it has gone', async () => {
     const cluster = start(1);
