@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import type { ClusterEvents } from '../../../src/hub/events/index.js';
 import { NO_BODY } from '../../../src/hub/wire/limits.js';
@@ -61,10 +61,13 @@ describe('an event of the cluster', () => {
 });
 
 describe('an event that nobody has confirmed for seconds', () => {
+  beforeEach(
+    () => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }),
+  );
+  afterEach(() => void vi.useRealTimers());
+
   it('has been sent: its sender learns to how many, and none is counted as lost', async () => {
     const [sender] = await start(3);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
     sender!.state.holding = true;
     const sent = Promise.all([1, 2].map((n) => sender!.events.emit('n', n)));
     await vi.advanceTimersByTimeAsync(10_000);
@@ -75,8 +78,6 @@ describe('an event that nobody has confirmed for seconds', () => {
   });
 
   it('is waited for while the hub has anything to say, however long that takes to read', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    onTestFinished(() => void vi.useRealTimers());
     const [sender] = await start(3);
     const answer = sender!.delayed('publish');
     const resolved = vi.fn();
@@ -93,8 +94,6 @@ describe('an event that nobody has confirmed for seconds', () => {
   });
 
   it('is given up once the hub has said nothing for 30 s, and is not counted as lost', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    onTestFinished(() => void vi.useRealTimers());
     const [sender] = await start(3);
     sender!.lost.add('publish');
     const sent = sender!.events.emit('n', 1);

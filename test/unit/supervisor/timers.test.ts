@@ -18,36 +18,6 @@ function start() {
 }
 
 describe('a timer of the core', () => {
-  it.each([ONE!, SLOT, CLUSTER])('comes after its time, and once: %j', (timer) => {
-    const { due, timers } = start();
-    timers.arm(timer, 1_000);
-    vi.advanceTimersByTime(999);
-    expect(due).not.toHaveBeenCalled();
-    vi.advanceTimersByTime(10_001);
-    expect(due.mock.calls).toEqual([[timer]]);
-  });
-
-  it.each([ONE!, SLOT, CLUSTER])('does not come once it is disarmed: %j', (timer) => {
-    const { due, timers } = start();
-    timers.arm(timer, 1_000);
-    timers.disarm({ ...timer });
-    timers.disarm({ ...timer }); // to disarm it twice is not an error
-    vi.advanceTimersByTime(2_000);
-    expect(due).not.toHaveBeenCalled();
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it.each([ONE!, SLOT])('takes the place of the one before, and of no other: %j', (timer) => {
-    const { due, timers } = start();
-    timers.arm(TWO!, 1_000);
-    timers.arm(timer, 1_000);
-    timers.arm(timer, 2_000);
-    vi.advanceTimersByTime(1_000);
-    expect(due.mock.calls).toEqual([[TWO]]);
-    vi.advanceTimersByTime(1_000);
-    expect(due.mock.calls).toEqual([[TWO], [timer]]);
-  });
-
   it('can be armed again by what it has caused', () => {
     const { due, timers } = start();
     due.mockImplementationOnce((timer) => timers.arm(timer, 1_000));

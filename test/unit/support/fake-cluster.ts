@@ -59,8 +59,6 @@ export class FakeCluster {
   missing: Error | undefined;
   /** Why there is nothing to listen on for another slot. */
   refuseToListen: Error | undefined;
-  /** The number of workers that each forked worker was told. */
-  readonly assigned: number[] = [];
   /** For how many slots there was to be something to listen on. */
   readonly reserved: number[] = [];
   exitCode: number | undefined;
@@ -101,8 +99,7 @@ export class FakeCluster {
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
       hub: { address: () => Promise.reject(new Error('no hub')) },
-      startProcess: ({ slot, release, workers, printsBootError }, _program, _options, tell) => {
-        this.assigned.push(workers);
+      startProcess: ({ slot, release, printsBootError }, _program, _options, tell) => {
         const { generation, script } = release;
         const worker = new FakeWorker(
           { slot, pid: ++this.#pid, generation, state: 'starting' },

@@ -20,14 +20,6 @@ const line = (message: unknown) => `${JSON.stringify(message)}\n`;
 const BOTH = line(BLOCKED) + line(RESUMED);
 
 describe('the reports of a watchdog', () => {
-  it('are one object a line', async () => {
-    expect(await reportsOf(line(BLOCKED), line(RESUMED))).toEqual([BLOCKED, RESUMED]);
-  });
-
-  it('may come together in one chunk', async () => {
-    expect(await reportsOf(BOTH)).toEqual([BLOCKED, RESUMED]);
-  });
-
   it('may be split anywhere, also within a character', async () => {
     const bytes = Buffer.from(BOTH);
     for (let at = 1; at < bytes.length; at += 1) {
@@ -53,11 +45,6 @@ describe('the reports of a watchdog', () => {
       expect(await reportsOf(garbage + line(RESUMED))).toEqual([RESUMED]);
     },
   );
-
-  it('are dropped where they are longer than any report, and those after them are not', async () => {
-    const endless = Array<string>(20).fill('x'.repeat(64 * 1024));
-    expect(await reportsOf(...endless, '\n', line(RESUMED))).toEqual([RESUMED]);
-  });
 
   it('are dropped where they are longer than any report, also as JSON: the rest is not kept', async () => {
     const long = line({ ...BLOCKED, frames: ['x'.repeat(1024 * 1024)] });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeCluster } from '../../support/fake-cluster.js';
+import { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -27,4 +28,10 @@ describe('the state of a worker', () => {
       'worker-died',
     ]);
   });
+});
+
+it('the channel of a worker carries messages in their envelope', () => {
+  const worker = new FakeWorker();
+  worker.handle.send({ type: 'ping', seq: 3 });
+  expect(worker.sent('ping')).toEqual([{ ns: 'nestjs-cluster', v: 1, type: 'ping', seq: 3 }]);
 });
