@@ -100,7 +100,7 @@ export class FakeWorker {
   readonly signals: NodeJS.Signals[] = [];
   /** Everything that it was sent, oldest first. */
   readonly messages: PrimaryMessage[] = [];
-  /** The handle beside each message. */
+  /** The handle that was sent with each message. */
   readonly handles: unknown[] = [];
   readonly #waiting: (() => void)[] = [];
 

@@ -160,7 +160,7 @@ describe('more slots', () => {
       [3_003, 1],
     ]);
     expect(listening.ports).toEqual([3_000, 3_001]);
-    // What was in the way is gone.
+    // The port is free again.
     refuse.from = -1;
     listening.reserve(3);
     expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
@@ -172,7 +172,7 @@ describe('more slots', () => {
 });
 
 describe('a socket whose worker is gone', () => {
-  /** What workers are told when only those are there that are named: a, b and c of slots 0 to 2. */
+  /** The workers that are there, and what they are told: a, b and c are of slots 0 to 2. */
   type Step = [present: string, told: Partial<Record<'a' | 'b' | 'c' | 'next', string>>];
 
   it.each<[what: string, ...steps: Step[]]>([

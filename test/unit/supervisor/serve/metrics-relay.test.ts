@@ -171,7 +171,7 @@ describe('metrics of workers that are gone', () => {
       /** The answer of a worker: it has folded `count` bodies to one that counts `total`. */
       folded: (by: FakeWorker, epoch: number, bodies: number, total: number) =>
         all.relay.folded(by.handle, epoch, bodies, body(total)),
-      /** What the metrics of those that are gone are now. */
+      /** The metrics of those that are gone, as a scrape has them. */
       retired: (asker = all.a): readonly string[] => {
         const before = asker.sent('collected').length;
         all.ask(asker, before + 1);

@@ -21,11 +21,14 @@ beforeEach(() => {
   );
   syncBuiltinESMExports();
 });
-afterEach(() => {
+afterEach(async () => {
+  await Promise.all(reports.splice(0)); // each drain ends
   vi.useRealTimers();
   vi.restoreAllMocks();
   syncBuiltinESMExports();
 });
+
+const reports: Promise<unknown>[] = [];
 
 function start({
   queueEmpty = Promise.resolve(),
@@ -65,6 +68,7 @@ function start({
     },
     SHUTDOWN,
   );
+  reports.push(report);
   return { server, state, report, force };
 }
 

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 
 type Files = Readonly<Record<string, string>>;
 
-/** Where a process is in cgroup v1. */
+/** The groups of a process in cgroup v1. */
 const V1 = [
   '12:memory:/docker/abc',
   '11:cpu,cpuacct:/docker/abc',

@@ -139,7 +139,7 @@ describe('a reload whose new worker fails', () => {
     expect(cluster.picture.toSorted()).toEqual(picture);
     expect(cluster.forked).toHaveLength(3 + after + 1);
     expect(cluster.events('reload-ended')).toEqual([{ ...told[0], durationMs: after * CANARY_MS }]);
-    // It is no generation of the cluster.
+    // The cluster keeps its generation.
     expect(cluster.supervisor.snapshot()).toMatchObject({ generation: 0, reloads: ABORTED });
     cluster.scale(4);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });

@@ -210,7 +210,7 @@ describe('a candidate that fails', () => {
     expect(cluster.current(0)).toBe(old);
     expect([old.handle.state, old.sent('drain'), old.signals]).toEqual(['ready', [], []]);
     expect(restarted(cluster)).toEqual([]);
-    // There is no second chance.
+    // A later verdict changes nothing.
     for (const id of [1, 2]) candidate.say({ type: 'checked', id, healthy: true, detail: null });
     candidate.exit(CRASH);
     vi.advanceTimersByTime(60_000);
