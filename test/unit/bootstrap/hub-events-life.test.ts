@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { ClusterEvents } from '../../../src/hub/events/index.js';
 import { HubCore } from '../../../src/hub/thread/hub-core.js';
@@ -15,6 +15,8 @@ import {
   startWorker,
 } from '../support/hub-workers.js';
 
+let core: HubCore;
+beforeEach(() => void (core = new HubCore()));
 afterEach(forgetHub);
 
 interface AppOptions {
@@ -26,7 +28,6 @@ interface AppOptions {
 
 /** An app of a worker of that slot. Its provider answers 'who'. */
 async function startApp(
-  core: HubCore,
   slot: number,
   { beforeListening = () => {}, connection = connect(core, slot), global = false }: AppOptions = {},
 ) {
@@ -63,15 +64,14 @@ async function startApp(
 
 describe('a worker that starts', () => {
   it('is sent nothing before its methods listen: neither events nor requests', async () => {
-    const core = new HubCore();
-    const { events, heard } = await startApp(core, 0);
+    const { events, heard } = await startApp(0);
     let answers: unknown;
     let sent = 0;
     const beforeListening = async () => {
       answers = await Promise.all([1, 2, 3].map(() => events.request('who', 'early')));
       sent = await events.emit('who', 'all');
     };
-    const starting = await startApp(core, 1, { beforeListening });
+    const starting = await startApp(1, { beforeListening });
     await idle();
     expect(answers).toEqual([0, 0, 0]);
     expect([sent, heard.at(-1)]).toEqual([1, 'all']);
@@ -80,10 +80,9 @@ describe('a worker that starts', () => {
   });
 
   it('can send events and requests already', async () => {
-    const core = new HubCore();
-    const { heard } = await startApp(core, 0);
+    const { heard } = await startApp(0);
     let result: unknown;
-    await startApp(core, 1, {
+    await startApp(1, {
       beforeListening: async (events) => {
         result = [await events.emit('who', 'event'), await events.request('who', 'request')];
       },
@@ -98,7 +97,6 @@ describe.each([
   { where: 'in a global module', global: true },
 ])('ClusterEvents $where', ({ global }) => {
   it('hears the first that is sent to its worker, and the last', async () => {
-    const core = new HubCore();
     const { events } = await startWorker(core, 0);
     const receive = core.receive.bind(core);
     vi.spyOn(core, 'receive').mockImplementation((from, said, body) => {
@@ -106,7 +104,7 @@ describe.each([
       receive(from, said, body);
       if (said.op === 'subscribe') void events.emit('who', 'first', 1);
     });
-    const { app, heard } = await startApp(core, 1, { global });
+    const { app, heard } = await startApp(1, { global });
     await idle();
     await app.close();
     expect(heard).toEqual(['first', 'last']);
@@ -116,9 +114,8 @@ describe.each([
 
 describe('a worker that ends', () => {
   it('is sent no more: others get the event to one, and the request', async () => {
-    const core = new HubCore();
-    const { events } = await startApp(core, 0);
-    const { app } = await startApp(core, 1);
+    const { events } = await startApp(0);
+    const { app } = await startApp(1);
     await app.close();
     await idle();
     const ask = () => events.request('who', 0, { deadlineMs: 500 });
@@ -128,9 +125,8 @@ describe('a worker that ends', () => {
   });
 
   it('answers the request that its method works on, and only then is closed', async () => {
-    const core = new HubCore();
     const { events } = await startWorker(core, 0);
-    const { app, connection } = await startApp(core, 1);
+    const { app, connection } = await startApp(1);
     let answer = (_value: string): void => {};
     const answers = new Promise((resolve) => (answer = resolve));
     app.get(EventEmitter2).on('slow', (): unknown => answers);
@@ -147,12 +143,11 @@ describe('a worker that ends', () => {
   });
 
   it('is asked no more what others can answer from the beginning of its drain on', async () => {
-    const core = new HubCore();
     const tasks: ((before: number) => boolean)[] = [];
-    const { events } = await startApp(core, 0);
+    const { events } = await startApp(0);
     setCurrentLink({ provideTasks: (has: () => boolean) => void tasks.push(has) } as never);
     onTestFinished(() => setCurrentLink(undefined));
-    const draining = await startApp(core, 1);
+    const draining = await startApp(1);
     setCurrentLink(undefined);
     let answer = (_value: string): void => {};
     const answers = new Promise((resolve) => (answer = resolve));
@@ -175,9 +170,8 @@ describe('a worker that ends', () => {
   });
 
   it('sends what it has to send', async () => {
-    const core = new HubCore();
-    const { heard } = await startApp(core, 0);
-    const { app, events } = await startApp(core, 1);
+    const { heard } = await startApp(0);
+    const { app, events } = await startApp(1);
     await app.close();
     expect(await events.emit('who', 'last')).toBe(1);
     await idle();
@@ -187,10 +181,9 @@ describe('a worker that ends', () => {
 
 describe('two apps of one process', () => {
   it('answer a request once: the one that listens, whichever was there first', async () => {
-    const core = new HubCore();
     const asker = await startWorker(core, 0);
     const silent = await startWorker(core, 1, new EventEmitter2());
-    const { app } = await startApp(core, 1, { connection: silent });
+    const { app } = await startApp(1, { connection: silent });
     enterWorker(silent.hub);
     const third = await eventsOf(new EventEmitter2());
     third.onApplicationBootstrap();
@@ -206,7 +199,6 @@ describe('two apps of one process', () => {
 
 describe('a slot', () => {
   it('is that of the newest worker while one takes over from another', async () => {
-    const core = new HubCore();
     const old = await startWorker(core, 0);
     const asker = await startWorker(core, 1);
     const recent = await startWorker(core, 0);
@@ -220,7 +212,7 @@ describe('a slot', () => {
   });
 
   it('may be that of the worker itself', async () => {
-    const { events } = await startApp(new HubCore(), 0);
+    const { events } = await startApp(0);
     expect(await events.request('who', 0, { to: 0 })).toBe(0);
   });
 });

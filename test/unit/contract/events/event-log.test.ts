@@ -335,16 +335,13 @@ describe('the text log', () => {
     expect(written).toEqual(level === 'info' ? { out: line, err: '' } : { out: '', err: line });
   });
 
-  it('keeps what stood on the further lines of an error', () => {
+  it.each([
+    ['first\n  second\r\nthird', '[cluster] first | second | third\n'],
+    ['a\u001b[31mred\u001b[0m \u001b]0;title\u0007b', '[cluster] ared b\n'],
+  ])('keeps further lines, and nothing of colours and titles: %j', (message, line) => {
     const { emit, written } = startLog({});
-    emit('warning', { message: 'first\n  second\r\nthird' });
-    expect(written.err).toContain('first | second | third');
-  });
-
-  it('leaves nothing behind of colours and titles', () => {
-    const { emit, written } = startLog({});
-    emit('warning', { message: 'a\u001b[31mred\u001b[0m \u001b]0;title\u0007b' });
-    expect(written.err).toContain('[cluster] ared b\n');
+    emit('warning', { message });
+    expect(written.err).toContain(line);
   });
 
   it('is written in no time, however much white space an app puts into its error', () => {

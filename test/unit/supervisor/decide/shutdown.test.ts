@@ -140,20 +140,14 @@ describe('each further request to stop', () => {
   });
 
   it.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)('of signal %s ends with %d', async (name, code) => {
+    ['SIGINT', 130, 0],
+    ['SIGTERM', 143, 0],
+    ['SIGINT', 130, 1],
+  ] as const)('of signal %s ends with %d where workers end with %d', async (name, code, ended) => {
     const { cluster, signal } = start();
     signal('SIGTERM');
     signal(name);
-    expect(await end(cluster)).toBe(code);
-  });
-
-  it('tells that it was forced also where workers did not end as they should', async () => {
-    const { cluster, signal } = start();
-    signal('SIGTERM');
-    signal('SIGINT');
-    expect(await end(cluster, 1)).toBe(130);
+    expect(await end(cluster, ended)).toBe(code);
   });
 });
 

@@ -52,23 +52,6 @@ describe('a scrape', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('of a single worker is answered at once', () => {
-    const worker = new FakeWorker();
-    const { ask } = relayOf(worker);
-    ask(worker, 1);
-    expect(worker.sent('collected')).toHaveLength(1);
-  });
-
-  it('after it begins anew', () => {
-    const { a, b, ask, answer } = pair();
-    ask(a, 1);
-    answer(b, 'old');
-    ask(a, 2);
-    expect(a.sent('collected')).toHaveLength(1);
-    answer(b, 'new');
-    expect(a.sent('collected')[1]!.workers[1]).toMatchObject({ body: 'new' });
-  });
-
   it('ends at 500 ms without a worker that is blocked, whose last metrics stand for it', () => {
     const { a, b, ask, answer, push } = pair();
     push(b, 'before');

@@ -228,6 +228,9 @@ describe('a worker above the hard limit', () => {
     if (state === 'draining') worker.say({ type: 'leaving' });
     vi.advanceTimersByTime(100);
     expect(worker.handle.state).toBe(state);
+    holds(worker, 400);
+    check();
+    expect(worker.signals).not.toContain('SIGKILL');
     holds(worker, 401);
     check();
     expect(worker.signals).toEqual(['SIGKILL']);
@@ -255,13 +258,6 @@ describe('a worker above the hard limit', () => {
     holds(cluster.newest(0), 500);
     check();
     expect(cluster.forked.map(({ signals }) => signals)).toEqual([[], ['SIGKILL']]);
-  });
-
-  it('is left alone up to the limit', () => {
-    const cluster = start(HARD);
-    holds(cluster.newest(0), 400);
-    check();
-    expect(cluster.newest(0).signals).toEqual([]);
   });
 
   it.each([

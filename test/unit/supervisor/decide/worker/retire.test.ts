@@ -25,6 +25,13 @@ function leaving(options?: ClusterOptions, state?: 'starting') {
   return started;
 }
 
+/** Its worker has met an error that it did not catch. */
+function collapsed() {
+  const started = start();
+  started.worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
+  return started;
+}
+
 /** How a worker left, once it has ended; the exit code of the cluster tells whether it is well. */
 async function left({ cluster, worker }: ReturnType<typeof leaving>, exit: object = CLEAN) {
   worker.exit(exit);
@@ -73,8 +80,11 @@ describe('a worker that is asked to leave', () => {
     expect(worker.signals).toEqual(['SIGKILL']);
   });
 
-  it('is not killed once it has left', () => {
-    const { worker } = leaving();
+  it.each([
+    ['was asked to', () => leaving()],
+    ['had an uncaught error', () => collapsed()],
+  ])('is not killed once it has left: it %s', (_, begin) => {
+    const { worker } = begin();
     worker.exit(CLEAN);
     vi.advanceTimersByTime(60_000);
     expect(worker.signals).toEqual([]);
@@ -228,11 +238,6 @@ describe('the report of a worker that failed', () => {
 });
 
 describe('a worker that has met an error which nobody caught', () => {
-  function collapsed() {
-    const started = start();
-    started.worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
-    return started;
-  }
   const died = ({ cluster, worker }: ReturnType<typeof start>, exit: object) => {
     worker.exit(exit);
     return cluster.events('worker-died');
@@ -262,13 +267,6 @@ describe('a worker that has met an error which nobody caught', () => {
     expect(died(started, KILLED)).toMatchObject([
       { cause: 'crash', detail: expect.stringMatching(/did not end in time.*killed/) as string },
     ]);
-  });
-
-  it('is not killed once it has ended', () => {
-    const { worker } = collapsed();
-    worker.exit(CLEAN);
-    vi.advanceTimersByTime(60_000);
-    expect(worker.signals).toEqual([]);
   });
 });
 
