@@ -41,17 +41,8 @@ export type OwnAssignment = WorkerAssignment & { readonly identity: WorkerIdenti
  * may have exported the variable.
  */
 export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
-  const assigned = parse(env[WORKER_VARIABLE]);
-  if (assigned === undefined) return undefined;
-  // A primary of an older version does not send `printsBootError`.
-  return { printsBootError: true, ...assigned };
-}
-
-type Parsed = Omit<WorkerAssignment, 'printsBootError'>;
-
-function parse(text = ''): Parsed | undefined {
   try {
-    const assigned = JSON.parse(text) as Parsed | null;
+    const assigned = JSON.parse(env[WORKER_VARIABLE] ?? '') as WorkerAssignment | null;
     const numbers = [assigned?.slot, assigned?.generation, assigned?.primaryPid];
     return numbers.every(Number.isInteger) ? (assigned ?? undefined) : undefined;
   } catch {

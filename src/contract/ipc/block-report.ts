@@ -18,14 +18,6 @@ export interface BlockReport {
   readonly frames: readonly string[];
 }
 
-/** The requests and the stack of a worker, whether it is blocked or not. */
-export interface StackReport extends Omit<BlockReport, 'forMs'> {
-  /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
-  readonly blockedForMs: number | null;
-  /** Whether the main thread answered. It cannot answer while it runs native code. */
-  readonly answered: boolean;
-}
-
 /** The primary's requests to the watchdog of a worker: one JSON object a line, over the pipe on which the watchdog reports. */
 export type WatchdogRequest =
   | { readonly type: 'stack'; readonly id: number }

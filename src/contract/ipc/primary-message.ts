@@ -45,8 +45,8 @@ export type PrimaryMessage =
   | {
       readonly type: 'drain';
       readonly cause: RetireCause;
-      /** The signal for the app's shutdown hooks. A primary of an older version does not send it. */
-      readonly signal?: NodeJS.Signals;
+      /** The signal for the app's shutdown hooks. */
+      readonly signal: NodeJS.Signals;
     }
   /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
   | { readonly type: 'released' }

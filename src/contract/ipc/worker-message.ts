@@ -1,147 +1,225 @@
-import type { BlockedRequest, BlockReport, StackReport } from './block-report.js';
-import type { ErrorReport } from './error-report.js';
-import type { ClusterSnapshot, HealthVerdict, WorkerStats } from '../snapshot/index.js';
+import * as v from 'valibot';
+import { MAX_WORKERS } from '../options/check/validate.js';
+import {
+  MAX_FOLDED_BODY_LENGTH,
+  MAX_METRICS_BODY_LENGTH,
+  type WorkerStats,
+} from '../snapshot/index.js';
+import type { BlockReport } from './block-report.js';
+import { cutText, type ErrorReport } from './error-report.js';
+
+/** The maximum numbers of entries in a {@link BlockReport}. A message with more is refused. */
+export const MAX_BLOCKED_REQUESTS = 10;
+export const MAX_FRAMES = 20;
+
+/** The maximum number of events that a worker can subscribe to. No version has so many events. */
+const MAX_SUBSCRIPTIONS = 100;
+
+/** The maximum number of findings in a message. A message with more is refused; each check finds only a few. */
+const MAX_FINDINGS = 1_000;
+
+const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+/** A long text is cut, not refused, because its beginning is useful. */
+const text = v.pipe(v.string(), v.transform(cutText));
+const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
+const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
+const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
+/** A measurement that counts as 0 if another version of this package leaves it out. */
+const measured = v.fallback(amount, 0);
+const counted = v.fallback(count, 0);
+const maybe = v.fallback(v.optional(v.boolean()), undefined);
+
+const STATS = {
+  residentMemoryBytes: amount,
+  heapUsedBytes: amount,
+  eventLoopUtilization: amount,
+  eventLoopDelayP99Ms: amount,
+  cpuSecondsTotal: amount,
+  gcSecondsTotal: amount,
+  threadUtilization: amount,
+  openConnections: amount,
+  requestsInFlight: amount,
+  requestsTotal: amount,
+  rebalancedConnectionsTotal: amount,
+  logLinesDroppedTotal: amount,
+  droppedConnectionsTotal: amount,
+} satisfies Record<keyof WorkerStats, typeof amount>;
+
+/** Each number is checked separately. If a number is missing or wrong, its last known value stays. */
+const stats = v.pipe(
+  v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
+  v.transform((given): Partial<WorkerStats> => {
+    const known = Object.entries(STATS).filter(([name, schema]) => v.is(schema, given[name]));
+    return Object.fromEntries(known.map(([name]) => [name, given[name]]));
+  }),
+);
+
+const requests = v.pipe(
+  v.array(v.object({ method: text, path: text, forMs: amount })),
+  v.maxLength(MAX_BLOCKED_REQUESTS),
+);
+const frames = lines(MAX_FRAMES);
+const error: v.GenericSchema<unknown, ErrorReport> = v.object({
+  name: text,
+  message: text,
+  stack: v.optional(text),
+  code: v.optional(text),
+});
 
 /** The result of a drain, with the numbers of connections and requests that were ended by force. */
-export interface DrainReport {
+const drainReport = v.object({
   /** Connections destroyed at the deadline. */
-  readonly destroyedConnections: number;
+  destroyedConnections: counted,
   /** Requests that were in flight on the destroyed connections. */
-  readonly abortedRequests: number;
+  abortedRequests: counted,
   /** WebSockets among the destroyed connections. They were asked to close and did not. */
-  readonly destroyedWebSockets: number;
+  destroyedWebSockets: counted,
   /** Why `app.close()` failed; `null` if it did not fail. */
-  readonly hookError: string | null;
-}
+  hookError: v.optional(v.nullable(text), null),
+});
 
 /** The load of a worker since its last report. */
-export interface LoadReport {
+const load = {
   /** Responses finished since the last report. */
-  readonly requests: number;
+  requests: count,
   /** Number of open connections that have served a response. Their clients can be asked to connect again. */
-  readonly connections: number;
+  connections: count,
   /** Share of the time that the event loop was busy, 0..1. */
-  readonly utilization: number;
-}
-
-/** The step in which the start of a worker failed. */
-export type BootPhase = 'create' | 'init' | 'listen';
+  utilization: amount,
+};
 
 /**
  * The messages from a worker to the primary. Node's channel is shared with the app and its
  * libraries, so every message carries the name of this package and a version. Other messages belong
- * to somebody else or are wrong, and are dropped. Optional fields may be missing in the messages of
- * another version.
+ * to somebody else or are wrong, and are dropped.
+ *
+ * Workers run the app's code, so their messages are checked field by field. In a rolling reload
+ * they may also run another version of this package. So an unknown field is ignored, and a field
+ * that only informs may be missing.
  */
-export type WorkerMessage =
+export const workerMessageSchema = v.variant('type', [
   /** The app is initialised, and the worker asks for the socket to listen on. */
-  | { readonly type: 'listen-request' }
-  /** The worker accepts requests. `endpoints`: paths that the module serves. */
-  | {
-      readonly type: 'ready';
-      /** URL of the app; `null` without an HTTP server. */
-      readonly url?: string | null | undefined;
-      readonly endpoints?: readonly string[] | undefined;
-      /** Workers that must be ready for the cluster to be up. */
-      readonly minReady?: ClusterSnapshot['minReady'] | undefined;
-      /** Whether the worker has threads and will answer `verify`. */
-      readonly verifiable?: boolean | undefined;
-    }
+  v.object({ type: v.literal('listen-request') }),
+  /** The worker accepts requests. */
+  v.object({
+    type: v.literal('ready'),
+    /** URL of the app; `null` without an HTTP server. */
+    url: v.nullish(text),
+    /** Paths that the module serves. */
+    endpoints: v.optional(lines(16)),
+    /** Workers that must be ready for the cluster to be up. */
+    minReady: v.optional(v.union([v.literal('all'), amount])),
+    /** Whether the worker has threads and will answer `verify`. */
+    verifiable: maybe,
+  }),
   /** The app could not be started; the process ends next. */
-  | { readonly type: 'boot-failed'; readonly phase: BootPhase; readonly error: ErrorReport }
-  /** An uncaught error. The worker drains and ends, or, with `abort`, ends at once. */
-  | {
-      readonly type: 'fatal';
-      readonly error: ErrorReport;
-      readonly abort: boolean;
-      /** The request of the error, or else the requests in flight, the newest first. */
-      readonly requests: readonly BlockedRequest[];
-    }
+  v.object({
+    type: v.literal('boot-failed'),
+    phase: v.fallback(v.picklist(['create', 'init', 'listen']), 'create'),
+    error,
+  }),
+  /**
+   * An uncaught error. The worker drains and ends, or, with `abort`, ends at once. `requests`: the
+   * request of the error, or else the requests in flight, the newest first.
+   */
+  v.object({ type: v.literal('fatal'), error, abort: v.boolean(), requests }),
   /** Something called `process.exit()`. `requests` as with `fatal`. */
-  | { readonly type: 'exiting'; readonly requests: readonly BlockedRequest[] }
-  /** From the watchdog, over a pipe of its own: the event loop is blocked. */
-  | ({ readonly type: 'blocked' } & BlockReport)
-  /** The event loop is no longer blocked. */
-  | { readonly type: 'resumed' }
+  v.object({ type: v.literal('exiting'), requests }),
+  /** From the watchdog, over a pipe of its own: the event loop is blocked. See {@link BlockReport}. */
+  v.object({ type: v.literal('blocked'), forMs: amount, requests, frames }),
+  /** From the watchdog: the event loop is no longer blocked. */
+  v.object({ type: v.literal('resumed') }),
   /** From the watchdog: answers the request `stack`. */
-  | ({ readonly type: 'stack'; readonly id: number } & StackReport)
+  v.object({
+    type: v.literal('stack'),
+    id: count,
+    /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
+    blockedForMs: v.nullable(amount),
+    requests,
+    frames,
+    /** Whether the main thread answered. It cannot answer while it runs native code. */
+    answered: v.boolean(),
+  }),
   /** From the watchdog: answers the request `record`. `problem`: why the file could not be written. */
-  | { readonly type: 'recorded'; readonly id: number; readonly problem: string | null }
-  /** Answers `check`. */
-  | ({ readonly type: 'checked'; readonly id: number } & HealthVerdict)
+  v.object({ type: v.literal('recorded'), id: count, problem: v.nullable(text) }),
+  /** Answers `check`. `detail`: the problem in words. */
+  v.object({
+    type: v.literal('checked'),
+    id: count,
+    healthy: v.boolean(),
+    detail: v.optional(v.nullable(text), null),
+  }),
   /** Answers `verify` with the error, if there is one. */
-  | { readonly type: 'verified'; readonly error: ErrorReport | null }
-  | { readonly type: 'reload-request'; readonly id: number }
-  | { readonly type: 'scale-request'; readonly id: number; readonly workers: number }
-  | { readonly type: 'restart-request'; readonly id: number; readonly slot: number }
+  v.object({ type: v.literal('verified'), error: v.nullable(error) }),
+  v.object({ type: v.literal('reload-request'), id: count }),
+  v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
+  v.object({ type: v.literal('restart-request'), id: count, slot: count }),
   /** Something in the worker cannot be stopped or repaired: another worker should take its place. */
-  | { readonly type: 'replace-request'; readonly reason: string }
+  v.object({ type: v.literal('replace-request'), reason: text }),
   /** The worker has jobs that only one worker may run, and asks for a message when it becomes the leader. */
-  | { readonly type: 'lead-request' }
+  v.object({ type: v.literal('lead-request') }),
   /** Answers `lead`. */
-  | { readonly type: 'leads'; readonly seq: number }
+  v.object({ type: v.literal('leads'), seq: count }),
   /** The worker no longer leads. It begins no job that is due after `at` (ms of the machine's clock). */
-  | { readonly type: 'resigned'; readonly at: number }
+  v.object({ type: v.literal('resigned'), at: amount }),
   /** A job has begun that must run only once in the life of the cluster. */
-  | { readonly type: 'job-begun'; readonly job: string }
+  v.object({ type: v.literal('job-begun'), job: text }),
   /** A warning for the operator, on one line. */
-  | { readonly type: 'warning'; readonly message: string }
-  | {
-      readonly type: 'pong';
-      readonly seq?: number | undefined;
-      readonly stats: Partial<WorkerStats>;
-      readonly debugged?: boolean | undefined;
-    }
+  v.object({ type: v.literal('warning'), message: text }),
+  v.object({
+    type: v.literal('pong'),
+    seq: v.fallback(v.optional(count), undefined),
+    stats,
+    debugged: maybe,
+  }),
   /** Answers `report-load`. */
-  | ({ readonly type: 'load' } & LoadReport)
-  /** The worker itself received a signal to end. */
-  | {
-      readonly type: 'leaving';
-      /** Whether the app closes itself, without a signal. */
-      readonly closed?: boolean | undefined;
-    }
-  | { readonly type: 'drained'; readonly report: DrainReport }
-  | { readonly type: 'snapshot-request'; readonly id: number; readonly stats: Partial<WorkerStats> }
-  /** Asks for the metrics of all workers. The metrics of the asking worker come with the request. */
-  | {
-      readonly type: 'collect-request';
-      readonly id: number;
-      readonly stats: Partial<WorkerStats>;
-      /** Time since `body` was serialised, in ms. Above 0 if serialising takes too long and an earlier body is sent. */
-      readonly ageMs: number;
-      readonly body: string;
-    }
+  v.object({ type: v.literal('load'), ...load }),
+  /** The worker itself received a signal to end. With `closed`, the app closes itself without a signal. */
+  v.object({ type: v.literal('leaving'), closed: maybe }),
+  v.object({ type: v.literal('drained'), report: drainReport }),
+  v.object({ type: v.literal('snapshot-request'), id: count, stats }),
+  /**
+   * Asks for the metrics of all workers. The metrics of the asking worker come with the request.
+   * `ageMs`: time since `body` was serialised. Above 0 if serialising takes too long and an earlier
+   * body is sent.
+   */
+  v.object({ type: v.literal('collect-request'), id: count, stats, ageMs: measured, body }),
   /** Metrics of this worker. `asked` = they answer `collect`; otherwise the worker sends them regularly. */
-  | {
-      readonly type: 'metrics';
-      readonly asked: boolean;
-      readonly stats: Partial<WorkerStats>;
-      readonly ageMs: number;
-      readonly body: string;
-    }
+  v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
   /** Asks for the address of the hub. The first request makes the primary start the hub. */
-  | { readonly type: 'hub-request'; readonly id: number }
+  v.object({ type: v.literal('hub-request'), id: count }),
   /** From now on the primary sends only these events of the cluster to the worker. */
-  | { readonly type: 'subscribe'; readonly events: readonly string[] }
+  v.object({ type: v.literal('subscribe'), events: lines(MAX_SUBSCRIPTIONS) }),
   /** Answers `fold`: its `count` bodies, merged into one body. */
-  | {
-      readonly type: 'folded';
-      readonly epoch: number;
-      readonly count: number;
-      readonly body: string;
-    };
+  v.object({
+    type: v.literal('folded'),
+    epoch: count,
+    count,
+    body: v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH)),
+  }),
+]);
 
 /** The report of a worker whose primary is `nestjs-cluster doctor`: the app is up, with these findings. */
-export interface ExaminationMessage {
-  readonly type: 'examined';
+export const examinationSchema = v.object({
+  type: v.literal('examined'),
   /** The number of workers for which the findings hold. */
-  readonly workers: number;
-  readonly findings: readonly FindingReport[];
+  workers: workerCount,
+  /** See `observe/findings/finding.ts`. */
+  findings: v.pipe(
+    v.array(v.object({ name: text, level: text, where: text, problem: text, remedy: text })),
+    v.maxLength(MAX_FINDINGS),
+  ),
   /** Names of findings that are not shown. */
-  readonly ignored: readonly string[];
-}
+  ignored: lines(MAX_FINDINGS),
+});
 
-/** The fields of a finding: see `observe/findings/finding.ts`. */
-export type FindingReport = Readonly<
-  Record<'name' | 'level' | 'where' | 'problem' | 'remedy', string>
->;
+export type WorkerMessage = DeepReadonly<v.InferOutput<typeof workerMessageSchema>>;
+export type DrainReport = Readonly<v.InferOutput<typeof drainReport>>;
+export type LoadReport = Readonly<Record<keyof typeof load, number>>;
+export type ExaminationMessage = DeepReadonly<v.InferOutput<typeof examinationSchema>>;
+
+type DeepReadonly<T> = { readonly [K in keyof T]: DeepReadonly<T[K]> };
+
+/** The step in which the start of a worker failed. */
+export type BootPhase = (WorkerMessage & { type: 'boot-failed' })['phase'];

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ExaminationMessage,
+  LEAVE_SIGNAL,
   parseExamination,
   parseWorkerMessage,
   type PrimaryMessage,
@@ -115,7 +116,7 @@ export class ExaminedWorker {
     // A worker whose app has failed prints its error and ends by itself.
     if (this.#failed && (await endsWithin(LAST_WORDS_MS))) return;
     if (this.#isOurs) {
-      this.#send({ type: 'drain', cause: 'scale' });
+      this.#send({ type: 'drain', cause: 'scale', signal: LEAVE_SIGNAL });
       this.#send({ type: 'force' }); // skips the lame duck, because nobody is served
     } else {
       child.kill();

@@ -140,7 +140,7 @@ export class WorkerAgent {
       case 'give-away':
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
-        this.#served.signal ??= message.signal ?? LEAVE_SIGNAL;
+        this.#served.signal ??= message.signal;
         if (message.cause === 'shutdown') this.#served.sockets.nobodyFollows();
         return void this.#leave(this.options.shutdown);
       case 'released':
