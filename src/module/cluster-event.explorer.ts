@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { eventMethodsOf } from './cluster-event.decorator.js';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { checkEventName } from '../contract/options/index.js';
-import { CLUSTER_LINK, type ClusterPort, type LifecyclePort } from '../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { OffloadExplorer } from '../offload/index.js';
 
 /** Finds the `@OnClusterEvent()` methods of all controllers and providers. */
@@ -10,7 +10,7 @@ import { OffloadExplorer } from '../offload/index.js';
 export class ClusterEventExplorer implements OnModuleInit {
   constructor(
     @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
-    @Inject(CLUSTER_LINK) private readonly link: ClusterPort & LifecyclePort,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
   ) {}
 
   /** @throws ClusterConfigurationError for a class with another scope, or for an unknown event. */

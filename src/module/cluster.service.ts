@@ -3,18 +3,17 @@ import type { ClusterEventName, ClusterEventMap } from '../contract/events/index
 import { checkEventName } from '../contract/options/index.js';
 import {
   CLUSTER_LINK,
-  type ClusterPort,
+  type ClusterLink,
   type ClusterSnapshot,
   type ReloadResult,
   type RestartResult,
-  type SharedStatePort,
   type WorkerIdentity,
 } from '../contract/snapshot/index.js';
 
 /** Informs the app about its cluster, and controls the cluster. */
 @Injectable()
 export class ClusterService {
-  constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterPort & SharedStatePort) {}
+  constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}
 
   /** The identity of this process. While a worker is replaced, two processes have the same slot. */
   get identity(): WorkerIdentity {

@@ -4,8 +4,4 @@ export type * from './cluster-snapshot.js';
 export * from './collected-metrics.js';
 export * from './scrape-deadlines.js';
 export * from './cluster-link.js';
-export type * from './cluster.port.js';
-export type * from './lifecycle.port.js';
-export type * from './requests.port.js';
-export type * from './shared-state.port.js';
 export type * from './inspection.js';

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import type { ClusterPort, SharedStatePort } from '../../contract/snapshot/index.js';
+import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { HubClient } from './hub-client.js';
 import type { Dial, Line } from './hub-client.interface.js';
 
@@ -7,8 +7,6 @@ import type { Dial, Line } from './hub-client.interface.js';
 const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
-
-type Link = ClusterPort & SharedStatePort;
 
 const loadSocket = () => import('./dial-socket.js');
 const loadInProcess = () => import('./in-process.js');
@@ -23,11 +21,11 @@ export function loadHub(): void {
 }
 
 /** @param link `undefined` if `bootstrap()` was not called, so that the hub is in this process. */
-export function hubOf(link: Link | undefined): HubClient {
+export function hubOf(link: ClusterLink | undefined): HubClient {
   return (holder[KEY] ??= connect(link));
 }
 
-function connect(link: Link | undefined): HubClient {
+function connect(link: ClusterLink | undefined): HubClient {
   const find = link?.findHub();
   const warn = (message: string): void => link?.warn(message);
   const hub = new HubClient(

@@ -102,8 +102,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.told(leading);
-      // Logs only in the first leader of the cluster. Later leaders have a `since`.
-      if (!leading.fresh || leading.since !== undefined) return;
+      if (!leading.isFirst) return;
       setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
     });
   }

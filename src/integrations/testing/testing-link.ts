@@ -62,7 +62,7 @@ export class TestingLink implements ClusterLink {
       leads: isLeader,
       owns: () => isLeader,
       follow: (told) => {
-        if (isLeader) told({ fresh: true, since: undefined, done: [] });
+        if (isLeader) told({ isFirst: true, done: [] });
       },
       begun: () => {},
     };

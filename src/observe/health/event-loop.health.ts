@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { HealthIndicatorResult } from '@nestjs/terminus';
-import { CLUSTER_LINK, type SharedStatePort } from '../../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js';
 import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
@@ -8,7 +8,7 @@ import { Terminus } from './terminus.js';
 @Injectable()
 export class EventLoopHealthIndicator {
   constructor(
-    @Inject(CLUSTER_LINK) private readonly link: Pick<SharedStatePort, 'stats'>,
+    @Inject(CLUSTER_LINK) private readonly link: Pick<ClusterLink, 'stats'>,
     @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
   ) {}
 

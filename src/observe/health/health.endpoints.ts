@@ -11,9 +11,7 @@ import { isInstalled, type ResolvedModuleOptions } from '../../contract/options/
 import {
   CLUSTER_LINK,
   type HealthVerdict,
-  type LifecyclePort,
-  type RequestsPort,
-  type SharedStatePort,
+  type ClusterLink,
 } from '../../contract/snapshot/index.js';
 import { AppChecks, OUR_KEYS } from './app-checks.js';
 import { appIndicators } from './app-indicators.js';
@@ -45,10 +43,7 @@ export class HealthEndpoints {
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
     @Inject(CLUSTER_LINK)
-    private readonly link: Pick<
-      LifecyclePort & RequestsPort & SharedStatePort,
-      'accepting' | 'afterStart' | 'showsDetails' | 'stats'
-    >,
+    private readonly link: Pick<ClusterLink, 'accepting' | 'afterStart' | 'showsDetails' | 'stats'>,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { RequestsPort } from '../../contract/snapshot/index.js';
+import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { TaskRejectedException } from '../offload.exceptions.js';
 import { captureContexts } from '../task/carry-context.js';
 import type { Task } from '../task/task.js';
@@ -12,7 +12,7 @@ import type { Submitter } from './remote-runner.js';
  * throughput of light requests by up to a sixth.
  */
 export class WaitingClient {
-  constructor(private readonly link: Pick<RequestsPort, 'followScopes' | 'scope' | 'watchClient'>) {
+  constructor(private readonly link: Pick<ClusterLink, 'followScopes' | 'scope' | 'watchClient'>) {
     link.followScopes(true);
   }
 

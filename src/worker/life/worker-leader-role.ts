@@ -30,7 +30,8 @@ export class WorkerLeaderRole implements LeaderRole {
   owns(due: number): boolean {
     if (machineNow() >= this.#until) return false;
     if (this.#resignedAt !== undefined) return due <= this.#resignedAt;
-    return due > (this.#ownsSince ?? -Infinity);
+    if (this.#since === undefined) return true;
+    return due > Date.now() - (machineNow() - this.#since) + ROUNDING_MS;
   }
 
   follow(told: (leading: Leading) => void): void {
@@ -55,8 +56,8 @@ export class WorkerLeaderRole implements LeaderRole {
     }
     this.#until = until;
     if (now >= until) return;
-    const ownsSince = this.#ownsSince;
-    for (const told of this.#listeners) told({ fresh, since: ownsSince, done });
+    const isFirst = fresh && this.#since === undefined;
+    for (const told of this.#listeners) told({ isFirst, done });
   }
 
   /** Gives up the lease, so that this worker begins no further job. Called before the drain. */
@@ -68,13 +69,6 @@ export class WorkerLeaderRole implements LeaderRole {
     this.#resignedAt = Math.floor(wall / 1_000) * 1_000 + 500;
     const now = machineNow();
     if (now < this.#until) this.send({ type: 'resigned', at: now + this.#resignedAt - wall });
-  }
-
-  /** Runs due after this time belong to this worker; on the scale of `Date.now()`. */
-  get #ownsSince(): number | undefined {
-    return this.#since === undefined
-      ? undefined
-      : Date.now() - (machineNow() - this.#since) + ROUNDING_MS;
   }
 
   #ask(): void {

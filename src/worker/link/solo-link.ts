@@ -98,7 +98,7 @@ function soloLeader(link: LocalLink): LeaderRole {
       return link.accepting;
     },
     owns: () => link.accepting,
-    follow: (told) => told({ fresh: true, since: undefined, done: [] }),
+    follow: (told) => told({ isFirst: true, done: [] }),
     begun: () => {},
   };
 }

@@ -24,7 +24,7 @@ function start() {
   const add = (kind: Job['kind']) => jobs.add({ name: 'job', kind, run });
   const lead = (about: Partial<Leading> = {}) => {
     role.leads = true;
-    jobs.told({ fresh: true, since: undefined, done: [], ...about });
+    jobs.told({ isFirst: true, done: [], ...about });
   };
   return { role, counted, jobs, run, add, lead };
 }

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
 import { judge } from '../../../../src/observe/health/limits.js';
 import { memoryHealth } from '../../../../src/observe/health/memory.health.js';
-import type { SharedStatePort, WorkerStats } from '../../../../src/contract/snapshot/index.js';
+import type { ClusterLink, WorkerStats } from '../../../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
 
 const MIB = 1024 * 1024;
 
-const link: Pick<SharedStatePort, 'stats'> = {
+const link: Pick<ClusterLink, 'stats'> = {
   stats: () =>
     ({
       eventLoopUtilization: 0.5,

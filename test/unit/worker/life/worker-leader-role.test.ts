@@ -46,13 +46,21 @@ describe('the lease of a worker', () => {
   it('has what was due since the last leader, or since its own that had run out', () => {
     const { told, role, lead } = start();
     lead(900, -300);
-    expect(told[0]).toMatchObject({ fresh: true, since: SECOND - 90 });
-    expect([role.owns(SECOND - 90), role.owns(SECOND)]).toEqual([false, true]);
+    expect([role.owns(SECOND - 90), role.owns(SECOND - 89)]).toEqual([false, true]);
     lead(900);
-    expect(told[1]).toMatchObject({ fresh: false });
     vi.advanceTimersByTime(1_500);
     lead(900, -5_000);
-    expect(told[2]).toMatchObject({ fresh: true, since: SECOND + 200 + 900 + 10 });
+    expect([role.owns(SECOND + 1_110), role.owns(SECOND + 1_111)]).toEqual([false, true]);
+    expect(told.map(({ isFirst }) => isFirst)).toEqual([false, false, false]);
+  });
+
+  it('tells the first leader of the cluster so, once', () => {
+    const { told, lead } = start();
+    lead(900);
+    lead(900);
+    vi.advanceTimersByTime(1_500);
+    lead(900);
+    expect(told.map(({ isFirst }) => isFirst)).toEqual([true, false, false]);
   });
 
   it('has what is due after the clock was set back', () => {
