@@ -87,7 +87,7 @@ export class Supervisor {
     const release = { ...program.resolve(), generation: 0 };
     const state = newCluster(options.workers, release, performance.now(), Math.random() * 2 ** 32);
     const table = (this.#table = new WorkerTable(state, listening, this.#meter));
-    const relay = (this.#relay = new MetricsRelay(table, emit, this.#later));
+    const relay = (this.#relay = new MetricsRelay(table, this.#later));
     const balance = (this.#balance = new Balance(table));
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table));

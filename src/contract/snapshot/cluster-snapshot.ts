@@ -77,8 +77,6 @@ export type SlotCounts = {
   readonly abortedRequestsTotal: number;
   /** Messages of the slot's workers that were dropped because they do not match the protocol. */
   readonly droppedMessagesTotal: number;
-  /** How often the primary refused metrics of the slot's workers because they were too large. */
-  readonly refusedMetricsTotal: number;
 } & Pick<WorkerStats, (typeof SLOT_TOTALS)[number]>;
 
 /** One worker as the primary sees it. Measurements are `null` until the worker's first heartbeat. */

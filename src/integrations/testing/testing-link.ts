@@ -152,7 +152,6 @@ export class TestingLink implements ClusterLink {
       degraded: false,
       abortedRequestsTotal: 0,
       droppedMessagesTotal: 0,
-      refusedMetricsTotal: 0,
       heartbeatAgeMs: 0,
       responsive: true,
       ...STATS,

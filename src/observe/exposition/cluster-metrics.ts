@@ -74,11 +74,6 @@ const SLOT_COUNTERS: Metrics<SlotCounts> = [
     'Connections turned away because the worker had as many as its limit of open files has room for',
   ],
   [
-    'worker_refused_metrics_total',
-    'refusedMetricsTotal',
-    'Times that the metrics of the worker were too large for the primary to hold with those of the other workers',
-  ],
-  [
     'ipc_messages_dropped_total',
     'droppedMessagesTotal',
     'Messages of the worker that do not match the protocol',

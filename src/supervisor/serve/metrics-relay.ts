@@ -1,9 +1,4 @@
-import type { EmitEvent } from '../../contract/events/index.js';
-import {
-  COLLECTION_TIMEOUT_MS,
-  type CollectedMetrics,
-  MAX_METRICS_BODY_LENGTH,
-} from '../../contract/snapshot/index.js';
+import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../../contract/snapshot/index.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
@@ -12,12 +7,6 @@ const MAX_RETIRED_BODIES = 2;
 
 /** If there are more bodies than this, another worker is asked, because the first seems to be blocked. */
 const MAX_UNFOLDED_BODIES = 8;
-
-/**
- * Maximum of characters in all bodies together; metrics beyond it are dropped. One JSON string holds
- * all bodies. Even if it escapes each character as six, it is shorter than V8's maximum (512 Mi).
- */
-const MAX_HELD_LENGTH = 5 * MAX_METRICS_BODY_LENGTH;
 
 /** Runs `action` after `ms`. @returns a function that cancels it. */
 export type Later = (ms: number, action: () => void) => () => void;
@@ -51,17 +40,15 @@ export class MetricsRelay {
   #epoch = 0;
   /** Workers that were asked to fold in this epoch, with the number of bodies. The first answer is used. */
   readonly #folding = new Map<WorkerHandle, number>();
-  #toldOfSize = false;
 
   constructor(
-    private readonly table: Pick<WorkerTable, 'workers' | 'countsOf' | 'snapshot'>,
-    private readonly emit: EmitEvent,
+    private readonly table: Pick<WorkerTable, 'workers' | 'snapshot'>,
     private readonly later: Later,
   ) {}
 
   /** Stores the requester's metrics, and answers with the metrics of all workers. */
   collectFor(requester: WorkerHandle, id: number, body: string, serializedAt: number): void {
-    this.#keep(requester, body, serializedAt);
+    this.#last.set(requester, { body, serializedAt });
     this.#join((collected) => requester.send({ type: 'collected', id, ...collected }), requester);
   }
 
@@ -72,7 +59,7 @@ export class MetricsRelay {
 
   /** Stores the metrics of a worker. @param asked whether they are the answer to `collect`. */
   store(worker: WorkerHandle, body: string, asked: boolean, serializedAt: number): void {
-    this.#keep(worker, body, serializedAt);
+    this.#last.set(worker, { body, serializedAt });
     if (!asked) return;
     this.#asked.delete(worker);
     this.#noLongerWaitFor(worker);
@@ -81,8 +68,8 @@ export class MetricsRelay {
   /** Keeps the last metrics of a worker that has exited. */
   retire(worker: WorkerHandle): void {
     // The body is empty if the app does not import the module.
-    const body = this.#bodyOf(worker);
-    if (body !== '') this.#retired.push(body);
+    const { body } = this.#last.get(worker) ?? {};
+    if (body) this.#retired.push(body);
     this.#folding.delete(worker);
     this.#noLongerWaitFor(worker);
     this.foldIfNeeded();
@@ -103,8 +90,6 @@ export class MetricsRelay {
   folded(worker: WorkerHandle, epoch: number, count: number, body: string): void {
     // An answer with another count is ignored, because bodies would be lost or counted twice.
     if (this.#folding.get(worker) !== count || epoch !== this.#epoch) return;
-    const foldedLength = lengthOf(this.#retired.slice(0, count));
-    if (this.#heldLength - foldedLength + body.length > MAX_HELD_LENGTH) return;
     this.#retired.splice(0, count, body);
     this.#epoch += 1;
     this.#folding.clear();
@@ -118,34 +103,6 @@ export class MetricsRelay {
         worker.reachable &&
         !this.#asked.has(worker),
     );
-  }
-
-  #bodyOf(worker: WorkerHandle): string {
-    return this.#last.get(worker)?.body ?? '';
-  }
-
-  get #heldLength(): number {
-    const live = this.table.workers.map((worker) => this.#bodyOf(worker));
-    return lengthOf(this.#retired) + lengthOf(live);
-  }
-
-  /** Stores a worker's metrics. If all workers' metrics would be too large, keeps its earlier metrics. */
-  #keep(worker: WorkerHandle, body: string, serializedAt: number): void {
-    const others = this.#heldLength - this.#bodyOf(worker).length;
-    if (others + body.length <= MAX_HELD_LENGTH) {
-      this.#last.set(worker, { body, serializedAt });
-      return;
-    }
-    this.table.countsOf(worker).refusedMetrics += 1;
-    if (this.#toldOfSize) return;
-    this.#toldOfSize = true;
-    const megabytes = (length: number) => Math.round(length / 1024 / 1024);
-    this.emit('warning', {
-      message:
-        `metrics of all workers together are larger than ${megabytes(MAX_HELD_LENGTH)} MB: ${megabytes(body.length)} MB are left out, and what it sent before stands for them, if anything; ` +
-        'give them fewer labels',
-      worker: worker.identity,
-    });
   }
 
   /** Calls `listener` when all workers have answered, or time is up. The requester is not asked. */
@@ -194,8 +151,4 @@ export class MetricsRelay {
     // A copy: a worker that exits before the result is read would be added here, and count twice.
     return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired] };
   }
-}
-
-function lengthOf(bodies: readonly string[]): number {
-  return bodies.reduce((sum, { length }) => sum + length, 0);
 }

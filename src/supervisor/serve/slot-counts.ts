@@ -6,8 +6,6 @@ type SlotTotals = Record<(typeof SLOT_TOTALS)[number], number>;
 export class SlotCounts {
   /** Messages of this package that were not understood. */
   droppedMessages = 0;
-  /** Metrics that were dropped, because all workers' metrics together were too large. */
-  refusedMetrics = 0;
   readonly #gone = Object.fromEntries(SLOT_TOTALS.map((name) => [name, 0])) as SlotTotals;
 
   /** Adds the counts of a worker that has exited. */

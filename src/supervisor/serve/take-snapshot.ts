@@ -99,7 +99,6 @@ function countsOf(
     restartsByCause: restarts,
     abortedRequestsTotal: abortedRequests,
     droppedMessagesTotal: counts.droppedMessages,
-    refusedMetricsTotal: counts.refusedMetrics,
     ...counts.totals(workers.map(({ id }) => find(id)?.stats)),
   };
 }

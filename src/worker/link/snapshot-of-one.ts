@@ -35,7 +35,6 @@ export function snapshotOfOne(
         degraded: false,
         abortedRequestsTotal: 0,
         droppedMessagesTotal: 0,
-        refusedMetricsTotal: 0,
         heartbeatAgeMs: 0,
         responsive: true,
         ...stats,

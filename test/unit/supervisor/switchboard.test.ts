@@ -38,7 +38,7 @@ function start() {
   table.add(1, worker.handle);
   table.add(2, other.handle);
   const balance = new Balance(table);
-  const relay = new MetricsRelay(table, emit, later);
+  const relay = new MetricsRelay(table, later);
   const readings = new WorkerReadings(resolveOptions({}, {}));
   const inspections = { answered: vi.fn() } as unknown as Inspections;
   const switchboard = new Switchboard({

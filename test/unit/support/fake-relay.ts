@@ -3,7 +3,6 @@ import { mergeFamilies } from '../../../src/observe/exposition/merge-families.js
 import { decodeBody, encodeBody } from '../../../src/observe/exposition/metrics-body.js';
 import { SeriesLimit } from '../../../src/observe/exposition/series-limit.js';
 import { type Later, MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
-import { SlotCounts } from '../../../src/supervisor/serve/slot-counts.js';
 import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
@@ -46,25 +45,16 @@ export const fold = (bodies: readonly string[]) => foldBodies(bodies, limit());
 /** A relay and its workers; what the supervisor tells it of them. */
 export function relayOf(...workers: FakeWorker[]) {
   const live = [...workers];
-  const slots = Array.from({ length: 32 }, () => new SlotCounts());
-  const warnings: string[] = [];
   const table = {
     get workers() {
       return live.map(({ handle }) => handle);
     },
-    countsOf: ({ identity }: FakeWorker['handle']) => slots[identity.slot],
     snapshot: () => SNAPSHOT,
   };
-  const relay = new MetricsRelay(
-    table as unknown as WorkerTable,
-    (_, event) => void warnings.push('message' in event ? event.message : ''),
-    later,
-  );
+  const relay = new MetricsRelay(table as unknown as WorkerTable, later);
   return {
     relay,
     live,
-    slots,
-    warnings,
     /** `worker` asks, and sends its own metrics with the question. */
     ask: (worker: FakeWorker, id: number): void =>
       relay.collectFor(worker.handle, id, body(id), performance.now()),

@@ -47,7 +47,6 @@ export const workerSnapshot = (about: Partial<WorkerSnapshot> = {}): WorkerSnaps
   degraded: false,
   abortedRequestsTotal: 0,
   droppedMessagesTotal: 0,
-  refusedMetricsTotal: 0,
   heartbeatAgeMs: 3,
   responsive: true,
   ...STATS,

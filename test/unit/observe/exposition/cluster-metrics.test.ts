@@ -14,7 +14,6 @@ const READY = workerSnapshot({
   restartsByCause: { crash: 2, hang: 1 },
   abortedRequestsTotal: 6,
   droppedMessagesTotal: 7,
-  refusedMetricsTotal: 8,
   heartbeatAgeMs: 250,
   rebalancedConnectionsTotal: 3,
   droppedConnectionsTotal: 9,
@@ -92,7 +91,6 @@ const TYPES = {
   log_lines_dropped_total: 'counter',
   ipc_messages_dropped_total: 'counter',
   worker_dropped_connections_total: 'counter',
-  worker_refused_metrics_total: 'counter',
   worker_up: 'gauge',
   worker_degraded: 'gauge',
   worker_uptime_seconds: 'gauge',
@@ -166,7 +164,6 @@ describe('the metrics of the cluster', () => {
       restartsByCause: { oom: 2 },
       abortedRequestsTotal: 3,
       droppedMessagesTotal: 4,
-      refusedMetricsTotal: 6,
       requestsTotal: 500,
       rebalancedConnectionsTotal: 9,
       logLinesDroppedTotal: 5,
@@ -184,7 +181,6 @@ describe('the metrics of the cluster', () => {
       worker_cpu_seconds_total: 11,
       worker_gc_seconds_total: 0.5,
       worker_dropped_connections_total: 12,
-      worker_refused_metrics_total: 6,
       ipc_messages_dropped_total: 4,
     });
   });
@@ -232,7 +228,6 @@ describe('the metrics of the cluster', () => {
       rebalanced_connections_total: 3,
       log_lines_dropped_total: 2,
       worker_dropped_connections_total: 9,
-      worker_refused_metrics_total: 8,
       ipc_messages_dropped_total: 7,
     });
   });

@@ -1,10 +1,4 @@
-import { constants } from 'node:buffer';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PrimaryMessage } from '../../../../src/contract/ipc/index.js';
-import {
-  COLLECTION_TIMEOUT_MS,
-  type CollectedMetrics,
-} from '../../../../src/contract/snapshot/index.js';
 import { body, fold, relayOf, SNAPSHOT, totalOf } from '../../support/fake-relay.js';
 import { FakeWorker } from '../../support/fake-worker.js';
 
@@ -317,74 +311,6 @@ describe('metrics of workers that are gone', () => {
     // Two stay, the third is folded with them: then it takes two more.
     expect(answered).toBe(499);
     expect(largest).toBeLessThanOrEqual(3);
-  });
-});
-
-describe('metrics that are more than the primary holds', () => {
-  const MEBI = 1024 * 1024;
-  const large = 'x'.repeat(16 * MEBI);
-
-  /** 25 workers, and what each of them sends. */
-  function flood(text: string) {
-    const workers = Array.from({ length: 25 }, (_, slot) => new FakeWorker({ slot }));
-    const all = relayOf(...workers);
-    for (const worker of workers) all.push(worker, text);
-    return { ...all, workers };
-  }
-
-  it('are left out, so that what is sent stays below the longest string of V8', () => {
-    const { ask, workers } = flood(large);
-    const sent: unknown[] = [];
-    vi.spyOn(workers[0]!.handle, 'send').mockImplementation((message) => void sent.push(message));
-    ask(workers[0]!, 1);
-    vi.advanceTimersByTime(500);
-    const [{ workers: held }] = sent as [PrimaryMessage & { type: 'collected' }];
-    expect(held.length).toBeLessThan(25);
-    const length = held.reduce((sum, { body: text }) => sum + text.length, 0);
-    // JSON writes a character as six at most.
-    expect(6 * length).toBeLessThan(constants.MAX_STRING_LENGTH);
-  });
-
-  it('leave what was sent before in their place', async () => {
-    const { ask, gather, push, workers } = flood('small');
-    vi.advanceTimersByTime(4_000);
-    for (const worker of workers) push(worker, large);
-    const answers = gather();
-    await vi.advanceTimersByTimeAsync(COLLECTION_TIMEOUT_MS);
-    const [{ workers: held }] = answers as [CollectedMetrics];
-    expect(held.filter(({ body: text }) => text === large).length).toBeGreaterThan(0);
-    expect(held.at(-1)).toEqual({
-      slot: 24,
-      ageMs: 4_000 + COLLECTION_TIMEOUT_MS,
-      body: 'small',
-    });
-    expect(() => ask(workers.at(-1)!, 1)).not.toThrow();
-  });
-
-  it('are counted by slot, and said in one line', () => {
-    const { slots, warnings } = flood(large);
-    expect(slots[24]!.refusedMetrics).toBe(1);
-    expect(slots[0]!.refusedMetrics).toBe(0);
-    expect(warnings).toEqual([
-      expect.stringMatching(
-        /^metrics of all workers together are larger than 80 MB: 16 MB are left/,
-      ),
-    ]);
-  });
-
-  it('are none of a worker whose own are replaced', () => {
-    const worker = new FakeWorker();
-    const { push, warnings } = relayOf(worker);
-    for (let i = 0; i < 10; i += 1) push(worker, large);
-    expect(warnings).toEqual([]);
-  });
-
-  it('are counted with those of workers that are gone', () => {
-    const { workers, die, push, slots } = flood('x'.repeat(3 * MEBI));
-    const [first] = workers;
-    die(first!);
-    push(workers[1]!, large);
-    expect(slots[1]!.refusedMetrics).toBe(1);
   });
 });
 

@@ -129,7 +129,6 @@ describe('a snapshot', () => {
           degraded: false,
           abortedRequestsTotal: 4,
           droppedMessagesTotal: 0,
-          refusedMetricsTotal: 0,
           heartbeatAgeMs: 400,
           responsive: true,
           ...STATS,
@@ -262,7 +261,7 @@ describe('a snapshot', () => {
 
   it('keeps what was counted in slots that have no worker any more, and nothing else of them', () => {
     const counts = countsWith({ ...STATS, requestsTotal: 50, rebalancedConnectionsTotal: 6 });
-    Object.assign(counts, { droppedMessages: 3, refusedMetrics: 4 });
+    Object.assign(counts, { droppedMessages: 3 });
     const place = {
       counts,
       restarts: { oom: 1 },
@@ -276,7 +275,6 @@ describe('a snapshot', () => {
         restartsByCause: { oom: 1 },
         abortedRequestsTotal: 2,
         droppedMessagesTotal: 3,
-        refusedMetricsTotal: 4,
         requestsTotal: 50,
         rebalancedConnectionsTotal: 6,
         logLinesDroppedTotal: STATS.logLinesDroppedTotal,
