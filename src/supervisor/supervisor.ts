@@ -11,7 +11,6 @@ import type { Effect } from './decide/effect.js';
 import { PING_INTERVAL_MS } from './decide/policies/heartbeat.policy.js';
 import type { Settings } from './decide/step.js';
 import { newCluster } from './decide/transition.js';
-import { EventQueue } from './event-queue.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import { Inspections } from './serve/inspections.js';
 import type { Listening } from './listening/listening.interface.js';
@@ -226,5 +225,45 @@ export class Supervisor {
 
   #warn(message: string, error?: unknown): void {
     this.emit('warning', { message, ...(error !== undefined && { error: reportError(error) }) });
+  }
+}
+
+/**
+ * Handles events one after the other, in the order in which they were posted. If a handler posts an
+ * event, the event waits until that handler is done.
+ */
+export class EventQueue<E> {
+  readonly #waiting: E[] = [];
+  #handling = false;
+
+  /** @param failed gets the error that a handler threw. The next event is handled anyway. */
+  constructor(
+    private readonly handle: (event: E) => void,
+    private readonly failed: (event: E, error: unknown) => void,
+  ) {}
+
+  #handleOne(event: E): void {
+    try {
+      this.handle(event);
+    } catch (error) {
+      try {
+        this.failed(event, error);
+      } catch {
+        // the error cannot be reported; the next event is handled anyway
+      }
+    }
+  }
+
+  post(event: E): void {
+    this.#waiting.push(event);
+    if (this.#handling) return;
+    this.#handling = true;
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        this.#handleOne(next);
+      }
+    } finally {
+      this.#handling = false;
+    }
   }
 }

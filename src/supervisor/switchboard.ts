@@ -16,10 +16,10 @@ import type { Inspections } from './serve/inspections.js';
 import type { HubDoor } from './serve/hub-door.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
-import { OomWatch } from './processes/oom-watch.js';
 import type { WorkerHandle } from './processes/worker-handle.js';
 import type { WorkerReadings } from './serve/worker-readings.js';
 import type { WorkerTable } from './processes/worker-table.js';
+import { readOomKills } from '../contract/options/index.js';
 
 type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
@@ -220,5 +220,23 @@ export class Switchboard {
     }
     this.#warned.add(message);
     this.to.emit('warning', { message, worker: worker.identity });
+  }
+}
+
+/** Detects kills by the kernel's out-of-memory killer, which counts them for each control group. */
+export class OomWatch {
+  #seen: number | undefined;
+
+  constructor(private readonly count: () => number | undefined = readOomKills) {
+    this.#seen = count();
+  }
+
+  /** Whether the out-of-memory killer has killed a process since the last call. */
+  hasKilled(): boolean {
+    const before = this.#seen;
+    const now = this.count();
+    // If no descriptor is free, the count is unknown. The last known count is kept for comparison.
+    this.#seen = now ?? before;
+    return before !== undefined && now !== undefined && now > before;
   }
 }

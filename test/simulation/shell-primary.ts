@@ -5,7 +5,7 @@ import type {
   ClusterState,
   WorkerId,
 } from '../../src/supervisor/decide/cluster-state.js';
-import { SLICE_MS } from '../../src/supervisor/deadline.js';
+import { SLICE_MS } from '../../src/supervisor/timers.js';
 import { transition } from '../../src/supervisor/decide/transition.js';
 import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
 import type { Program, ProgramPaths } from '../../src/supervisor/processes/release.js';

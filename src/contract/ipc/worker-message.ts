@@ -5,10 +5,9 @@ import {
   MAX_METRICS_BODY_LENGTH,
   type WorkerStats,
 } from '../snapshot/index.js';
-import type { BlockReport } from './block-report.js';
 import { cutText, type ErrorReport } from './error-report.js';
 
-/** The maximum numbers of entries in a {@link BlockReport}. A message with more is refused. */
+/** The maximum numbers of entries in a `BlockReport`. A message with more is refused. */
 export const MAX_BLOCKED_REQUESTS = 10;
 export const MAX_FRAMES = 20;
 
@@ -126,7 +125,7 @@ export const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('fatal'), error, abort: v.boolean(), requests }),
   /** Something called `process.exit()`. `requests` as with `fatal`. */
   v.object({ type: v.literal('exiting'), requests }),
-  /** From the watchdog, over a pipe of its own: the event loop is blocked. See {@link BlockReport}. */
+  /** From the watchdog, over a pipe of its own: the event loop is blocked. See `BlockReport`. */
   v.object({ type: v.literal('blocked'), forMs: amount, requests, frames }),
   /** From the watchdog: the event loop is no longer blocked. */
   v.object({ type: v.literal('resumed') }),

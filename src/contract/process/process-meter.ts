@@ -1,15 +1,16 @@
 import { createHistogram, performance, PerformanceObserver } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { ProcessStats } from '../snapshot/index.js';
-import { KernelReadings } from './kernel-readings.js';
 
 const NS_PER_MS = 1e6;
 const US_PER_SECOND = 1e6;
 const US_PER_MS = 1e3;
+const BYTES_PER_KB = 1024;
 
 /** Resolution of the event loop delay, in ms. The timer that measures it wakes up 50 times a second. */
 const DELAY_RESOLUTION_MS = 20;
 
-/** Measures this process: memory, CPU, garbage collection, event loop. Never throws: see {@link KernelReadings}. */
+/** Measures this process: memory, CPU, garbage collection, event loop. Never throws. */
 export class ProcessMeter {
   /**
    * The event loop delay. Node's `monitorEventLoopDelay()` is not used: its `reset()` also forgets
@@ -21,7 +22,7 @@ export class ProcessMeter {
   readonly #collections = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) this.#gcMs += duration;
   });
-  readonly #kernel = new KernelReadings();
+  #residentMemoryBytes: number | undefined;
   #gcMs = 0;
   #utilization = performance.eventLoopUtilization();
   #interval: Pick<ProcessStats, 'eventLoopUtilization' | 'eventLoopDelayP99Ms'> | undefined;
@@ -55,12 +56,25 @@ export class ProcessMeter {
    */
   peek(): ProcessStats {
     if (this.#interval === undefined) return this.measure();
+    const { user, system } = process.cpuUsage();
     return {
-      ...this.#kernel.read(),
+      residentMemoryBytes: this.#resident(),
+      heapUsedBytes: getHeapStatistics().used_heap_size,
+      cpuSecondsTotal: (user + system) / US_PER_SECOND,
       eventLoopUtilization: this.#interval.eventLoopUtilization,
       eventLoopDelayP99Ms: Math.max(this.#interval.eventLoopDelayP99Ms, this.#delaySoFar()),
       gcSecondsTotal: Math.round(this.#gcMs * US_PER_MS) / US_PER_SECOND,
     };
+  }
+
+  /** If it cannot be read, because /proc is hidden or no descriptor is free: the last known value, or the peak. */
+  #resident(): number {
+    try {
+      this.#residentMemoryBytes = process.memoryUsage.rss();
+    } catch {
+      // the last known value stays
+    }
+    return this.#residentMemoryBytes ?? process.resourceUsage().maxRSS * BYTES_PER_KB;
   }
 
   /** The 99th percentile of the delay. The recorded times include the timer's period, which is subtracted. */

@@ -9,9 +9,6 @@ import type {
 import type { CollectedMetrics } from './collected-metrics.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
-/** Injection token of this process's `ClusterLink`. */
-export const CLUSTER_LINK = Symbol('nestjs-cluster.link');
-
 /** A listener of any event; `events/` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;
 

@@ -1,5 +1,8 @@
 import type { ClusterLink } from './cluster-link.js';
 
+/** Injection token of this process's `ClusterLink`. */
+export const CLUSTER_LINK = Symbol('nestjs-cluster.link');
+
 /**
  * The link of this process is stored on `globalThis` under this key. `forRoot()` runs while the
  * app's classes are declared, so a link cannot be passed to it. Two copies of this package share

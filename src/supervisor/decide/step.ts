@@ -3,7 +3,6 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { ClusterState, ReplacementRequest, Slot, Worker, WorkerId } from './cluster-state.js';
 import type { Timer, WorkerTimer } from './timer.js';
 import type { Effect, Emit } from './effect.js';
-import { draw } from './random.js';
 
 /** Settings that never change while the cluster runs. */
 export interface Settings {
@@ -150,4 +149,12 @@ export class Step {
 export function keyOf(timer: Timer): string {
   if ('worker' in timer) return `${timer.type} worker ${timer.worker}`;
   return 'slot' in timer ? `${timer.type} slot ${timer.slot}` : timer.type;
+}
+
+/** A random number 0..1 and the next seed (mulberry32). With the seed, a run can be repeated. */
+function draw(seed: number): { readonly value: number; readonly seed: number } {
+  const next = (seed + 0x6d2b79f5) | 0;
+  let mixed = Math.imul(next ^ (next >>> 15), 1 | next);
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+  return { value: ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32, seed: next };
 }

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { existsSync } from 'node:fs';
-import type { Duplex } from 'node:stream';
+import { hostname } from 'node:os';
+import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../../contract/ipc/assignment.js';
 import { closeHandle, isOurs } from '../../contract/ipc/index.js';
@@ -10,10 +11,8 @@ import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 import type { ProcessExit } from '../decide/policies/exit-cause.policy.js';
 import type { Effect } from '../decide/effect.js';
 import type { Program, Release } from './release.js';
-import { RESOURCE_VARIABLE, resourceAttributes } from './resource-attributes.js';
 import { followConnections } from './unacknowledged-connections.js';
 import { guardChannel } from './guard-channel.js';
-import { readLines } from './read-lines.js';
 import { workerArguments } from './worker-arguments.js';
 import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
@@ -162,3 +161,56 @@ const NEVER_STARTED: WorkerProcess = {
   send: () => false,
   kill: () => {},
 };
+
+/** OpenTelemetry's variable for the attributes of a process: `key=value`, separated by commas. */
+export const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
+
+const INSTANCE_ID = 'service.instance.id';
+
+/**
+ * The user's attributes, and a `service.instance.id` for the worker. The id is unique among the
+ * service's running processes on all machines. Processes with the same id would share their metrics.
+ */
+export function resourceAttributes(
+  { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,
+  given: string = process.env[RESOURCE_VARIABLE] ?? '',
+  host: string = hostname(),
+): string {
+  const attributes = given.split(',').filter((attribute) => attribute.trim() !== '');
+  const keys = attributes.map((attribute) => attribute.split('=')[0]!.trim());
+  if (keys.includes(INSTANCE_ID)) return given;
+  const instance = `${encodeURIComponent(host)}/worker-${slot}/gen-${generation}`;
+  return [...attributes, `${INSTANCE_ID}=${instance}`].join(',');
+}
+
+/** The maximum length of a line from a worker; longer lines are dropped. A watchdog's report has only some kilobytes. */
+const MAX_LINE_LENGTH = 256 * 1024;
+
+/**
+ * Reads messages from a pipe, one JSON value per line. Drops lines that are not JSON or too long.
+ * Does not validate the messages.
+ */
+export function readLines(pipe: Readable, tell: (message: unknown) => void): void {
+  let rest = '';
+  pipe.setEncoding('utf8');
+  pipe.on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop()!;
+    if (rest.length > MAX_LINE_LENGTH) rest = '';
+    for (const line of lines) {
+      const message = parseLine(line);
+      if (message !== undefined) tell(message);
+    }
+  });
+  // The pipe fails when the other process ends. The end is noticed elsewhere.
+  pipe.on('error', () => {});
+}
+
+/** @returns `undefined` for a text that is not JSON, and for `null`. */
+function parseLine(text: string): unknown {
+  try {
+    return (JSON.parse(text) as unknown) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}

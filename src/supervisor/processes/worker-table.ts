@@ -1,12 +1,13 @@
-import type { ClusterSnapshot } from '../../contract/snapshot/index.js';
+import { readFileSync } from 'node:fs';
+import type { Backlog, ClusterSnapshot } from '../../contract/snapshot/index.js';
 import type { Emit } from '../decide/effect.js';
 import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
 import type { Listening } from '../listening/listening.interface.js';
 import type { PrimaryMeter } from '../serve/primary-meter.js';
-import { acceptBacklog, listenOverflows } from '../listening/accept-backlog.js';
 import { SlotCounts } from '../serve/slot-counts.js';
 import { takeSnapshot } from '../serve/take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
+import { queueLengths } from '../../contract/process/accept-queue.js';
 
 /** The processes of all workers in the state of the core: the only registry of processes. */
 export class WorkerTable {
@@ -93,5 +94,38 @@ export class WorkerTable {
     const counts = this.#counts.get(slot) ?? new SlotCounts();
     this.#counts.set(slot, counts);
     return counts;
+  }
+}
+
+/**
+ * The connections that the kernel holds until a worker accepts them, for each address. Sockets on
+ * one address count together. An address whose queue cannot be read is left out: it is no TCP
+ * socket that the primary holds, or the system has no /proc.
+ */
+export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
+  const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));
+  const waiting = new Map<string, number>();
+  for (const { inode, url } of sockets) {
+    const length = lengths.get(inode ?? '');
+    // A socket has no queue until its worker listens.
+    if (length !== undefined) waiting.set(url, (waiting.get(url) ?? 0) + length);
+  }
+  return [...waiting].map(([socket, connections]) => ({ socket, connections }));
+}
+
+/**
+ * How often a full accept queue has turned a connection away since the machine started, over all
+ * sockets of the network namespace. `null` without /proc.
+ */
+export function listenOverflows(read = () => readFileSync('/proc/net/netstat', 'latin1')) {
+  try {
+    const [names = [], values = []] = read()
+      .split('\n')
+      .filter((line) => line.startsWith('TcpExt:'))
+      .map((line) => line.split(' '));
+    const value = values[names.indexOf('ListenOverflows')];
+    return value === undefined ? null : Number(value);
+  } catch {
+    return null;
   }
 }

@@ -1,7 +1,7 @@
+import { readFileSync } from 'node:fs';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { Reading } from '../decide/cluster-event.js';
 import type { WorkerId } from '../decide/cluster-state.js';
-import { residentMemoryBytes } from './resident-memory.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
@@ -39,5 +39,20 @@ export class WorkerReadings {
       if (handle !== undefined) readings.set(id, this.of(handle));
     }
     return readings;
+  }
+}
+
+/**
+ * Resident memory of a process in bytes. Read from the kernel, so a stopped or hung process can be
+ * measured too. `undefined` if there is no /proc, or if the process has exited.
+ */
+function residentMemoryBytes(pid: number): number | undefined {
+  try {
+    // The kernel makes this file in memory, so a synchronous read waits for no disk.
+    const [, kilobytes] =
+      /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
   }
 }

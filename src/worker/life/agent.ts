@@ -1,3 +1,5 @@
+import cluster from 'node:cluster';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
 import {
@@ -8,8 +10,7 @@ import {
 } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from '../boot/boot-watch.js';
-import { ListenRequest } from '../listen/listen-request.js';
-import { isPrimaryGone, ORPHAN_SHUTDOWN, outliveChannel } from './orphan.js';
+import { ListenRequest } from '../listen/listen.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../http/rebalance.js';
 import { ServedApp } from './served-app.js';
@@ -212,4 +213,21 @@ export class WorkerAgent {
     }
     await this.#leave(ORPHAN_SHUTDOWN);
   }
+}
+
+/** How long to wait for a primary to exit. A primary exits shortly after it has closed its channels. */
+const PRIMARY_GONE_MS = 20;
+
+/** The shutdown times of a worker whose primary is gone. */
+const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
+
+/** Prevents that node:cluster ends the process at once when its channel closes. */
+function outliveChannel(): void {
+  if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
+}
+
+/** Whether the primary has ended. If the app has closed the channel, the primary still runs. */
+async function isPrimaryGone(primaryPid: number): Promise<boolean> {
+  await delay(PRIMARY_GONE_MS);
+  return process.ppid !== primaryPid;
 }

@@ -2,7 +2,6 @@ import type { Server } from 'node:http';
 import type { BootPhase, DrainReport } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import { takeOverClose } from '../drain/app-close.js';
 import { drain } from '../drain/drain.js';
 import { QueueWorkers } from '../drain/queue-workers.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
@@ -130,4 +129,41 @@ export class ServedApp {
     const problem = await endTelemetry(Math.max(left, LEAST_TELEMETRY_MS));
     if (problem !== undefined) this.warn(problem);
   }
+}
+
+type Closable = Pick<WorkerApp, 'close'>;
+
+/**
+ * When the app calls `app.close()` itself, for example in its own listener for SIGTERM, drains the
+ * process first. If the app closed at once, requests in flight would lose the database, and the
+ * app's hooks would run again after the drain.
+ *
+ * @param leave drains the process and closes the app.
+ * @returns the original `app.close()`.
+ */
+function takeOverClose(
+  app: Closable,
+  leave: (signal?: string) => Promise<unknown>,
+): Closable['close'] {
+  const own = Object.getOwnPropertyDescriptor(app, 'close')?.value as Closable['close'] | undefined;
+  const close = own ?? (Reflect.get(Object.getPrototypeOf(app) as object, 'close') as typeof own)!;
+  let isOurs = false;
+  // Uses defineProperty, because Nest's app is a proxy that ignores assignments. A method that is
+  // called through the proxy gets the real app as `this`.
+  Object.defineProperty(app, 'close', {
+    configurable: true,
+    writable: true,
+    async value(this: Closable, signal?: string): Promise<void> {
+      if (isOurs) return close.call(this, signal);
+      await leave(signal);
+    },
+  });
+  return (signal) => {
+    isOurs = true;
+    try {
+      return app.close(signal);
+    } finally {
+      isOurs = false;
+    }
+  };
 }

@@ -1,9 +1,9 @@
 import type { Server, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
 import { reportError } from '../../contract/ipc/index.js';
 import { silencedBy } from '../../contract/options/warning-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
-import { IdleWork } from '../../contract/process/idle-work.js';
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,
@@ -18,11 +18,9 @@ import type {
   WorkerState,
   WorkerStats,
 } from '../../contract/snapshot/index.js';
-import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../http/request-tracker.js';
 import { watchClient } from '../http/watch-client.js';
 import { OwnMetrics } from './own-metrics.js';
-import { snapshotOfOne } from './snapshot-of-one.js';
 
 /** The state and the measurements of a process that serves an app, with a primary or without. */
 export abstract class LocalLink {
@@ -173,5 +171,109 @@ export abstract class LocalLink {
 
   announceEndpoints(paths: readonly string[]): void {
     this.endpoints = [...this.endpoints, ...paths];
+  }
+}
+
+/** The CPU time in ms that a reconnecting client costs another worker: about two handshakes. */
+const MS_EACH = 2;
+
+const STEP_MS = 10;
+
+/**
+ * Tells clients to leave, a few at a time so that other workers are not overloaded, and all of them
+ * within `withinMs`. Resolves when all clients have left.
+ *
+ * @param present returns the current clients. Further clients may come during the drain.
+ */
+export async function sendAway<T>(
+  present: () => readonly T[],
+  leave: (one: T) => void,
+  withinMs: number,
+): Promise<void> {
+  const told = new Set<T>();
+  const until = performance.now() + withinMs;
+  for (let all = present(); all.length > 0; all = present()) {
+    const waiting = all.filter((each) => !told.has(each));
+    const steps = Math.max(1, (until - performance.now()) / STEP_MS);
+    const now = Math.max(STEP_MS / MS_EACH, Math.ceil(waiting.length / steps));
+    for (const one of waiting.slice(0, now)) {
+      told.add(one);
+      leave(one);
+    }
+    await new Promise((resolve) => setTimeout(resolve, STEP_MS));
+  }
+}
+
+/** The snapshot of a single process, as a cluster with one worker. */
+function snapshotOfOne(
+  identity: WorkerIdentity,
+  state: WorkerState,
+  stats: WorkerStats,
+  cluster: Pick<ClusterSnapshot, 'balancing' | 'minReady'>,
+): ClusterSnapshot {
+  const isReady = state === 'ready';
+  return {
+    ...cluster,
+    ports: [],
+    desired: 1,
+    ready: isReady ? 1 : 0,
+    generation: identity.generation,
+    degraded: 0,
+    reloads: { completed: 0, aborted: 0, reverted: 0 },
+    dismissed: [],
+    leader: isReady ? identity : null,
+    primary: null,
+    workers: [
+      {
+        ...identity,
+        state,
+        uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
+        restarts: 0,
+        restartsByCause: {},
+        lastExit: null,
+        degraded: false,
+        abortedRequestsTotal: 0,
+        droppedMessagesTotal: 0,
+        heartbeatAgeMs: 0,
+        responsive: true,
+        ...stats,
+      },
+    ],
+  };
+}
+
+/** The length of an interval whose use decides, in ms. */
+const INTERVAL_MS = 50;
+
+/** The event loop is idle if it has used less than this share of an interval. */
+const IDLE_BELOW = 0.5;
+
+/** Maximum wait for an idle interval, in ms. An app under full load has none. */
+const PATIENCE_MS = 1_000;
+
+/**
+ * Work that a process does once it serves, because no first request needs it. One piece is done
+ * after the other, each after an interval in which the event loop was idle.
+ */
+export class IdleWork {
+  /** The process serves from now on. */
+  start!: () => void;
+  #last: Promise<unknown> = new Promise<void>((resolve) => (this.start = resolve));
+
+  /** @param failed is called with the error of a piece. The other pieces are done anyway. */
+  constructor(private readonly failed: (error: unknown) => void) {}
+
+  add(piece: () => unknown): void {
+    this.#last = this.#last.then(untilIdle).then(piece).catch(this.failed);
+  }
+}
+
+async function untilIdle(): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const before = performance.eventLoopUtilization();
+    await delay(INTERVAL_MS, undefined, { ref: false });
+    const { utilization } = performance.eventLoopUtilization(before);
+    if (utilization < IDLE_BELOW || performance.now() >= deadline) return;
   }
 }

@@ -2,9 +2,10 @@ import type { Server } from 'node:http';
 import type net from 'node:net';
 import tls from 'node:tls';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import type { ListenTarget } from '../../contract/ipc/index.js';
+import type { ListenTarget, PrimaryMessage } from '../../contract/ipc/index.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../life/worker-app.interface.js';
+import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /** The warning for an app whose `createApp()` called `listen()` itself. */
 export const ALREADY_LISTENING =
@@ -74,4 +75,31 @@ export function addressOf(server: net.Server): string {
   const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
   const scheme = server instanceof tls.Server ? 'https' : 'http';
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+}
+
+/** The primary's answer to `listen-request`. */
+type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
+
+/** Asks the primary for a socket or an address to listen on. */
+export class ListenRequest {
+  #settle: ((message: ListenAnswer, handle: unknown) => void) | undefined;
+
+  constructor(private readonly channel: Pick<PrimaryChannel, 'send'>) {}
+
+  answer(message: ListenAnswer, handle: unknown): void {
+    this.#settle?.(message, handle);
+  }
+
+  /** Makes the app listen on the socket or address from the primary. @returns the app's URL. */
+  async listen(app: HttpApp): Promise<string> {
+    const granted = new Promise<Parameters<typeof listen>>((resolve, reject) => {
+      this.#settle = (message, handle) => {
+        if (message.type === 'listen') return resolve([app, message.target, handle]);
+        const { message: text, code } = message.error;
+        reject(Object.assign(new Error(text), { code }));
+      };
+    });
+    await this.channel.send({ type: 'listen-request' });
+    return listen(...(await granted));
+  }
 }

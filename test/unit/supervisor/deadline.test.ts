@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Deadline } from '../../../src/supervisor/deadline.js';
+import { afterRunning } from '../../../src/supervisor/timers.js';
 import { freezable } from '../support/frozen-clock.js';
 
-describe('Deadline', () => {
+describe('a wait', () => {
   const clock = freezable();
 
   function start(ms: number) {
     const action = vi.fn();
-    return { action, deadline: new Deadline(ms, action) };
+    return { action, cancel: afterRunning(ms, action) };
   }
 
   it.each([1, 249, 250, 251, 3_000, 10_001])('passes after %d ms, not before, and once', (ms) => {
@@ -64,9 +64,9 @@ describe('Deadline', () => {
   });
 
   it('does not pass once it is cancelled', () => {
-    const { action, deadline } = start(3_000);
+    const { action, cancel } = start(3_000);
     vi.advanceTimersByTime(2_000);
-    deadline.cancel();
+    cancel();
     vi.advanceTimersByTime(60_000);
     expect(action).not.toHaveBeenCalled();
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { EventQueue } from '../../../src/supervisor/event-queue.js';
+import { EventQueue } from '../../../src/supervisor/supervisor.js';
 
 describe('the event queue', () => {
   it('handles an event at once', () => {

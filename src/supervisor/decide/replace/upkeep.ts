@@ -1,12 +1,12 @@
 import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { inMegabytes, judgeMemory } from '../policies/memory.policy.js';
 import { MAX_BACKOFF_MS } from '../policies/restart.policy.js';
-import { isRecyclingDue } from '../policies/recycle.policy.js';
 import type { Reading, WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import { condemn } from '../worker/workers.js';
+import type { InForce, RecycleOptions } from '../../../contract/options/index.js';
 
 type UpkeepCause = Exclude<ReplaceCause, 'reload' | 'restart'>;
 
@@ -100,4 +100,24 @@ function replace(step: Step, worker: Worker, cause: UpkeepCause, detail: string)
   if (step.now < noReplacementBefore) return;
   if (isRequested(step.state, (each) => each.slot === slot)) return;
   requestReplacement(step, { slot, cause, detail, release });
+}
+
+/** The maximum share by which a worker's limits differ from the options. */
+const JITTER_RATIO = 0.1;
+
+/**
+ * Whether a worker has reached its maximum of requests or its maximum age.
+ *
+ * @param jitter 0..1, drawn once for each worker. It varies the limits, so that workers that
+ *   started together are not replaced together.
+ */
+export function isRecyclingDue(
+  worker: { readonly ageMs: number; readonly requests: number },
+  options: InForce<RecycleOptions>,
+  jitter: number,
+): boolean {
+  const factor = 1 + JITTER_RATIO * (2 * jitter - 1);
+  return (
+    worker.requests >= options.maxRequests * factor || worker.ageMs >= options.maxAgeMs * factor
+  );
 }

@@ -6,7 +6,7 @@ import type { BoundSocket } from '../../../../src/supervisor/listening/bound-soc
 import {
   acceptBacklog,
   listenOverflows,
-} from '../../../../src/supervisor/listening/accept-backlog.js';
+} from '../../../../src/supervisor/processes/worker-table.js';
 
 const NETSTAT = `TcpExt: SyncookiesSent ListenOverflows ListenDrops
 TcpExt: 1 23 45

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OomWatch } from '../../../../src/supervisor/processes/oom-watch.js';
+import { OomWatch } from '../../../../src/supervisor/switchboard.js';
 
 /** A watch over a counter that reads `values`, one after the other. */
 function watchOver(...values: (number | undefined)[]): OomWatch {

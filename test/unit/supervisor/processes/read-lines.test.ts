@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readLines } from '../../../../src/supervisor/processes/read-lines.js';
+import { readLines } from '../../../../src/supervisor/processes/fork-worker.js';
 
 /** What is reported of `chunks`, each written on its own. */
 async function reportsOf(...chunks: (string | Buffer)[]): Promise<unknown[]> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resourceAttributes } from '../../../../src/supervisor/processes/resource-attributes.js';
+import { resourceAttributes } from '../../../../src/supervisor/processes/fork-worker.js';
 
 const of = (given?: string, host = 'web-1') =>
   resourceAttributes({ slot: 3, generation: 2 }, given, host);

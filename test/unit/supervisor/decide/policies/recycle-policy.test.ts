@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRecyclingDue } from '../../../../../src/supervisor/decide/policies/recycle.policy.js';
+import { isRecyclingDue } from '../../../../../src/supervisor/decide/replace/upkeep.js';
 
 const NEVER = { maxRequests: Infinity, maxAgeMs: Infinity };
 const NOTHING = { ageMs: 0, requests: 0 };
