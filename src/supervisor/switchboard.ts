@@ -23,6 +23,8 @@ import { readOomKills } from '../contract/options/index.js';
 
 type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 
+type Question = 'ready' | 'reload-request' | 'scale-request' | 'restart-request';
+
 /** Maximum of different warnings; more are dropped and counted. An app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
 
@@ -33,14 +35,6 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
   'recorded',
 ]);
-
-/** The messages that need no decision of the core. */
-type ServedMessage = Exclude<WorkerMessage, WorkerEvent> & {
-  readonly type: Exclude<
-    WorkerMessage['type'],
-    'ready' | 'reload-request' | 'scale-request' | 'restart-request'
-  >;
-};
 
 /** The parts of the supervisor that handle messages of workers. */
 interface Exchange {
@@ -106,7 +100,6 @@ export class Switchboard {
     return this.#decide(id, worker, message);
   }
 
-  /** Returns an event if the core has to decide. Otherwise handles the message. */
   #decide(
     id: WorkerId,
     worker: WorkerHandle,
@@ -132,58 +125,56 @@ export class Switchboard {
         const reason = `restart() in worker=${slot}`;
         return { type: 'restart', slot: message.slot, reason, requester: requesterOf(message) };
       }
-      case 'pong':
-      case 'resumed':
-      case 'lead-request':
-      case 'leads':
-      case 'resigned':
-      case 'job-begun':
-      case 'drained':
-      case 'blocked':
-      case 'checked':
-      case 'verified':
-      case 'replace-request':
-      case 'boot-failed':
-      case 'fatal':
-      case 'exiting':
-      case 'leaving':
-        return message;
       default:
-        this.#serve(worker, message);
-        return undefined;
+        return this.#serve(worker, message);
     }
   }
 
-  #serve(worker: WorkerHandle, message: ServedMessage): void {
+  /** Handles a message that needs no decision of the core. Returns any other message as an event. */
+  #serve(
+    worker: WorkerHandle,
+    message: Exclude<WorkerMessage, { type: Question }>,
+  ): WorkerEvent | undefined {
     const { balance, inspections, listening, relay, table } = this.to;
     const now = performance.now();
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of the result holds the rest
     switch (message.type) {
       case 'listen-request':
-        if (worker.hasSocket) return;
+        if (!worker.hasSocket) listening.grant(worker);
         worker.hasSocket = true;
-        return listening.grant(worker);
+        return undefined;
       case 'load':
-        return balance.report(worker, message);
+        balance.report(worker, message);
+        return undefined;
       case 'snapshot-request':
-        if (worker.congested) return;
-        worker.send({ type: 'snapshot', id: message.id, snapshot: table.snapshot() });
-        return;
+        if (!worker.congested) {
+          worker.send({ type: 'snapshot', id: message.id, snapshot: table.snapshot() });
+        }
+        return undefined;
       case 'collect-request':
-        return relay.collectFor(worker, message.id, message.body, now - message.ageMs);
+        relay.collectFor(worker, message.id, message.body, now - message.ageMs);
+        return undefined;
       case 'metrics':
-        return relay.store(worker, message.body, message.asked, now - message.ageMs);
+        relay.store(worker, message.body, message.asked, now - message.ageMs);
+        return undefined;
       case 'folded':
-        return relay.folded(worker, message.epoch, message.count, message.body);
+        relay.folded(worker, message.epoch, message.count, message.body);
+        return undefined;
       case 'hub-request':
-        return void this.#openHub(worker, message.id);
+        void this.#openHub(worker, message.id);
+        return undefined;
       case 'subscribe':
         worker.wants = new Set(message.events);
-        return;
+        return undefined;
       case 'warning':
-        return this.#warnOnce(message.message, worker);
+        this.#warnOnce(message.message, worker);
+        return undefined;
       case 'stack':
       case 'recorded':
-        return inspections.answered(message);
+        inspections.answered(message);
+        return undefined;
+      default:
+        return message;
     }
   }
 
