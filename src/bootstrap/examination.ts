@@ -3,7 +3,6 @@ import type { OwnAssignment } from '../contract/ipc/assignment.js';
 import type { Examiner } from '../observe/findings/finding.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 
-/** Inspects an app that has started for known mistakes. */
 type Examination = (app: object) => Promise<void>;
 
 /**

@@ -8,7 +8,6 @@ import {
 } from '../contract/events/index.js';
 import { MAX_TIMER_MS } from '../contract/options/index.js';
 
-/** The process that tells systemd about itself. */
 export interface NotifyingProcess {
   /** How many workers are ready, of how many. Missing without a primary. */
   readonly workers?: () => { readonly ready: number; readonly desired: number };

@@ -25,7 +25,6 @@ import { mayBeDebugged } from './processes/worker-arguments.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
 
-/** The inputs of the event queue. */
 type Happening =
   | ClusterEvent
   | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
@@ -117,7 +116,6 @@ export class Supervisor {
     this.#post({ type: 'stop', reason, signal: sent });
   }
 
-  /** Whether a reload is under way, for any reason. */
   get reloading(): boolean {
     return this.#table.state.reload !== undefined;
   }

@@ -36,7 +36,6 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'recorded',
 ]);
 
-/** The parts of the supervisor that handle messages of workers. */
 interface Exchange {
   readonly listening: Listening;
   readonly table: WorkerTable;

@@ -5,7 +5,6 @@ import { keyOf } from './decide/step.js';
 export class Timers {
   readonly #armed = new Map<string, () => void>();
 
-  /** @param due gets each timer when its time is over. */
   constructor(private readonly due: (timer: Timer) => void) {}
 
   arm(timer: Timer, ms: number): void {
@@ -30,7 +29,6 @@ export class Timers {
   }
 }
 
-/** @returns a function that cancels the timer. */
 function begin(timer: Timer, ms: number, action: () => void): () => void {
   // A worker's time does not pass while the primary is stopped.
   if ('worker' in timer) return afterRunning(ms, action);

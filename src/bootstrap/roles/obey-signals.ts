@@ -4,13 +4,11 @@ import { OnceAMinute } from '../../contract/errors/index.js';
 import { mostWorkers } from '../../control/control-api.js';
 import type { Supervisor } from '../../supervisor/supervisor.js';
 
-/** Signals that ask the cluster to end. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
 const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
-/** Handles the signals of the primary. */
 export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   // Checked at the start, because isatty() returns false once the terminal is closed and SIGHUP comes.
   const inTerminal = isatty(0);

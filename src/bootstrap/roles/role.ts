@@ -3,7 +3,6 @@ import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { type OwnAssignment, readAssignment } from '../../contract/ipc/assignment.js';
 
-/** The role of `bootstrap()` in this process. */
 export type Role =
   | { readonly name: 'parent' }
   | { readonly name: 'worker'; readonly assignment: OwnAssignment }

@@ -102,7 +102,6 @@ function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listeni
   return socket?.target.activated ? { ...options, address: socket.target } : options;
 }
 
-/** The log and the listeners of all events. */
 function openEvents(options: ResolvedClusterOptions) {
   const output = guardOutput(options.log);
   const log = createEventLog(options.log, output, withSourcePlaces);

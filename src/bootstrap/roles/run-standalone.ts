@@ -44,7 +44,6 @@ export function runStandalone(
   return new Standalone(options).run(createApp);
 }
 
-/** A process that serves an app without a primary. */
 class Standalone {
   readonly #startedAt = performance.now();
   readonly #emit: EmitEvent;

@@ -39,7 +39,6 @@ const REMEDIES: Readonly<Record<string, string>> = {
     'the directory of the socket does not exist (ENOENT). Create it, or change the option "path"',
 };
 
-/** Whether `code` says that the address itself is the problem. */
 export function isAddressErrorCode(code: string | undefined): boolean {
   return code !== undefined && Object.hasOwn(REMEDIES, code);
 }

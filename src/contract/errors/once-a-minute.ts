@@ -1,6 +1,5 @@
 import { oneLine } from './one-line.js';
 
-/** The minimum time between two lines of the same kind, in ms. */
 const QUIET_MS = 60_000;
 
 /** Maximum number of remembered kinds of lines. Without it, text from outside could add a kind in every call. */

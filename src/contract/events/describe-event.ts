@@ -99,7 +99,6 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
 /** These events are not logged: `worker-exit` follows a logged event, and `leader` only matters to its listeners. */
 export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', 'leader']);
 
-/** Describes an event in words, with its log level. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,
   event: ClusterEventMap[N],
@@ -122,7 +121,6 @@ function countWorkers(workers: number): string {
   return workers === 1 ? '1 worker' : `${workers} workers`;
 }
 
-/** The addresses of the cluster and how it balances connections. */
 function formatAddress(
   { url, balancing, ports, endpoints, adminUrl }: ClusterEventMap['listening'],
   more = '',

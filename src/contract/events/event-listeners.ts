@@ -6,7 +6,6 @@ import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './event
 export class EventListeners {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
 
-  /** @param threw is called with each error of a listener. */
   constructor(
     private readonly threw: (name: ClusterEventName, error: unknown) => void,
     given: ClusterEventListeners = {},
@@ -24,7 +23,6 @@ export class EventListeners {
     this.#listeners.off(name, listener as () => void);
   }
 
-  /** Names of the events that have a listener. */
   get names(): readonly ClusterEventName[] {
     return this.#listeners.eventNames() as ClusterEventName[];
   }

@@ -4,7 +4,6 @@ import type { LogFormat, LogLevel } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEventMap } from './event-map.js';
 
-/** An event that is to be formatted as a line. */
 export interface LogEntry {
   readonly name: ClusterEventName;
   readonly event: ClusterEventMap[ClusterEventName];

@@ -8,7 +8,6 @@ export function appName(script: string): string {
   return packageName(start) ?? (cleanName(basename(start)) || 'app');
 }
 
-/** The name in the nearest package.json at or above a directory. */
 export function packageName(directory: string): string | undefined {
   const name = nameIn(join(directory, 'package.json'));
   const parent = dirname(directory);

@@ -8,7 +8,6 @@ export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 const SUFFIX = '.sock';
 const MAX_NAME_LENGTH = 40;
 
-/** Bits of a file mode. */
 const OTHERS = 0o077;
 const WRITABLE_BY_GROUP = 0o020;
 const WRITABLE_BY_ALL = 0o002;

@@ -52,7 +52,6 @@ export type PrimaryMessage =
   | { readonly type: 'released' }
   /** End open connections now. */
   | { readonly type: 'force' }
-  /** Check the health of the app. */
   | { readonly type: 'check'; readonly id: number }
   /** Check that a thread can load all its tasks. */
   | { readonly type: 'verify' }
@@ -80,5 +79,4 @@ export type PrimaryMessage =
       /** The number of events that were left out before this event, because the worker had not read earlier events. */
       readonly missed: number;
     }
-  /** Answers `collect-request`. */
   | ({ readonly type: 'collected'; readonly id: number } & CollectedMetrics);

@@ -16,7 +16,6 @@ export interface ListeningHandle {
  */
 export const BACKLOG = 4_096;
 
-/** The time between two checks of a queue, in ms. */
 const RETRY_MS = 10;
 
 /** A queue counts as empty after this time without a connection, in ms, if the primary hands connections over. */

@@ -4,15 +4,11 @@ import type { Writable } from 'node:stream';
 /** The maximum length of text that waits for a slow reader. Further lines are lost. */
 const MAX_QUEUED_LENGTH = 2 ** 20;
 
-/** The time between two attempts to log the loss, in ms. */
 const SAY_MS = 1_000;
 
-/** Lines that could not be written to a stream. */
 export interface LostLines {
   readonly lines: number;
-  /** Code of the last error. */
   readonly code: string;
-  /** The time since the first loss, in ms. */
   readonly forMs: number;
 }
 
@@ -40,7 +36,6 @@ const GUARD = Symbol.for('nestjs-cluster.guard');
  * of the event loop, and detach the output of each thread permanently.
  */
 export class GuardedStream {
-  /** Lines lost since the process started. */
   dropped = 0;
   #unsaid: { lines: number; code: string; readonly since: number } | undefined;
   #timer: NodeJS.Timeout | undefined;

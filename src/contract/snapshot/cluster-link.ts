@@ -12,7 +12,6 @@ import type { WorkerIdentity } from './worker-identity.js';
 /** A listener of any event; `events/` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;
 
-/** A snapshot and how long ago the primary took it. */
 export interface AgedSnapshot {
   readonly snapshot: ClusterSnapshot;
   /** Age of the snapshot in ms. 0 if the primary answered in time; else this is the last known snapshot. */
@@ -35,7 +34,6 @@ export interface ResponseObserver {
     durationMs: number,
     bytes: number | undefined,
   ): void;
-  /** The client disconnected before the response was complete. */
   aborted(request: IncomingMessage): void;
 }
 
@@ -45,10 +43,8 @@ export interface RequestScope {
   readonly waiting: ServerResponse | undefined;
 }
 
-/** An app's verdict on its own health. */
 export interface HealthVerdict {
   readonly healthy: boolean;
-  /** The problem, in words. */
   readonly detail: string | null;
 }
 
@@ -89,7 +85,6 @@ export interface MetricsSource {
   extend?(contribution: MetricsContribution): Promise<void>;
 }
 
-/** The facts that a leader gets. */
 export interface Leading {
   /** Whether this process has just become the first leader of the cluster. */
   readonly isFirst: boolean;
@@ -135,7 +130,6 @@ export interface ClusterLink {
   scale(workers: number): Promise<ClusterSnapshot>;
   /** @throws ClusterError without a primary, or if a cluster cannot have that slot. */
   restart(slot: number): Promise<RestartResult>;
-  /** Calls `listener` for each event of the cluster with that name. */
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
   /**
@@ -165,7 +159,6 @@ export interface ClusterLink {
   readonly accepting: boolean;
   /** Reports that an app serves, with its HTTP server if it has one. A process may have several apps. */
   attach(server: unknown): void;
-  /** Reports that an app passed to `attach()` is closing. */
   detach(): void;
   /** Has work done once the process serves and its event loop is idle: work that no first request needs. */
   afterStart(work: () => unknown): void;
@@ -198,7 +191,6 @@ export interface ClusterLink {
   /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
   reportBootFailure(error: unknown): void | Promise<void>;
 
-  /** The current measurements of this process. */
   stats(): WorkerStats;
   readonly leaderRole: LeaderRole;
   /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */

@@ -24,7 +24,6 @@ export interface Recording {
   readonly seconds: number;
 }
 
-/** The methods of an app's controllers and providers. */
 export interface MethodList {
   readonly methods: readonly AppMethod[];
   /** The length of the source text of each function: its line breaks, and the length of its last line. */
@@ -37,13 +36,11 @@ export interface MethodList {
  */
 export const LIST_METHODS = Symbol.for('nestjs-cluster.list-methods');
 
-/** A method of a controller or provider. */
 export interface AppMethod {
   /** `Class.method`. */
   readonly name: string;
   /** The route of a handler, e.g. `GET /orders/:id`, without prefixes and versions; else `null`. */
   readonly route: string | null;
-  /** Whether the method has `@CpuBound()`. */
   readonly cpuBound: boolean;
   /** Why `@CpuBound()` cannot work on the method, with the remedy; `null` if no reason is known. */
   readonly refusal: string | null;

@@ -40,10 +40,8 @@ export type ClusterEvent =
     }
   | { readonly type: 'acceptors-closed' };
 
-/** Measurements of a worker. */
 export interface Reading {
   readonly residentBytes: number;
-  /** The number of requests that the worker has answered. */
   readonly requests: number;
 }
 

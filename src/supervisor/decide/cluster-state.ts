@@ -36,11 +36,9 @@ interface AnyWorker {
   readonly startedAt: number;
   /** Whether the worker's inspector may be open. If so, its start and its heartbeat have no time limit. */
   readonly debugged: boolean;
-  /** The ping that has no answer yet. */
   readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
   /** The watchdog's report of a block of the event loop that has not ended. */
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
-  /** The last error that the worker reported. */
   readonly error: ErrorReport | null;
   /** The request of the error that ends the worker, or else the requests that were in flight. */
   readonly requests: readonly BlockedRequest[];
@@ -113,12 +111,10 @@ export interface Slot {
 export interface ReplacementRequest {
   readonly slot: number;
   readonly cause: ReplaceCause;
-  /** The reason in words. */
   readonly detail: string;
   readonly release: Release;
 }
 
-/** The replacement under way. Replacements run one at a time. */
 export type Replacement = Candidacy | HandingOver;
 
 export interface Candidacy extends ReplacementRequest {
@@ -149,7 +145,6 @@ export type Requester =
 
 export interface PendingRequest {
   readonly for: 'reload' | 'scale' | 'restart';
-  /** The slot of a restart. */
   readonly slot?: number;
   readonly requester: Requester;
 }
@@ -184,7 +179,6 @@ export interface ShutdownUnderWay {
   readonly signal: NodeJS.Signals;
 }
 
-/** The whole cluster, as plain data. */
 export interface ClusterState {
   /** The number of workers that should serve. The slots below it are wanted, and have or get a worker. */
   readonly desired: number;

@@ -29,7 +29,6 @@ export type Effect =
   | { readonly type: 'disarm'; readonly timer: Timer }
   /** The worker serves from now on. */
   | { readonly type: 'joined'; readonly worker: WorkerId }
-  /** The worker has exited. */
   | { readonly type: 'gone'; readonly worker: WorkerId }
   | Emit
   | { readonly type: 'answer'; readonly requester: Requester; readonly answer: Answer }
@@ -41,11 +40,9 @@ export type Effect =
   | { readonly type: 'close-sockets' }
   /** Close the acceptors of node:cluster. The event `acceptors-closed` follows. */
   | { readonly type: 'close-acceptors' }
-  /** The cluster has started. */
   | { readonly type: 'serving'; readonly served: Served }
   | { readonly type: 'end'; readonly exitCode: number };
 
-/** The answer to a request. */
 export type Answer =
   | { readonly type: 'reloaded'; readonly result: ReloadResult }
   | { readonly type: 'restarted'; readonly result: RestartResult }

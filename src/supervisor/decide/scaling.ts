@@ -41,7 +41,6 @@ export function settleScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
 }
 
-/** Answers all scale requests, because the cluster shuts down. */
 export function cancelScaling(step: Step): void {
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
@@ -69,7 +68,6 @@ function addSlots(step: Step, workers: number): void {
   step.set({ slots: [...current, ...missing] });
 }
 
-/** Retires the workers of a slot that is not wanted any more. */
 function dismiss(step: Step, slot: Slot): void {
   const { index } = slot;
   const { replacementsWaiting } = step.state;

@@ -10,7 +10,6 @@ export interface Settings {
     ResolvedClusterOptions,
     'readyTimeoutMs' | 'hangTimeoutMs' | 'memory' | 'recycle' | 'reload' | 'shutdown'
   >;
-  /** The address of the cluster. */
   readonly url: string;
   /** Whether a debugger may stop a worker as early as its first line. */
   readonly mayBeDebugged: boolean;

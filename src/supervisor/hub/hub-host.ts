@@ -32,7 +32,6 @@ export class HubHost {
   /** Whether the thread has reported that it listens. */
   #listening = false;
   #moving: Promise<void> | undefined;
-  /** The error of the last restart, if it failed. */
   #problem: string | undefined;
 
   private constructor(
@@ -100,7 +99,6 @@ export class HubHost {
     return existsSync(directory) ? this.place : findHubPlace(basename(path));
   }
 
-  /** Starts the thread, and resolves once it listens. */
   async #start(): Promise<void> {
     this.place = this.#nextPlace();
     this.#started += 1;

@@ -10,7 +10,6 @@ export interface Listening {
   readonly url: string;
   /** The port of each slot, if each slot has its own port; otherwise empty. */
   readonly ports: readonly number[];
-  /** The sockets on which the workers listen. */
   readonly sockets: readonly BoundSocket[];
   /** Sends a worker the socket or the address to listen on. */
   grant(worker: WorkerHandle): void;
@@ -22,6 +21,5 @@ export interface Listening {
   reserve(slots: number): void;
   /** Adapts to workers that have started, exited or stopped answering. @param now monotonic ms. */
   settle(workers: readonly WorkerHandle[], now: number): void;
-  /** Closes every socket. */
   close(): void;
 }

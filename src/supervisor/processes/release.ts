@@ -7,12 +7,10 @@ export interface ProgramPaths {
   readonly cwd: string;
 }
 
-/** The program that the workers of a generation run. */
 export interface Release extends ProgramPaths {
   readonly generation: number;
 }
 
-/** The paths with which the program was started. */
 export interface ProgramStart {
   /** As in `process.argv[1]`. */
   readonly script: string;

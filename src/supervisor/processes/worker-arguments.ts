@@ -35,7 +35,6 @@ function currentSituation(): HeapSituation {
   };
 }
 
-/** The command-line options with which Node starts a worker. */
 export interface WorkerArguments {
   readonly execArgv: string[];
   /** How many options at the start of `execArgv` were added by this package. */

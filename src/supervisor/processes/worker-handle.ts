@@ -22,7 +22,6 @@ export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
 /** A worker is unresponsive if a ping has no answer for this long. Only much later, it counts as hung. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
-/** The pid of a process that never started. */
 export const NO_PID = 0;
 
 /** The part of Node's `Worker` that is used here. A failed fork has a stand-in that does nothing. */
@@ -49,11 +48,9 @@ export class WorkerHandle {
   seenAt: number | undefined;
   /** Whether the worker has sent a message of this protocol version over its channel. */
   isUnderstood = false;
-  /** The last reported value of each statistic. */
   stats: Partial<WorkerStats> | undefined;
   /** Whether the worker was given the listening socket. A worker gets it only once. */
   hasSocket = false;
-  /** Names of the cluster events that the worker has subscribed to. */
   wants: ReadonlySet<string> = NOTHING;
   /** The number of dropped events since the last event that was sent. */
   #missed = 0;

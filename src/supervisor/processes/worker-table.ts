@@ -62,7 +62,6 @@ export class WorkerTable {
     return identity ? { ...event, worker: identity } : event;
   }
 
-  /** All processes, the oldest first. */
   get workers(): readonly WorkerHandle[] {
     return [...this.#handles.values()];
   }

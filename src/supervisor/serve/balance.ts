@@ -21,7 +21,6 @@ const CALM_TICKS = 4;
  * reported. When the next round begins first, the workers that did not report are left out.
  */
 export class Balance {
-  /** The workers of the round under way, each with its report. */
   readonly #round = new Map<WorkerHandle, LoadReport | undefined>();
   #surpluses = new Map<WorkerHandle, Surplus>();
   #ticksToRest = 0;
@@ -50,7 +49,6 @@ export class Balance {
     }
   }
 
-  /** Takes a worker's report of its load since its last report. */
   report(worker: WorkerHandle, load: LoadReport): void {
     if (!this.#round.has(worker)) return;
     this.#round.set(worker, load);

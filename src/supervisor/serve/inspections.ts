@@ -39,9 +39,7 @@ interface Asked {
 
 /** Inspects workers through their watchdogs, which answer even if the event loop is blocked. */
 export class Inspections {
-  /** The requests without an answer, by id. */
   readonly #asked = new Map<number, Asked>();
-  /** Workers with a recording under way. */
   readonly #recorded = new Set<WorkerId>();
   #last = 0;
 
@@ -92,7 +90,6 @@ export class Inspections {
     this.#asked.get(answer.id)?.settle(answer);
   }
 
-  /** Ends the requests to a worker that has ended. */
   ended(worker: WorkerId): void {
     for (const asked of this.#asked.values()) if (asked.worker === worker) asked.settle();
   }
@@ -132,7 +129,6 @@ export class Inspections {
   }
 }
 
-/** Names a new file in a directory of this user. */
 function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind): string {
   const directory = ownTemporaryDirectory();
   const time = new Date().toISOString().replaceAll(/[-:.]/g, '');

@@ -11,7 +11,6 @@ const MAX_UNFOLDED_BODIES = 8;
 /** Runs `action` after `ms`. @returns a function that cancels it. */
 export type Later = (ms: number, action: () => void) => () => void;
 
-/** Metrics as a worker last sent them. */
 interface LastMetrics {
   readonly body: string;
   /** When the worker serialised the metrics, monotonic ms. */
@@ -52,7 +51,6 @@ export class MetricsRelay {
     this.#join((collected) => requester.send({ type: 'collected', id, ...collected }), requester);
   }
 
-  /** Collects the metrics of all workers for the primary itself. */
   collect(): Promise<CollectedMetrics> {
     return new Promise((resolve) => this.#join(resolve));
   }
@@ -65,7 +63,6 @@ export class MetricsRelay {
     this.#noLongerWaitFor(worker);
   }
 
-  /** Keeps the last metrics of a worker that has exited. */
   retire(worker: WorkerHandle): void {
     // The body is empty if the app does not import the module.
     const { body } = this.#last.get(worker) ?? {};

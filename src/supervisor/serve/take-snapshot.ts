@@ -10,7 +10,6 @@ import { isResponsive, type WorkerHandle } from '../processes/worker-handle.js';
 
 /** Facts about a cluster that are not in the state of the core. */
 export interface Measured {
-  /** Facts that the snapshot shows as they are. */
   readonly shown: Required<
     Pick<
       ClusterSnapshot,

@@ -5,13 +5,11 @@ import type { WorkerId } from '../decide/cluster-state.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 
-/** The interval at which workers are measured. */
 export const UPKEEP_INTERVAL_MS = 1_000;
 
 /** Measures workers for the limits in the options `memory` and `recycle`. */
 export class WorkerReadings {
   readonly #limitsMemory: boolean;
-  /** Whether any limit is set. */
   readonly needed: boolean;
 
   constructor(

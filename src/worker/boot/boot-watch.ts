@@ -21,7 +21,6 @@ export class BootWatch {
   #ended = false;
   /** Set when Nest has begun to log the error. Nest ends the process right after that. */
   #logged = false;
-  /** The text of the error, if Nest logged it as JSON. */
   #logText: string | undefined;
   readonly #copying = ((chunk: string | Uint8Array, ...rest: []) => {
     if (!this.#ended) {

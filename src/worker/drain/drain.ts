@@ -8,7 +8,6 @@ import type { WorkerSockets } from '../listen/worker-sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
 import type { QueueWorkers } from './queue-workers.js';
 
-/** The parts of a process that the drain ends. */
 export interface DrainedParts {
   readonly link: Pick<LocalLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
@@ -20,9 +19,7 @@ export interface DrainedParts {
   readonly forced: Promise<void>;
   /** Called when all requests have ended and no shutdown hook has run. */
   beforeClose(): Promise<void>;
-  /** Runs the app's shutdown hooks. */
   readonly close: WorkerApp['close'];
-  /** The signal that the app's shutdown hooks get. */
   signal(): string | undefined;
 }
 

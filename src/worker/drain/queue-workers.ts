@@ -26,12 +26,10 @@ export class QueueWorkers {
 
   constructor(private readonly app: unknown) {}
 
-  /** Makes all workers take no more jobs. */
   pause(): void {
     for (const worker of workersIn(this.app)) void this.#pause(worker);
   }
 
-  /** Whether jobs still run. */
   get busy(): boolean {
     return this.#pausing > 0;
   }

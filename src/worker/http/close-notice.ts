@@ -32,7 +32,6 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** The part of a connection that a {@link CloseNotice} reads. */
 interface ClosingConnection {
   readonly socket: { readonly bytesRead: number };
   readonly inFlight: number;
@@ -41,12 +40,10 @@ interface ClosingConnection {
 
 /** Asks the client of an HTTP/1.1 connection to connect again, by a header of a response. */
 export class CloseNotice {
-  /** The response that carries `Connection: close`. */
   #asked: ServerResponse | undefined;
   /** The number of bytes received on the connection when its last request began. */
   #bytesRead: number | undefined;
 
-  /** Whether the client was asked to connect again. */
   get sent(): boolean {
     return this.#asked !== undefined;
   }

@@ -70,7 +70,6 @@ interface Limited {
 export class ConnectionLimit implements RelayLimit {
   readonly #max: number;
   readonly #limited = new WeakMap<Server, Limited>();
-  /** The number of open connections to and from other workers. */
   #relaying = 0;
   #told = false;
   #sweep: NodeJS.Timeout | undefined;

@@ -49,9 +49,7 @@ export class Connection {
   /** The response to the newest request in flight. The drain sets `Connection: close` on it. */
   response: ServerResponse | undefined;
   webSocket = false;
-  /** The session, if the connection speaks HTTP/2. */
   session: Http2Session | undefined;
-  /** The number of requests answered on the connection. */
   answered = 0;
   /** The number of requests answered in the last interval, see {@link countRecent}. */
   recentRequests = 0;
@@ -61,7 +59,6 @@ export class Connection {
   watchers: Set<() => void> | undefined;
   /** Set if the client is to connect again. */
   closeNotice: Pick<CloseNotice, 'sent' | 'onRequest'> | undefined;
-  /** The value of {@link answered} when the last interval ended. */
   #counted = 0;
   /** The number of bytes sent on the connection up to the end of the last response. */
   #bytesAccounted = 0;

@@ -6,7 +6,6 @@ const NO_ERROR = 0x0;
 /** The highest number that a stream can have. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
-/** The time from a session's GOAWAY to its close. */
 const GRACE_MS = 250;
 
 /**

@@ -5,7 +5,6 @@ import { announceClose } from './goaway.js';
 import type { Scope } from './request-scopes.js';
 import type { RequestTracker } from './request-tracker.js';
 
-/** An HTTP/2 request whose response is not complete. */
 interface Http2Exchange {
   readonly request: Http2ServerRequest;
   readonly response: Http2ServerResponse;

@@ -14,7 +14,6 @@ export class Rebalance {
 
   constructor(private readonly traffic: Pick<RequestTracker, 'connections' | 'requestsTotal'>) {}
 
-  /** @returns the load since the last call. */
   report(): LoadReport {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);

@@ -40,13 +40,11 @@ export const ARE_CONTEXTS_CHEAP = Number(process.versions.node.split('.')[0]) >=
 export class RequestScopes {
   #contexts: AsyncLocalStorage<Scope> | undefined;
 
-  /** Turns the contexts on or off. */
   follow(on: boolean): void {
     if (!on) this.#contexts?.disable();
     this.#contexts = on ? (this.#contexts ?? new AsyncLocalStorage()) : undefined;
   }
 
-  /** The scope in whose context the current code runs. */
   get current(): Scope | undefined {
     return this.#contexts?.getStore();
   }

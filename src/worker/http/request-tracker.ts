@@ -37,7 +37,6 @@ const UNFINISHED = { finished: false };
 export class RequestTracker {
   /** The number of requests whose response is not complete. */
   requestsInFlight = 0;
-  /** The number of complete responses. */
   requestsTotal = 0;
   /** The number of connections that closed after their clients were asked to connect again. */
   rebalancedConnectionsTotal = 0;

@@ -3,7 +3,6 @@ import type { ResponseObserver } from '../../contract/snapshot/index.js';
 import type { Connection } from './connection.js';
 import { isEventStream } from './event-stream.js';
 
-/** Reports finished requests to the {@link ResponseObserver}. */
 export class ResponseReports {
   /** The observer of this process, if it has one; a process has at most one. */
   observer: ResponseObserver | undefined;

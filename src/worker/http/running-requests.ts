@@ -8,7 +8,6 @@ const MAX_PATH_LENGTH = 200;
 
 type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
 
-/** A request whose response is not complete. */
 export interface RequestUnderWay {
   readonly request: RequestLine;
   readonly response: ServerResponse | Http2ServerResponse;

@@ -16,7 +16,6 @@ type Shutdown = ResolvedClusterOptions['shutdown'];
 
 /** The steps of an app's start that depend on the process. */
 export interface StartSteps {
-  /** Called at the beginning of each phase. */
   readonly enter?: (phase: BootPhase) => void;
   /** Makes the app listen on the address of this process. @returns the app's URL. */
   readonly listen: (app: HttpApp) => Promise<string>;
@@ -30,12 +29,10 @@ const LEAST_TELEMETRY_MS = 250;
 /** The app of a process, with or without a primary. Starts the app, drains it and closes it. */
 export class ServedApp {
   readonly sockets: WorkerSockets;
-  /** The signal that the app's shutdown hooks get. */
   signal: string | undefined;
   /** Ends the drain now and destroys all open connections. */
   force!: () => void;
   readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
-  /** Ends the lame duck phase now. */
   cutShort!: () => void;
   readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
   readonly #microservices = new Microservices();

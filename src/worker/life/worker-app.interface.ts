@@ -10,7 +10,6 @@ export interface WorkerApp {
   getMicroservices?(): readonly unknown[];
 }
 
-/** An app with an HTTP server. */
 export type HttpApp = WorkerApp & Required<Pick<WorkerApp, 'listen' | 'getHttpServer'>>;
 
 /** Whether the app has an HTTP server. Microservices and application contexts have none. */

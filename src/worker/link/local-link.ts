@@ -44,7 +44,6 @@ export abstract class LocalLink {
   readonly #tasks: ((before: number) => boolean)[] = [];
   readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
 
-  /** The listeners to the cluster's events in this process. */
   readonly events = new EventListeners((name, error) =>
     this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
   );
@@ -71,7 +70,6 @@ export abstract class LocalLink {
     if (shown && !ignore.includes(name)) this.say(`${message}; ${silencedBy(name)}`);
   }
 
-  /** Logs a warning. */
   protected abstract say(message: string): void;
 
   followServer(server: Server): void {

@@ -6,7 +6,6 @@ export type AnswerMessage = Exclude<
   { readonly type: 'check' }
 >;
 
-/** Sends a request with the given id. */
 type Send = (id: number) => void | Promise<void>;
 
 /** Requests that wait for an answer from the primary. An answer after the deadline is dropped. */
@@ -59,7 +58,6 @@ export class PendingRequests {
     this.#waiting.get(message.id)?.(message);
   }
 
-  /** Resolves all waiting requests with `undefined`. */
   abandon(): void {
     for (const settle of this.#waiting.values()) settle(undefined);
   }

@@ -22,7 +22,6 @@ export class SoloLink extends LocalLink implements ClusterLink {
   readonly workers = 1;
   readonly leaderRole: LeaderRole;
   readonly #timer: NodeJS.Timeout;
-  /** The number of apps that are served in this process. */
   #apps = 0;
 
   constructor(

@@ -58,7 +58,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     this.leaderRole = new WorkerLeaderRole((message) => void channel.send(message));
   }
 
-  /** Handles an answer of the primary. */
   answer(message: AnswerMessage): void {
     this.#pending.answer(message);
   }
@@ -78,7 +77,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     this.#subscribe();
   }
 
-  /** Calls the listeners of a cluster event. */
   hear({ name, event, missed }: PrimaryMessage & { type: 'event' }): void {
     if (missed > 0) this.warn('missed events of the cluster: it did not read them in time');
     this.events.call(name as ClusterEventName, event as never);

@@ -37,7 +37,6 @@ export class WorkerReports {
     void this.channel.send({ type: 'fatal', error: reportUncaught(error), abort, requests });
   }
 
-  /** Answers a heartbeat. */
   pong(seq: number): void {
     const { link } = this;
     const stats = link.measure();
@@ -48,7 +47,6 @@ export class WorkerReports {
     void this.channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
-  /** Answers whether the app's health checks pass. */
   async health(id: number): Promise<void> {
     const verdict = await this.link.checkHealth().catch((error: unknown) => ({
       healthy: false,

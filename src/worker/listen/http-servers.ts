@@ -39,7 +39,6 @@ export class HttpServers {
     this.#add(server);
   }
 
-  /** Stops looking for further servers. */
   stop(): void {
     unsubscribe(LISTENING, this.#onListening);
   }

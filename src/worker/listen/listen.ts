@@ -77,7 +77,6 @@ export function addressOf(server: net.Server): string {
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
 }
 
-/** The primary's answer to `listen-request`. */
 type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
 
 /** Asks the primary for a socket or an address to listen on. */

@@ -15,7 +15,6 @@ type ConnectionOptions = Pick<
 /** All sockets that a worker listens on: its own, and the sockets of slots without a worker. */
 export class WorkerSockets {
   readonly servers: HttpServers;
-  /** The server of the app, once it listens. */
   #adopting: Server | undefined;
   /** The servers that listen on other slots' sockets, by slot number. */
   readonly #adopted = new Map<number, net.Server>();

@@ -47,7 +47,6 @@ export class Microservices {
     return listening;
   }
 
-  /** See {@link RpcSockets.closeIdle}. */
   closeIdle(patient: boolean): void {
     for (const sockets of this.#followed.values()) sockets?.closeIdle(patient);
   }

@@ -1,4 +1,3 @@
-/** A handler of messages, as Nest registers it. */
 export type RpcHandler = (...args: unknown[]) => unknown;
 
 /** The used part of an Observable. Declared here, because rxjs is a dependency of the app. */

@@ -20,7 +20,6 @@ interface JsonReader {
 export class RpcSockets {
   readonly #connections = new Map<Socket, RpcConnection>();
 
-  /** @param open the connections that are already open. */
   constructor(
     readonly server: Server,
     open: Iterable<Socket>,
@@ -58,7 +57,6 @@ export class RpcSockets {
 }
 
 class RpcConnection {
-  /** The number of messages whose handlers run. */
   #running = 0;
   #reader: unknown;
   #bytesRead: number;
@@ -79,7 +77,6 @@ class RpcConnection {
     return this.#endedAt !== undefined;
   }
 
-  /** @param reader Nest's reader of the socket. */
   readBy(reader: unknown): void {
     this.#reader = reader;
   }

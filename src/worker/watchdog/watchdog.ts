@@ -5,20 +5,17 @@ import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js
 import type { RequestTracker } from '../http/request-tracker.js';
 import { runningRequests } from '../http/running-requests.js';
 
-/** The data that the thread gets at its start. */
 export interface WatchdogData {
   /** The event loop raises the first number at each tick, so a number that stays shows a block. */
   readonly beats: Int32Array;
   readonly tickMs: number;
   readonly blockedAfterMs: number;
   readonly primaryPid: number;
-  /** The file descriptor of the pipe to the primary. */
   readonly reportTo: number;
   /** The expression to evaluate in the main thread. Its value is a description as JSON. */
   readonly question: string;
 }
 
-/** The state of the main thread. */
 export type Description = Omit<BlockReport, 'forMs'>;
 
 interface WatchdogSetup {

@@ -8,7 +8,6 @@ export interface ProcessExit {
 
 /** The facts that the primary has in addition to the exit itself. */
 export interface Circumstances {
-  /** The worker's state when it ended. */
   readonly state: WorkerState;
   /** Whether the out-of-memory killer has killed a process of this control group since the last exit. */
   readonly oomKill: boolean;

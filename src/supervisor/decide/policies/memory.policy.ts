@@ -1,6 +1,5 @@
 import type { InForce, MemoryOptions } from '../../../contract/options/index.js';
 
-/** What to do about a worker's memory. */
 export type MemoryVerdict = 'fine' | 'replace' | 'kill';
 
 /** A worker above the hard limit is killed. A worker above the soft limit is replaced. */

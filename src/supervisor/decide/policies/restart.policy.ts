@@ -1,12 +1,10 @@
 import type { FailureCause } from '../../../contract/snapshot/index.js';
 
-/** The history of a slot's failures. */
 export interface FailureHistory {
   /** The number of failures since a worker last lived for {@link STABLE_AFTER_MS}. The backoff grows with it. */
   readonly inARow: number;
   /** The number of failures by the app's own fault since a worker lived for {@link RECOVERY_MS}. */
   readonly shortLives: number;
-  /** Whether the worker that failed last had been ready. */
   readonly wasReady: boolean;
   /** Whether the slot is in a crash loop. A worker that lives for {@link RECOVERY_MS} ends it. */
   readonly degraded: boolean;

@@ -34,7 +34,6 @@ export function answerBeforeDrain(step: Step, cause: ReplaceCause, slot: number)
   answerRequests(step, answer, (each) => each.for === 'reload' && each.requester.by === 'worker');
 }
 
-/** Whether a worker of the slot waits for the end of the reload. */
 export function awaitsReload({ pendingRequests }: ClusterState, slot: number): boolean {
   return pendingRequests.some((each) => each.for === 'reload' && isByWorkerOf(slot, each));
 }
@@ -48,7 +47,6 @@ export function resultOf({ outcome, generation, reason }: ReloadUnderWay): Reloa
   return { outcome, generation, reason };
 }
 
-/** @param reason why the worker was not replaced. */
 export function restarted(slot: number, reason: string | null): Answer {
   const outcome = reason === null ? 'completed' : 'aborted';
   return { type: 'restarted', result: { outcome, slot, reason } };

@@ -76,7 +76,6 @@ export function settleReload(step: Step): void {
   end(step, outcome, reason);
 }
 
-/** Why a slot could not get a worker of the given release. */
 function failureOf({ ended }: Step, { generation }: Release): string | undefined {
   if (ended?.cause !== 'reload' || ended.release.generation !== generation) return undefined;
   return ended.failure === null
@@ -148,7 +147,6 @@ export function endObservation(step: Step): void {
   step.set({ previous: undefined });
 }
 
-/** Aborts the reload, because the cluster shuts down. */
 export function cancelReload(step: Step): void {
   endObservation(step);
   if (step.state.reload !== undefined) end(step, 'aborted', SHUTTING_DOWN);

@@ -157,7 +157,6 @@ export function withdraw(
   else fail(step, replacement, reason);
 }
 
-/** Drops all replacements, because the cluster shuts down. */
 export function cancelReplacements(step: Step): void {
   step.set({ replacement: undefined, replacementsWaiting: [] });
 }

@@ -36,12 +36,10 @@ export function settleRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) if (!isRestarting(step.state, slot)) conclude(step, slot);
 }
 
-/** Answers all restart requests, because the cluster shuts down. */
 export function cancelRestarts(step: Step): void {
   for (const slot of awaitedSlots(step)) answer(step, slot, SHUTTING_DOWN);
 }
 
-/** Why a slot cannot get a new worker now. */
 function refusalOf(state: ClusterState, slot: number): string | undefined {
   if (state.shutdown !== undefined) return SHUTTING_DOWN;
   if (isWanted(state, slot)) return undefined;

@@ -71,7 +71,6 @@ export function noteLateError(
   step.emit('worker-failing', { worker: worker.id, error, requests });
 }
 
-/** Kills a worker whose time to leave is over. */
 export function killOverdue(step: Step, worker: DrainingWorker): void {
   if (worker.readyAt !== undefined) step.change(worker, { overdue: true });
   step.kill(worker, 'SIGKILL');

@@ -59,7 +59,6 @@ function stopAsking(step: Step, { id }: Worker): boolean {
   return true;
 }
 
-/** Asks the next ready worker whose generation is not proven yet. */
 function askNext(step: Step): void {
   for (const worker of step.state.workers.values()) {
     if (worker.state === 'ready' && worker.unproven) return verify(step, worker);

@@ -169,7 +169,6 @@ function whenRecovered(step: Step, worker: ReadyWorker): void {
   if (slot.worker === worker.id) forgetFailures(step, slot);
 }
 
-/** Notes an uncaught error that ends the worker. */
 function noteFatal(step: Step, worker: Worker, { error, requests }: WorkerEventOf<'fatal'>): void {
   step.change(worker, { error: worker.error ?? error, requests, fatal: true });
 }

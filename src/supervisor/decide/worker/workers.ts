@@ -45,7 +45,6 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
   return id;
 }
 
-/** Starts the worker of a slot, from the slot's release. */
 export function startSlot(step: Step, { index, release }: Slot): void {
   step.disarm({ type: 'start-due', slot: index });
   step.setSlot(index, { worker: fork(step, index, release) });
@@ -82,20 +81,17 @@ export function slotsOfOtherReleases(
   });
 }
 
-/** The candidate that is to replace the slot's worker. */
 export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
   if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
   return replacement.candidate;
 }
 
-/** The worker of a slot and its candidate. */
 export function contendersOf(state: ClusterState, { index, worker }: Slot): readonly Worker[] {
   return [worker, candidateOf(state, index)]
     .map((id) => id !== undefined && state.workers.get(id))
     .filter((each) => each !== undefined && each !== false);
 }
 
-/** Whether a ready worker serves a slot. */
 export function isServed(state: ClusterState, slot: Slot): boolean {
   return contendersOf(state, slot).some((worker) => worker.state === 'ready');
 }
