@@ -85,7 +85,7 @@ export class SimulatedProcess {
       case 'reports':
         return this.#in(boot.ms, () => {
           const error = { name: 'Error', message: 'no boot', code: boot.code };
-          this.#say({ type: 'boot-failed', phase: 'listen', error });
+          this.#say({ type: 'boot-failed', listening: true, error });
           this.#in(5, () => this.#die('exit-1'));
         });
       case 'foreign':

@@ -159,7 +159,7 @@ describe('the primary', () => {
       [null],
       {},
       { type: 'ready' },
-      { type: 'boot-failed', phase: 'listen', error: { name: 'Error', message: 'not ours' } },
+      { type: 'boot-failed', listening: true, error: { name: 'Error', message: 'not ours' } },
       { type: 'fatal', error: null },
       { type: null },
       { v: 1, type: 'drained' },

@@ -115,7 +115,8 @@ export const workerMessageSchema = v.variant('type', [
   /** The app could not be started; the process ends next. */
   v.object({
     type: v.literal('boot-failed'),
-    phase: v.fallback(v.picklist(['create', 'init', 'listen']), 'create'),
+    /** Whether the app failed while it began to listen. */
+    listening: maybe,
     error,
   }),
   /**
@@ -219,6 +220,3 @@ export type LoadReport = Readonly<Record<keyof typeof load, number>>;
 export type ExaminationMessage = DeepReadonly<v.InferOutput<typeof examinationSchema>>;
 
 type DeepReadonly<T> = { readonly [K in keyof T]: DeepReadonly<T[K]> };
-
-/** The step in which the start of a worker failed. */
-export type BootPhase = (WorkerMessage & { type: 'boot-failed' })['phase'];

@@ -18,7 +18,6 @@ function onUncaught(thrown: unknown): void {
     ns: 'nestjs-cluster',
     v: 1,
     type: 'boot-failed',
-    phase: 'create',
     error: reportError(error),
   };
   process.send?.(report);

@@ -2,12 +2,7 @@ import cluster from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
-import {
-  type BootPhase,
-  LEAVE_SIGNAL,
-  type PrimaryMessage,
-  reportError,
-} from '../../contract/ipc/index.js';
+import { LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from '../boot/boot-watch.js';
 import { ListenRequest } from '../listen/listen.js';
@@ -54,7 +49,7 @@ export class WorkerAgent {
     this.#primaryPid = primaryPid;
     this.#boot = new BootWatch(
       printsBootError,
-      (error) => void this.#channel.send({ type: 'boot-failed', phase: 'create', error }),
+      (error) => void this.#channel.send({ type: 'boot-failed', error }),
       () => this.#end(1),
     );
     const { balancing } = options;
@@ -83,12 +78,16 @@ export class WorkerAgent {
 
   /** Starts the app. If that fails, reports the error, ends the process and returns `undefined`. */
   async run(createApp: () => Promise<WorkerApp>): Promise<WorkerApp | undefined> {
-    let phase = 'create' as BootPhase;
+    let listening = false;
     try {
       const app = await createApp();
       const url = await this.#served.start(app, {
-        enter: (next) => (phase = next),
-        listen: (httpApp) => this.#listenRequest.listen(httpApp),
+        listen: async (httpApp) => {
+          listening = true;
+          const address = await this.#listenRequest.listen(httpApp);
+          listening = false; // an error from here on is not an error of listening
+          return address;
+        },
         leave: (signal) => this.#closeItself(signal),
       });
       this.#boot.end();
@@ -106,8 +105,8 @@ export class WorkerAgent {
       return app;
     } catch (error) {
       this.#boot.end();
-      await this.#channel.send({ type: 'boot-failed', phase, error: reportError(error) });
-      const isOurs = phase === 'listen' || error instanceof ClusterError;
+      await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
+      const isOurs = listening || error instanceof ClusterError;
       if (!isOurs) throwUncaught(error, () => this.#boot.prints); // for the app's own handlers
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
       return undefined;

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { BootPhase, DrainReport } from '../../contract/ipc/index.js';
+import type { DrainReport } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { drain } from '../drain/drain.js';
@@ -16,7 +16,6 @@ type Shutdown = ResolvedClusterOptions['shutdown'];
 
 /** The steps of an app's start that depend on the process. */
 export interface StartSteps {
-  readonly enter?: (phase: BootPhase) => void;
   /** Makes the app listen on the address of this process. @returns the app's URL. */
   readonly listen: (app: HttpApp) => Promise<string>;
   /** Drains the process, and closes the app. Called when the app closes itself. */
@@ -61,22 +60,21 @@ export class ServedApp {
    */
   async start(app: WorkerApp, steps: StartSteps): Promise<string | null> {
     this.#microservices.follow(app);
-    const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app, steps);
+    const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app);
     this.#microservices.follow(app); // again, because the app's hooks may have connected further microservices
     this.#app = app;
     this.#close = takeOverClose(app, steps.leave);
     return url;
   }
 
-  async #init(app: WorkerApp, { enter }: StartSteps): Promise<null> {
-    enter?.('init');
+  async #init(app: WorkerApp): Promise<null> {
     // listen() also initialises a microservice. Calling init() too would run the app's hooks twice.
     if (app.listen === undefined) await app.init();
     else if (!isConsuming(app)) await app.listen();
     return null;
   }
 
-  async #open(app: HttpApp, { enter, listen }: StartSteps): Promise<string> {
+  async #open(app: HttpApp, { listen }: StartSteps): Promise<string> {
     presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
     this.sockets.servers.add(server);
@@ -85,11 +83,8 @@ export class ServedApp {
       this.warn(ALREADY_LISTENING);
       url = addressOf(server);
     } else {
-      enter?.('init');
       await app.init();
-      enter?.('listen');
       url = await listen(app);
-      enter?.('init'); // an error from here on is not an error of listening
     }
     this.sockets.mayAdopt(server);
     return url;

@@ -195,7 +195,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   }
 
   async reportBootFailure(error: unknown): Promise<void> {
-    await this.channel.send({ type: 'boot-failed', phase: 'create', error: reportError(error) });
+    await this.channel.send({ type: 'boot-failed', error: reportError(error) });
   }
 
   attach(): void {

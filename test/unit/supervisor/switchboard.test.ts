@@ -76,7 +76,7 @@ const REPORT = {
 
 const DECIDED: readonly WorkerMessage[] = [
   { type: 'ready', url: 'http://127.0.0.1:3000', endpoints: [], minReady: 1 },
-  { type: 'boot-failed', phase: 'init', error: ERROR },
+  { type: 'boot-failed', error: ERROR },
   { type: 'fatal', error: ERROR, abort: false, requests: [] },
   { type: 'leaving' },
   { type: 'checked', id: 1, healthy: true, detail: null },

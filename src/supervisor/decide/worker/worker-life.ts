@@ -138,12 +138,12 @@ function readyAfterAll(step: Step, worker: DrainingWorker): void {
 
 /** Ends a cluster in which no worker has ever served, if no restart can fix the error. */
 function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-failed'>): void {
-  const { phase, error } = event;
+  const { listening, error } = event;
   step.change(worker, { error });
   if (step.state.everReady) return;
   if (error.code === ClusterConfigurationError.code) {
     giveUp(step, new ClusterConfigurationError(error.message));
-  } else if (phase === 'listen' && isAddressErrorCode(error.code)) {
+  } else if (listening === true && isAddressErrorCode(error.code)) {
     giveUp(step, new ClusterAddressError(step.settings.url, error));
   }
 }

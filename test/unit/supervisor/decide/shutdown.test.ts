@@ -157,7 +157,7 @@ describe('a cluster that cannot go on', () => {
     const error = { name: 'TypeError', message: 'x is undefined' };
     for (const slot of [0, 1, 0]) cluster.restart(slot);
     expect(cluster.events('failed')).toEqual([]);
-    cluster.newest(1).say({ type: 'boot-failed', phase: 'create', error });
+    cluster.newest(1).say({ type: 'boot-failed', error });
     cluster.newest(1).exit();
     expect(cluster.events('failed')).toEqual([
       { message: 'no worker became ready in 4 attempts', exitCode: 70, error },
@@ -171,7 +171,7 @@ describe('a cluster that cannot go on', () => {
     const [serving, failing] = cluster.forked;
     serving!.becomeReady({ verifiable: true });
     for (const _ of [1, 2]) {
-      failing!.say({ type: 'boot-failed', phase: 'create', error: MISCONFIGURED });
+      failing!.say({ type: 'boot-failed', error: MISCONFIGURED });
     }
     expect(cluster.events('failed')).toEqual([
       { message: MISCONFIGURED.message, exitCode: 78, error: null },
@@ -183,7 +183,7 @@ describe('a cluster that cannot go on', () => {
   it('does not say so where it was asked to stop already', async () => {
     const cluster = new FakeCluster(1, {}, 'starting');
     cluster.supervisor.stop('SIGTERM', 'SIGTERM');
-    cluster.forked[0]!.say({ type: 'boot-failed', phase: 'create', error: MISCONFIGURED });
+    cluster.forked[0]!.say({ type: 'boot-failed', error: MISCONFIGURED });
     expect(await end(cluster)).toBe(0);
     expect(cluster.events('failed')).toEqual([]);
   });

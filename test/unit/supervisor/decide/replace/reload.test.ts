@@ -126,7 +126,7 @@ describe('a reload whose new worker fails', () => {
     const told = cluster.reload();
     cluster.replaceSlots(after);
     const error = { name: 'Error', message: 'no such module' };
-    cluster.newest(after).say({ type: 'boot-failed', phase: 'create', error });
+    cluster.newest(after).say({ type: 'boot-failed', error });
     cluster.newest(after).exit();
     await cluster.settled();
     expect(told).toEqual([

@@ -15,7 +15,7 @@ function start(workers = 3) {
   const fail = (slot: number, message: string | null, name = 'Error') => {
     const worker = cluster.newest(slot);
     const error = { name, message: message ?? '', stack: `${name}: ${message}\n at` };
-    if (message !== null) worker.say({ type: 'boot-failed', phase: 'init', error });
+    if (message !== null) worker.say({ type: 'boot-failed', error });
     worker.exit();
     return cluster.events('worker-died').at(-1)!.error;
   };
