@@ -10,8 +10,8 @@ import type { Served, WorkerId } from './decide/cluster-state.js';
 import type { Effect } from './decide/effect.js';
 import { PING_INTERVAL_MS } from './decide/policies/heartbeat.policy.js';
 import type { Settings } from './decide/step.js';
-import { newCluster } from './decide/transition.js';
-import type { ProcessEvent } from './processes/fork-worker.js';
+import { newCluster, type transition } from './decide/transition.js';
+import type { forkWorker, ProcessEvent } from './processes/fork-worker.js';
 import { Inspections } from './serve/inspections.js';
 import type { Listening } from './listening/listening.interface.js';
 import { type Later, MetricsRelay } from './serve/metrics-relay.js';
@@ -20,7 +20,8 @@ import { Requests } from './serve/requests.js';
 import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
-import type { Dependencies } from './dependencies.js';
+import type { ClusterAcceptors } from './listening/cluster-acceptors.js';
+import type { HubDoor } from './serve/hub-door.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
@@ -29,6 +30,14 @@ type Happening =
   | ClusterEvent
   | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
   | { readonly type: 'task'; readonly run: () => void };
+
+/** The functions with which a supervisor decides and acts. The simulation test replaces them. */
+export interface Dependencies {
+  readonly decide: typeof transition;
+  readonly startProcess: typeof forkWorker;
+  readonly acceptors: Pick<ClusterAcceptors, 'close'>;
+  readonly hub: Pick<HubDoor, 'address'>;
+}
 
 /**
  * Keeps the workers running: turns each input into an event of the core (`decide/`), and carries

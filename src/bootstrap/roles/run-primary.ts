@@ -15,7 +15,9 @@ import {
   checkWorkerCount,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
-import { newDependencies } from '../../supervisor/dependencies.js';
+import { transition } from '../../supervisor/decide/transition.js';
+import { ClusterAcceptors } from '../../supervisor/listening/cluster-acceptors.js';
+import { forkWorker } from '../../supervisor/processes/fork-worker.js';
 import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
 import type { Listening } from '../../supervisor/listening/listening.interface.js';
@@ -71,8 +73,9 @@ export async function runPrimary(
     { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
     warn,
   );
+  const acceptors = new ClusterAcceptors();
   const hub = new HubDoor(emit);
-  const outside = newDependencies(hub);
+  const outside = { decide: transition, startProcess: forkWorker, acceptors, hub };
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
   const doors = new Doors(inForce(options, listening), supervisor, listeners, emit);

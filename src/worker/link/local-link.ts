@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
 import { reportError } from '../../contract/ipc/index.js';
@@ -136,9 +136,7 @@ export abstract class LocalLink {
     return this.tracker.scopes.current;
   }
 
-  watchClient(response: ServerResponse, gone: () => void): () => void {
-    return watchClient(response, gone);
-  }
+  readonly watchClient = watchClient;
 
   provideTasks(pending: (before: number) => boolean): void {
     this.#tasks.push(pending);

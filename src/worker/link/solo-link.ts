@@ -44,9 +44,10 @@ export class SoloLink extends LocalLink implements ClusterLink {
     return { snapshot: this.ownSnapshot(), workers, retired: [] };
   }
 
-  provideHealth(): void {
-    // Only a primary asks for the app's health.
-  }
+  // Only a primary asks for the app's health, replaces a process or takes a report.
+  provideHealth(): void {}
+  requestReplacement(): void {}
+  reportBootFailure(): void {}
 
   async reload(): Promise<ReloadResult> {
     throw new ClusterNoPrimaryError('reload()', NO_PRIMARY);
@@ -58,14 +59,6 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   async restart(): Promise<RestartResult> {
     throw new ClusterNoPrimaryError('restart()', NO_PRIMARY);
-  }
-
-  requestReplacement(): void {
-    // Without a primary, no process could replace this one.
-  }
-
-  reportBootFailure(): void {
-    // Nest has logged the error. This process has no primary to report it to.
   }
 
   attach(server: unknown): void {

@@ -198,13 +198,9 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     await this.channel.send({ type: 'boot-failed', error: reportError(error) });
   }
 
-  attach(): void {
-    // Nothing to do: `bootstrap()` has added the app's servers already.
-  }
-
-  detach(): void {
-    // Nothing to do: the process ends right after its app.
-  }
+  // Nothing to do: `bootstrap()` has added the app's servers, and the process ends right after its app.
+  attach(): void {}
+  detach(): void {}
 
   #lastKnown(): AgedSnapshot {
     const known = this.#lastSnapshot;
