@@ -3,19 +3,11 @@ import type { ResolvedLogOptions } from '../contract/options/index.js';
 import { GuardedStream, type LostLines } from '../contract/process/guarded-stream.js';
 import type { WorkerIdentity } from '../contract/snapshot/index.js';
 
-/** The standard streams of this process. Errors of these streams do not end the process. */
-export interface GuardedOutput {
-  readonly out: GuardedStream;
-  readonly err: GuardedStream;
-  /** The number of lines that could not be written since the process started. */
-  readonly dropped: () => number;
-}
-
 /**
  * Keeps the process alive if its output cannot be written: if the disk is full, the terminal is
  * closed or nobody reads the pipe. Each stream later logs how many lines it has lost.
  */
-export function guardOutput(log: ResolvedLogOptions, worker?: WorkerIdentity): GuardedOutput {
+export function guardOutput(log: ResolvedLogOptions, worker?: WorkerIdentity) {
   const format = createEventFormat(log);
   const guard = (stream: NodeJS.WriteStream & { fd: number }, name: string): GuardedStream =>
     GuardedStream.of(stream, (lost) => {

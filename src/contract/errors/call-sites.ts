@@ -1,9 +1,6 @@
 /**
- * Returns the raw stack frames of this call. The text of `stack` would not do: source maps change
- * it.
- *
- * @param limit the maximum number of frames.
- * @param above a function that is left out, together with the functions that it has called.
+ * The raw stack frames above the function `above`, at most `limit`. The text of `stack` would not
+ * do: source maps change it.
  */
 export function callSites(limit: number, above: (...args: never) => unknown): NodeJS.CallSite[] {
   const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');

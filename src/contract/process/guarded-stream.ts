@@ -47,11 +47,8 @@ export class GuardedStream {
   #passedOn: unknown;
 
   /**
-   * Returns the guard of a stream, which is created only once: a second guard would mistake the
-   * first one's error listener for a listener of the app.
-   *
-   * @param describe makes the line about lost output, or an empty text to log nothing. The function
-   * of the latest call is used.
+   * The only guard of a stream: a second guard would mistake the first one's error listener for a
+   * listener of the app. The latest `describe` makes the line about lost output.
    */
   static of(stream: StandardStream, describe: (lost: LostLines) => string): GuardedStream {
     const guarded = stream as { [GUARD]?: GuardedStream };

@@ -22,7 +22,6 @@ const PACKAGE = /^(.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+))[\\/]/;
  * Explains a missing class that is loaded twice. Nest looks a class up by its identity, but reports
  * its name. If a class comes from a second copy of its package, Nest says that it is missing.
  *
- * @param message of an error of Nest's container.
  * @returns the cause and the first line of the message; `undefined` if nothing hints at two copies.
  */
 export function explainDoubleClass(message: string): string | undefined {

@@ -174,10 +174,7 @@ export interface ClusterLink {
   /**
    * Sets clients that a drain sends to other workers once this process has stopped accepting. They
    * leave no faster than the other workers accept them. The drain waits until all have left.
-   *
-   * @param present returns the current clients. More clients may come until the drain has closed
-   * all.
-   * @param leave asks one client to leave.
+   * More clients may come until then.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
   /**

@@ -35,18 +35,8 @@ function currentSituation(): HeapSituation {
   };
 }
 
-export interface WorkerArguments {
-  readonly execArgv: string[];
-  /** How many options at the start of `execArgv` were added by this package. */
-  readonly own: number;
-}
-
-/**
- * The command-line options for a worker: this package's options, then the primary's.
- *
- * @param script the script that the worker runs.
- */
-export function workerArguments(workers: number, script: string): WorkerArguments {
+/** Node's options for a worker. The first ones are this package's, and `own` is their number. */
+export function workerArguments(workers: number, script: string) {
   // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
   // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it again later,
   // when the primary's release may be gone, so the preload is taken from the worker's own release.

@@ -13,7 +13,6 @@ const LOUD = ['warn', 'error', 'fatal'] as const;
  * Makes Nest log only warnings and errors while this worker starts, because another worker logs the
  * same lines. A logger that the app gives to Nest is also limited to them.
  *
- * @param nest the `Logger` of @nestjs/common.
  * @returns a function that makes Nest log again as the app wants.
  */
 export function quietStart(nest: NestLogger): () => void {

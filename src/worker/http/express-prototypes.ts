@@ -20,11 +20,7 @@ const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
  *
  * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of
  * these objects its own hidden class, and each later access to a property is slow. If the prototype
- * is right from the start, Express's call changes nothing and costs nothing. If the app replaces
- * its prototypes later, Express still sets the new prototypes, and requests are slow again.
- *
- * Node 20 to 26 keep the two classes of a server under symbols. They come from the server options
- * `IncomingMessage` and `ServerResponse`.
+ * is right from the start, Express's call changes nothing.
  *
  * @returns whether the classes were replaced. Nothing is changed if the adapter is not Express, if
  *   the server speaks HTTP/2 or has classes of the app's own, or if Node or Express has changed.
@@ -49,7 +45,7 @@ export function presetExpressPrototypes(
   return true;
 }
 
-/** The symbol under which a server keeps a class, if it is Node's own class. */
+/** The symbol under which a server of Node 20 to 26 keeps a class, if it is Node's own class. */
 function keyOf(server: Server, description: string, expected: unknown): symbol | undefined {
   const key = Object.getOwnPropertySymbols(server).find((each) => each.description === description);
   return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;

@@ -17,12 +17,7 @@ const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
 export const HOOKS_TAKEN_OVER =
   'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
 
-/**
- * Answers the signals of a worker.
- *
- * @param leave is called if only this worker is asked to end.
- * @param tookOver is called when Nest's listeners were removed.
- */
+/** @param tookOver is called when Nest's listeners were removed. */
 export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {
   for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
   process.on(LEAVE_SIGNAL, leave);
@@ -37,9 +32,7 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
  * Nest contexts other than the app lose their listeners too, and are not closed. This cannot be
  * avoided: a listener does not show its context, and if called, it ends the process by the signal.
  *
- * @param owned signals that the caller answers itself.
- * @param leave is called for any other signal for which Nest had listened.
- * @param told is called for each removed listener.
+ * @param owned signals that the caller answers itself. Any other signal calls `leave`.
  * @returns a function that removes all listeners that this call has added.
  */
 export function takeOverNestSignals(

@@ -1,9 +1,7 @@
 import type { InForce, MemoryOptions } from '../../../contract/options/index.js';
 
-export type MemoryVerdict = 'fine' | 'replace' | 'kill';
-
 /** A worker above the hard limit is killed. A worker above the soft limit is replaced. */
-export function judgeMemory(residentBytes: number, limits: InForce<MemoryOptions>): MemoryVerdict {
+export function judgeMemory(residentBytes: number, limits: InForce<MemoryOptions>) {
   if (residentBytes > limits.hardLimitBytes) return 'kill';
   return residentBytes > limits.softLimitBytes ? 'replace' : 'fine';
 }
