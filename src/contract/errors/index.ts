@@ -14,5 +14,4 @@ export {
 export { ClusterAddressError, isAddressErrorCode } from './address.errors.js';
 export { OnceAMinute } from './once-a-minute.js';
 export { clean, oneLine } from './one-line.js';
-export { inspected } from './inspected.js';
-export { messageOf } from './thrown.js';
+export { inspected, messageOf } from './thrown.js';
