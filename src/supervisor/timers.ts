@@ -37,7 +37,7 @@ function begin(timer: Timer, ms: number, action: () => void): () => void {
 }
 
 /** A wait is divided into slices of this length. A shorter pause of the process is not detected. */
-const SLICE_MS = 250;
+export const SLICE_MS = 250;
 
 /**
  * Runs `action` after the primary has been running for `ms`. Does not count the time for which the

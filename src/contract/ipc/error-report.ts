@@ -1,4 +1,4 @@
-import { inspected } from '../errors/inspected.js';
+import { inspected } from '../errors/thrown.js';
 
 /** An error in the form in which it is sent to another process. */
 export interface ErrorReport {

@@ -1,4 +1,4 @@
-import { inspected } from '../../contract/errors/inspected.js';
+import { inspected } from '../../contract/errors/thrown.js';
 import { createEventFormat } from '../../contract/events/index.js';
 import { reportUncaught } from '../../contract/ipc/error-report.js';
 import type { ResolvedLogOptions } from '../../contract/options/index.js';
