@@ -89,8 +89,6 @@ export class Dispatcher {
 
   #admit(call: Call): void {
     const { task, request } = call;
-    // If a waiting call can begin already, it begins before this call.
-    if (this.#waiting.size > 0) this.pump();
     const refusal = this.#refusal();
     if (refusal !== undefined) return this.#end(call, this.#rejected(task, refusal));
     try {
@@ -136,14 +134,13 @@ export class Dispatcher {
   }
 
   #onResult(call: Call, result: RunResult): void {
-    if (call.state === 'over') return this.pump(); // a call that was given up has ended
     if (result.ok) this.#complete(call, result);
     else this.#fail(call, failed(restoreError(result.error, result.types)));
   }
 
   #onLost(call: Call, error: unknown): void {
     const { task, request, state } = call;
-    if (state === 'over') return this.pump();
+    if (state === 'over') return this.pump(); // a call that was given up has ended
     const isTooDeep = error instanceof RangeError && findUncloneable(request, '') !== undefined;
     if (isTooDeep || (error instanceof DOMException && error.name === 'DataCloneError')) {
       return this.#fail(call, failed(uncloneableArguments(task, request, error)));
