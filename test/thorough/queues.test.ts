@@ -352,10 +352,12 @@ describeWith(['redis-server', 'faketime'], 'a Redis that goes away', () => {
     process.kill(places.redis.pid, 'SIGSTOP');
     const under = app.call('add', [20, 22]);
     await app.cluster.until('word of it', () => lines(app, 'it did not answer within 5 s') === 1);
+    expect((await under).status).toBe(503);
     expect((await app.call('add', [1, 2])).status).toBe(503);
     expect((await app.get('health')).status).toBe(503);
     process.kill(places.redis.pid, 'SIGCONT');
-    expect((await under).body).toMatchObject({ sum: 42 });
+    await app.cluster.until('word of its end', () => lines(app, 'of the queues is back') === 1);
+    expect((await app.call('add', [20, 22])).body).toMatchObject({ sum: 42 });
 
     await redis.config('SET', 'maxmemory', '1mb');
     const refused = await Promise.all(Array.from({ length: 20 }, () => app.call('add', [1, 2])));
