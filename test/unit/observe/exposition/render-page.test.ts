@@ -4,50 +4,11 @@ import type { MetricFamily } from '../../../../src/observe/exposition/metric-fam
 import { CONTENT_TYPE, renderPage } from '../../../../src/observe/exposition/render-page.js';
 import { SeriesLimit } from '../../../../src/observe/exposition/series-limit.js';
 import { readRegistry } from '../../../../src/observe/metrics/read-registry.js';
-import { family, gauge, histogram, summary } from '../../support/metric-families.js';
+import { family, gauge, histogram } from '../../support/metric-families.js';
 
 const text = (...families: MetricFamily[]) => renderPage(families);
 
 describe('a page of text', () => {
-  it('has the HELP, the TYPE and the samples of each metric, with a line between them', () => {
-    expect(
-      text(
-        family('counter', 'hits_total', [
-          [{}, 1],
-          [{ a: 'x', b: 'y' }, 2.5],
-        ]),
-        gauge(-1),
-        histogram({ 0.5: 1, '+Inf': 2 }, 3, { a: 'x' }),
-        summary({ 0.9: 1 }, 2, 3),
-      ),
-    ).toBe(
-      [
-        '# HELP hits_total Help of hits_total',
-        '# TYPE hits_total counter',
-        'hits_total 1',
-        'hits_total{a="x",b="y"} 2.5',
-        '',
-        '# HELP g Help of g',
-        '# TYPE g gauge',
-        'g -1',
-        '',
-        '# HELP h Help of h',
-        '# TYPE h histogram',
-        'h_bucket{le="0.5",a="x"} 1',
-        'h_bucket{le="+Inf",a="x"} 2',
-        'h_sum{a="x"} 3',
-        'h_count{a="x"} 2',
-        '',
-        '# HELP s Help of s',
-        '# TYPE s summary',
-        's{quantile="0.9"} 1',
-        's_sum 2',
-        's_count 3',
-        '',
-      ].join('\n'),
-    );
-  });
-
   it('of nothing is empty', () => {
     expect(text()).toBe('');
   });

@@ -261,11 +261,13 @@ describe('nestjs-cluster', () => {
 });
 
 describe('an answer of something else', () => {
-  it('is used where it is that of a cluster', async () => {
-    const url = await answering(health({ ...GOOD, more: '$(reboot)' }));
+  it('is used where it is that of a cluster, and its numbers alone get into a script', async () => {
+    const url = await answering(health({ ...GOOD, name: '$(reboot)', host: '$(reboot)' }));
 
     for (const command of COMMANDS) {
-      expect(portsIn(command, await printed(command, '--url', url))).toEqual(GOOD.ports);
+      const script = await printed(command, '--url', url);
+      expect(portsIn(command, script)).toEqual(GOOD.ports);
+      expect(script).not.toContain('reboot');
     }
   });
 
