@@ -33,14 +33,6 @@ describe('npx nestjs-cluster', () => {
     expect(stdout).toMatch(/^ +ps\b[^]*^ +tune\b[^]*^ +nginx\b[^]*^ +iptables\b/m);
   });
 
-  it('prints a configuration', async () => {
-    const { code, stdout } = await npx('nginx', '--port', '3000', '--workers', '2');
-
-    expect(code).toBe(0);
-    expect(stdout).toContain('server 127.0.0.1:3000 ');
-    expect(stdout).toContain('server 127.0.0.1:3001 ');
-  });
-
   it('says how to install what makes the load', async () => {
     const { code, stdout, stderr } = await npx('tune', '--url', '/', '--', 'node', 'main.js');
 

@@ -96,15 +96,10 @@ describe('the metrics of a worker', () => {
   it('are all but one whose collect() fails, which is told once', async () => {
     const { app, samples, warnings } = start();
     new Gauge({ name: 'good', help: 'g', registers: [app] }).set(1);
-    new Gauge({
-      name: 'bad',
-      help: 'b',
-      registers: [app],
-      collect() {
-        throw new Error('database is gone');
-      },
-    });
-    expect(await samples()).toEqual({ 'good{}': 1 });
+    const collect = () => Promise.reject(new Error('database is gone'));
+    new Gauge({ name: 'bad', help: 'b', registers: [app], collect });
+    new Gauge({ name: 'after', help: 'a', registers: [app] }).set(2);
+    expect(await samples()).toEqual({ 'good{}': 1, 'after{}': 2 });
     await samples();
     expect(warnings).toEqual([
       'The metric bad is left out, or as it was, while it cannot be read: Error: database is gone',
@@ -113,7 +108,7 @@ describe('the metrics of a worker', () => {
 
   it('are there in time where a collect() hangs, without that one', async () => {
     vi.useFakeTimers();
-    const { app, samples } = start();
+    const { app, samples, warnings } = start();
     new Gauge({ name: 'good', help: 'g', registers: [app] }).set(1);
     const collect = () => new Promise<void>(() => {});
     new Gauge({ name: 'bad', help: 'b', registers: [app], collect });
@@ -123,6 +118,10 @@ describe('the metrics of a worker', () => {
     expect(read).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);
     expect(read).toEqual({ 'good{}': 1 });
+    expect(warnings).toEqual([
+      expect.stringMatching(/ bad is left out, .*: no answer within 250 ms$/),
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
     // From then on it is not waited for.
     expect(await samples()).toEqual({ 'good{}': 1 });
   });

@@ -174,34 +174,6 @@ describe('a metric whose collect() does not end well', () => {
       new Gauge({ name: 'after', help: 'a', registers }).set(2);
     });
 
-  it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('database is gone');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('database is gone'))],
-  ])('is left out where it %s, and takes no other with it', async (_, collect) => {
-    const about = reading();
-    const families = await readRegistry(withBad(collect), about);
-    expect(samplesOf(families)).toEqual({ 'before{}': 1, 'after{}': 2 });
-    expect(about.failures).toEqual([['bad', 'Error: database is gone']]);
-  });
-
-  it('is left out where it hangs, within a scrape', async () => {
-    vi.useFakeTimers();
-    const about = reading();
-    const families = readRegistry(
-      withBad(() => new Promise<void>(() => {})),
-      about,
-    );
-    await vi.advanceTimersByTimeAsync(300);
-    expect(samplesOf(await families)).toEqual({ 'before{}': 1, 'after{}': 2 });
-    expect(about.failures).toEqual([['bad', 'no answer within 250 ms']]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   it('is there where it is slow, and leaves no timer behind', async () => {
     vi.useFakeTimers();
     const about = reading();

@@ -223,7 +223,8 @@ describe('a change', () => {
       done: false,
       text: expect.stringContaining('no boot') as string,
     });
-    expect(await outcome('scale', { workers: 4 })).toMatchObject({ done: true });
+    const text = 'scaled from 2 to 4 workers';
+    expect(await outcome('scale', { workers: 4 })).toMatchObject({ done: true, text });
     expect(await outcome('restart', { slot: 1 })).toMatchObject({ done: true });
     expect(await outcome('stop')).toMatchObject({ done: true });
     expect(vi.mocked(client.post).mock.calls).toEqual([
