@@ -14,7 +14,7 @@ export async function answersHello(group, port, enter = []) {
 }
 
 /**
- * What comparisons use of a system, once GET /hello is answered.
+ * Comparisons use these members of a system, once GET /hello is answered.
  *
  * @param more `workerPids`, and what only this system has.
  */

@@ -90,7 +90,7 @@ describe('a client that polls', () => {
   });
 });
 
-/** What a worker shares sessions with: a link whose hub is found so, and an engine. */
+/** A link whose hub is found by `find`, and an engine: both are what sessions are shared with. */
 function sharing(find: () => Promise<{ path: string; token: string }>) {
   const warn = vi.fn();
   const identity = { slot: 0, pid: 1, generation: 0 };

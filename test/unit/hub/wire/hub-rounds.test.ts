@@ -80,7 +80,7 @@ it.each([
   expect(await askFor(all[2]!.cache, 'anew', deliver)).toBe('anew');
 });
 
-/** What a call gets for the key `k`, where nobody else computes it. */
+/** Asks for the key `k`. Nobody else computes it. */
 const askFor = (cache: ClusterCache, value: string, deliver: () => void) =>
   settled(
     cache.getOrSet('k', () => value),
