@@ -18,6 +18,17 @@ function start() {
 }
 
 describe('a timer of the core', () => {
+  it.each([ONE!, SLOT])('takes the place of the one before, and of no other: %j', (timer) => {
+    const { due, timers } = start();
+    timers.arm(TWO!, 1_000);
+    timers.arm(timer, 1_000);
+    timers.arm(timer, 2_000);
+    vi.advanceTimersByTime(1_000);
+    expect(due.mock.calls).toEqual([[TWO]]);
+    vi.advanceTimersByTime(1_000);
+    expect(due.mock.calls).toEqual([[TWO], [timer]]);
+  });
+
   it('can be armed again by what it has caused', () => {
     const { due, timers } = start();
     due.mockImplementationOnce((timer) => timers.arm(timer, 1_000));
