@@ -40,7 +40,7 @@ export class Clock {
 
   at(at: number, run: () => void, kind: Kind = 'world'): Due {
     const due = { at, order: (this.#order += 1), kind, run, cancelled: false };
-    // A heap is no faster, because few events are to come: 11.0 and 11.6 s of CPU for 1,500 lives.
+    // A heap is not faster, because few events are to come: 11.0 and 11.6 s of CPU for 1,500 lives.
     const place = this.#coming.findLastIndex((each) => each.at <= at) + 1;
     this.#coming.splice(place, 0, due);
     return due;

@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net';
 import type { HubAddress } from '../../contract/snapshot/index.js';
 import { type Frame, FrameSocket } from '../wire/frame-socket.js';
+import { checkTexts } from '../wire/check-texts.js';
 import { HUB_VERSION } from '../wire/limits.js';
 import type { FromHub, ToHub } from '../wire/protocol.js';
 import type { Dial, Line, LineEvents } from './hub-client.interface.js';
@@ -38,6 +39,7 @@ class SocketLine implements Line {
   }
 
   send(header: ToHub, body?: Buffer): boolean {
+    checkTexts(header);
     if (!this.#open) return false;
     const frames = this.#frames!;
     if (frames.unsentBytes > MAX_UNSENT_BYTES && !GIVES_BACK.has(header.op)) {

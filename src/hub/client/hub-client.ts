@@ -1,5 +1,5 @@
 import { MAX_BODY_BYTES, tooLarge } from '../wire/limits.js';
-import { checkTexts, type FromHub, type ToHub } from '../wire/protocol.js';
+import type { FromHub, ToHub } from '../wire/protocol.js';
 import { Availability } from './availability.js';
 import type {
   Answer,
@@ -126,7 +126,6 @@ export class HubClient implements LineEvents {
     if (body !== undefined && body.length > MAX_BODY_BYTES) {
       throw new Error(tooLarge(body.length, MAX_BODY_BYTES));
     }
-    checkTexts(note);
     return this.#line.send(note, body);
   }
 

@@ -1,5 +1,6 @@
 import { HubCore, type WorkerMessage } from '../thread/hub-core.js';
 import type { Peer } from '../thread/services/peer.js';
+import { checkTexts } from '../wire/check-texts.js';
 import { NO_BODY } from '../wire/limits.js';
 import type { Dial } from './hub-client.interface.js';
 
@@ -22,6 +23,7 @@ export const dialInProcess: Dial = (events) => {
   queueMicrotask(() => events.opened('in-process'));
   return {
     send: (header, body = NO_BODY) => {
+      checkTexts(header);
       core.receive(peer, header as WorkerMessage, body);
       return true;
     },

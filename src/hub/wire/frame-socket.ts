@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { MAX_FRAME_BYTES, MAX_HELLO_BYTES, NO_BODY, tooLarge } from './limits.js';
+import { MAX_FRAME_BYTES, NO_BODY, tooLarge } from './limits.js';
 
 /**
  * A message on the wire: two numbers of four bytes with the lengths of its parts, then a header in
@@ -20,6 +20,9 @@ const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
 /** If even a frame up to this size does not fit, the receiver is given up. */
 const SMALL_BYTES = 64 * 1024;
+
+/** The maximum size of a `hello`. Before its `hello`, a worker that sends a larger frame is disconnected. */
+const MAX_HELLO_BYTES = 1_024;
 
 export interface FrameSocketEvents {
   /** If this listener throws, the connection is closed. */

@@ -4,9 +4,6 @@ export const HUB_VERSION = 1;
 /** The maximum size of a frame. A larger frame is not sent. */
 export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
 
-/** The maximum size of a `hello`. Before its `hello`, a worker that sends a larger frame is disconnected. */
-export const MAX_HELLO_BYTES = 1_024;
-
 /** The maximum size of a cached value or an event's payload. A larger value or payload is refused. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 

@@ -1,6 +1,4 @@
-import { MAX_TEXT_LENGTH } from './limits.js';
-
-/** Text that a caller chooses: a name, a key or a prefix, of at most {@link MAX_TEXT_LENGTH} characters. */
+/** Text that a caller chooses: a name, a key or a prefix, of at most 16,384 characters. */
 type Text = string;
 
 interface CacheKey {
@@ -93,18 +91,6 @@ export type ToHub =
   HubRequest | { [Op in keyof Notes]: { readonly op: Op } & Notes[Op] }[keyof Notes];
 
 export type RequestOf<Op extends ToHub['op']> = Extract<ToHub, { op: Op }>;
-
-const TEXTS = ['name', 'key', 'cache', 'channel', 'prefix', 'throttler'] as const;
-
-/** @throws Error if a name or a key is not a string, or is too long. */
-export function checkTexts(message: ToHub): void {
-  for (const field of TEXTS) {
-    const text: unknown = (message as { [Field in (typeof TEXTS)[number]]?: unknown })[field];
-    if (text === undefined || (typeof text === 'string' && text.length <= MAX_TEXT_LENGTH))
-      continue;
-    throw new Error('a name or a key is a string of at most 16,384 characters');
-  }
-}
 
 /** The throttler's count of one client, as in `ThrottlerStorageRecord`. */
 export interface HitRecord {
