@@ -6,7 +6,6 @@ import { COMPARISONS } from './comparisons/index.mjs';
 import { runComparison } from './comparisons/run-comparison.mjs';
 import { BusyMachineError } from './disturbances.mjs';
 import { describeMachine, readCommit, readVersions } from './machine.mjs';
-import { resolveNode } from './node-versions.mjs';
 import { stopAll } from './process-group.mjs';
 import { writeReport } from './report.mjs';
 import { tablesOf } from './report/tables.mjs';
@@ -42,13 +41,21 @@ async function main(settings) {
     console.log(settings.help);
     return;
   }
-  const node = await resolveNode(settings.node);
-  const nodeVersion = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
+  const { node } = settings;
+  const nodeVersion = versionOf(node);
   const results = [];
   for (const name of settings.scopes) {
     const result = await measure(name, { ...settings, node, nodeVersion });
     results.push(result);
     if (settings.json) writeJson(settings.json, results.length === 1 ? result : results);
+  }
+}
+
+function versionOf(node) {
+  try {
+    return execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1);
+  } catch ({ code }) {
+    throw new UsageError(`--node ${node} cannot be run: ${code}`);
   }
 }
 

@@ -31,7 +31,7 @@ const HELP = `npm run bench -- [options]
                    ${wrapped(SYSTEMS.map(({ name }) => name))}
   --adapter NAME   express or fastify; each scope has its own default
   --workers N      workers of each system (default: the cores)
-  --node VERSION   Node under test: 20, 22, 24 (default), 26, or the path of one
+  --node PATH      Node under test; default: the one that runs this
   --seconds N      length of a measurement; each scope has its own default
   --rounds N       how often each system is measured; each scope has its own default
   --starts N       how often all systems are started anew; 3   } where the cost of a request
@@ -71,7 +71,7 @@ export function readSettings(args) {
     systems: values.system,
     adapters: values.adapter,
     cores: os.availableParallelism(),
-    node: values.node ?? '24',
+    node: values.node ?? process.execPath,
     force: values.force ?? false,
     ...counts,
     json: values.json,

@@ -1,14 +1,12 @@
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { npmEnvironment, runCommand } from '../support/run-command.js';
-import { describeWith } from '../support/system-packages.js';
 
 const root = join(import.meta.dirname, '../..');
 
 /** The suites of others that take some seconds, with their arguments. docs/proof.md names all. */
 const QUICK = {
   keyv: [],
-  scrapes: ['--rounds', '1'],
 };
 
 /** Without the variables of the Vitest that runs this test, because a suite may run its own. */
@@ -16,7 +14,7 @@ const env = Object.fromEntries(
   Object.entries(npmEnvironment()).filter(([name]) => !/^(VITEST|TEST|NODE_ENV)/.test(name)),
 );
 
-describeWith(['promtool', 'python3'], 'the suites of others find nothing new:', () => {
+describe('the suites of others find nothing new:', () => {
   it.each(Object.entries(QUICK))('%s', async (name, args) => {
     const { code, stdout, stderr } = await runCommand(
       process.execPath,

@@ -20,7 +20,6 @@ const PACKAGES = {
   mount: 'mount',
   prlimit: 'util-linux',
   perl: 'perl-base',
-  python3: 'python3-venv',
   'systemd-notify': 'systemd',
   'systemd-analyze': 'systemd',
   'systemd-socket-activate': 'systemd',

@@ -5,14 +5,12 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { freePorts } from '../support/free-ports.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { describeOnce, IS_FIRST_RUN, itOnce } from '../support/once.js';
+import { IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { scrape, scrapeAll } from '../support/scrape.js';
 import { describeWith } from '../support/system-packages.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
@@ -77,46 +75,6 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
       { message: expect.stringContaining('768 are open, and it may open 1024 files') as string },
     ]);
     expect(cluster.all('worker-died')).toEqual([]);
-  });
-});
-
-describeOnce.each([1, 0])('silent connections to a further server, with %d workers', (workers) => {
-  it('are turned away beyond the limit of the process, and keep none from its own', async () => {
-    const port = await freePorts(2);
-    const cluster = await ClusterProcess.start({
-      options: { workers },
-      env: {
-        ...behaviour('second-servers'),
-        TEST_GATES: temporaryDirectory(),
-        SECOND_PORTS: JSON.stringify([port, port + 1]),
-      },
-      within: ['prlimit', '--nofile=256:256'],
-    });
-    await silentConnections(`http://127.0.0.1:${port}`, 300);
-    await cluster.event('warning', ({ message }) => message.includes('192 are open'));
-    await eventually(
-      'a new connection served',
-      async () => (await request(cluster.url, '/hello')).outcome,
-      (outcome) => outcome === 'ok',
-    );
-  });
-});
-
-describe('silent connections that node:cluster hands to a worker', () => {
-  it('are closed beyond its limit, and others served once they have left', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, balancing: 'round-robin' },
-      within: ['prlimit', '--nofile=256:256'],
-    });
-    const pids = cluster.workerPids;
-    await silentConnections(cluster.url, 600);
-    await cluster.event('warning', ({ message }) => message.includes('turns connections away'));
-    await eventually(
-      'a new connection served',
-      async () => (await request(cluster.url, '/hello')).outcome,
-      (outcome) => outcome === 'ok',
-    );
-    expect(cluster.workerPids).toEqual(pids);
   });
 });
 
@@ -193,18 +151,3 @@ if (IS_FIRST_RUN) {
     });
   });
 }
-
-describeOnce('an error at import of more than 64 Ki characters', () => {
-  it('is told as what it is, cut', async () => {
-    const cluster = new ClusterProcess({
-      program: 'test/fixtures/long-import-error.mjs',
-      options: { workers: 1 },
-    });
-    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
-    expect(cluster.all('warning')).toEqual([]);
-    const [failed] = cluster.all('failed');
-    expect(failed!.message).toContain(
-      'no worker became ready in 2 attempts: Error: cannot find xxx',
-    );
-  });
-});

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
@@ -119,36 +119,5 @@ describe('a worker that misuses its channel', () => {
     expect(body.mine).toHaveLength(2);
     expect(body.ofChild).toContain('/dev/null');
     for (const descriptor of body.mine) expect(body.ofChild).not.toContain(descriptor);
-  });
-});
-
-describe('a listener of the user', () => {
-  it('that throws ends nothing, whatever the event', async () => {
-    const cluster = await ClusterProcess.start({
-      env: { ...behaviour('faults'), ...runtimeBehaviour('drain-throwing-listeners') },
-    });
-    await cluster.until('the listeners', () => cluster.output.includes('listening to all\n'));
-    const threw = (event: string) =>
-      cluster.event('warning', ({ message }) => message.includes(`'${event}' threw`));
-
-    cluster.kill('SIGHUP');
-    await Promise.all(['reload-started', 'reload-ended', 'worker-ready'].map(threw));
-    await cluster.event('reload-ended', (line) => line['outcome'] === 'completed');
-    await Promise.all(['worker-draining', 'worker-stopped'].map(threw));
-    cluster.kill('SIGTTIN');
-    await threw('scaling');
-    await cluster.until('three workers', () => cluster.workerPids.length === 3);
-    process.kill(cluster.workerPids[0]!, 'SIGKILL');
-    await Promise.all(['worker-died', 'worker-restarting'].map(threw));
-    await cluster.until('three workers again', () => cluster.workerPids.length === 3);
-    await request(cluster.url, '/faults/throw');
-    await threw('worker-failing');
-    await cluster.until('three workers once more', () => cluster.workerPids.length === 3);
-
-    cluster.kill('SIGTERM');
-
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    await threw('stopping');
-    await threw('stopped');
   });
 });

@@ -23,7 +23,6 @@ async function createApp() {
   const { Module, RequestMethod } = await import('@nestjs/common');
   const { NestFactory } = await import('@nestjs/core');
   const { ClusterModule } = await import('nestjs-cluster');
-  const { ClusterIoAdapter } = await import('nestjs-cluster/socket.io');
   const { Routes, Tasks } = await import('./routes.mjs');
   const { Shared, sharedProviders } = await import('./shared.mjs');
   const { serveWebSockets } = await import('./web-sockets.mjs');
@@ -53,7 +52,6 @@ async function createApp() {
   // requests have arrived.
   app.getHttpServer().keepAliveTimeout = KEEP_ALIVE_MS;
   serveWebSockets(app.getHttpServer());
-  app.useWebSocketAdapter(new ClusterIoAdapter(app));
   if (process.env.CHAOS_RPC_PORT && cluster.isWorker) {
     const { Transport } = await import('@nestjs/microservices');
     const port = Number(process.env.CHAOS_RPC_PORT);

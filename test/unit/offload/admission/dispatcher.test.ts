@@ -458,50 +458,6 @@ it('whether there is a call from before is known of those that run, and of those
   expect(dispatcher.hasCallFrom(Infinity)).toBe(false);
 });
 
-describe('arguments that cannot be copied', () => {
-  let tree: unknown = 1;
-  for (let i = 0; i < 5_000; i += 1) tree = { tree };
-
-  it.each([
-    [
-      new DOMException('could not be cloned.', 'DataCloneError'),
-      ['a', { f: () => 1 }],
-      'argument 2 (second).f is a function',
-    ],
-    [
-      new RangeError('Maximum call stack size exceeded'),
-      [tree],
-      'argument 1 (first) is nested too deeply (more than 1000 levels)',
-    ],
-  ])('are named: %s', async (error, args, words) => {
-    const { runner, observer, submit, reports } = start();
-    const caller = submit(args);
-    runner.runs[0]!.lose(error);
-    await settled();
-    expect(caller.error).toBeInstanceOf(ClusterUncloneableError);
-    expect(caller.error).toMatchObject({ code: 'CLUSTER_UNCLONEABLE_VALUE', cause: error });
-    expect((caller.error as Error).message).toContain(words);
-    expect(observer.outcomes).toEqual(['failed']);
-    // A mistake in a call is nothing for an operator.
-    expect(reports).toEqual([]);
-  });
-
-  it('may be an error that is its own cause, which a thread may not be able to read', async () => {
-    const { runner, submit } = start();
-    const circle = new Error('x');
-    circle.cause = circle;
-    const caller = submit([circle]);
-    const arrives = process.versions.node >= '22';
-    expect(runner.runs).toHaveLength(arrives ? 1 : 0);
-    runner.runs[0]?.complete(1);
-    await settled();
-    if (arrives) return expect(caller.state).toBe('answered');
-    expect((caller.error as Error).message).toContain(
-      'argument 1 (first) has an error that is its own cause',
-    );
-  });
-});
-
 describe('a thread that is lost', () => {
   it.each([
     ['a full heap', Object.assign(new Error('heap'), { code: 'ERR_WORKER_OUT_OF_MEMORY' })],
