@@ -138,7 +138,7 @@ describe('package.json', () => {
       (name) => !peerDependenciesMeta[name]?.optional,
     );
     expect(required).toEqual(['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs']);
-    const allowed = ['commander', 'htm', 'negotiator', 'piscina', 'uplot', 'valibot'];
+    const allowed = ['commander', 'htm', 'lru-cache', 'negotiator', 'piscina', 'uplot', 'valibot'];
     expect(Object.keys(manifest.dependencies).filter((name) => !allowed.includes(name))).toEqual(
       [],
     );
