@@ -54,6 +54,7 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
       'integration/hang',
       'integration/offload',
       'thorough/accept-queue',
+      'thorough/async-contexts',
       'thorough/descriptors',
       'thorough/ipc',
       'thorough/metrics-requests',

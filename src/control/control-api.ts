@@ -23,14 +23,11 @@ const REASON = 'control socket';
 const DEFAULT_SECONDS = 10;
 
 /**
- * Signals and commands add workers up to this many for each core. A repeated signal or a mistyped
- * number would otherwise start so many processes that the primary answers nobody.
+ * The number of workers up to which a signal or a command adds workers: four for each core. A repeated
+ * signal or a mistyped number would start so many processes that the primary answers nobody.
  */
-const MAX_WORKERS_PER_CORE = 4;
-
-/** The number of workers up to which a signal or a command adds workers. */
 export function mostWorkers(): number {
-  return Math.min(MAX_WORKERS, MAX_WORKERS_PER_CORE * availableCores());
+  return Math.min(MAX_WORKERS, 4 * availableCores());
 }
 
 /** The answer of `POST /v1/scale`. `ready` is below `workers` if new workers have failed. */

@@ -36,6 +36,22 @@ describe('the hub', () => {
     expect([first.told, second.told]).toMatchObject([[{ t: 'granted' }], [{ t: 'granted' }]]);
   });
 
+  it('removes expired values once a minute, because a look at all of them takes long', () => {
+    let now = 1e6;
+    const core = new HubCore(undefined, () => now);
+    const { peer, told } = fakePeer();
+    const entriesAt = (ms: number) => {
+      now += ms;
+      core.sweep();
+      core.receive(peer, { op: 'stats', id: 1 }, NO_BODY);
+      return told.at(-1);
+    };
+    core.sweep();
+    core.receive(peer, { op: 'set', id: 0, ...VALUE, ttlMs: 10 }, Buffer.from('v'));
+    expect(entriesAt(1_000)).toMatchObject({ caches: [{ entries: 1 }] });
+    expect(entriesAt(60_000)).toMatchObject({ caches: [{ entries: 0 }] });
+  });
+
   it('has no cache for which the others leave no memory, and says so', () => {
     const core = new HubCore(undefined, undefined, 3 * 2 ** 20);
     const { peer, told } = fakePeer();

@@ -19,7 +19,7 @@ const V1 = [
 
 const v2 = (membership: string) => `0::${membership}\n`;
 
-/** What is read on a machine that has these files of cgroups and no other. */
+/** The limits of a machine that has these files of cgroups and no other. */
 function read(membership: string | undefined, files: Files) {
   const all = Object.entries(files).map(([path, text]) => [`/sys/fs/cgroup${path}`, `${text}\n`]);
   const texts = { ...Object.fromEntries(all), '/proc/self/cgroup': membership } as Files;

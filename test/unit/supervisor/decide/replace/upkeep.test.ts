@@ -57,7 +57,7 @@ const REASON = 'a thread that was to be ended is held by native code';
 const asks = (worker: FakeWorker) => worker.say({ type: 'replace-request', reason: REASON });
 
 describe('a worker is replaced, and serves until the new one is ready', () => {
-  /** What is just not enough, and what is. */
+  /** Brings a worker just below a limit, or to it. */
   type Act = (worker: FakeWorker) => void;
 
   it.each<[cause: 'memory' | 'recycle', detail: string, ClusterOptions, ...acts: [Act, Act]]>([
