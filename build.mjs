@@ -1,142 +1,162 @@
-// Bundles src into dist. The compiler adds the declarations.
-import { readFileSync } from 'node:fs';
+// Bundles the src of the package and of each package in packages/ into its dist. The compiler adds
+// the declarations.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 
-const { bin, exports } = JSON.parse(readFileSync('package.json', 'utf8'));
-const entries = Object.values(exports).filter(({ require }) => require !== undefined);
-
-const inDist = (file) => relative('dist', file).replace(/\.js$/, '');
-const sourceOf = (file) => `src/${inDist(file)}.ts`;
-
 /** The files that run as a process or a thread, by their names in dist/programs; see own-file.ts. */
 const PROGRAMS = {
-  'offload-thread': 'src/offload/thread/thread-entry.ts',
-  'app-host': 'src/tools/app/app-host.ts',
-  'doctor-examiner': 'src/tools/doctor/app/examine.ts',
-  'tune-load': 'src/tools/tune/run/load-process.ts',
+  'nestjs-cluster': {
+    'offload-thread': 'src/offload/thread/thread-entry.ts',
+    'app-host': 'src/tools/app/app-host.ts',
+    'doctor-examiner': 'src/tools/doctor/app/examine.ts',
+    'tune-load': 'src/tools/tune/run/load-process.ts',
+  },
 };
 
 /**
  * Programs in CommonJS, each in one file: preloads, and threads whose source is kept in memory, since
- * the release may be removed before a thread is started.
+ * the release may be removed before a thread is started. `dist/thread.cjs` of a package is the
+ * thread that the primary runs for it.
  */
 const SINGLE_FILES = {
-  'early-boot': 'src/worker/boot/early-boot.ts',
-  'watchdog-thread': 'src/worker/watchdog/watchdog-thread.ts',
-  'hub-thread': 'src/hub/thread/hub-thread.ts',
-  'admin-thread': 'src/observe/admin/admin-thread.ts',
+  'nestjs-cluster': {
+    'programs/early-boot': 'src/worker/boot/early-boot.ts',
+    'programs/watchdog-thread': 'src/worker/watchdog/watchdog-thread.ts',
+    'programs/admin-thread': 'src/observe/admin/admin-thread.ts',
+  },
+  '@nestjs-cluster/shared': { thread: 'src/thread/thread.ts' },
 };
 
 /** Finds the other files by where it lies itself, so it lies in dist as in src. */
 const OWN_DIRECTORY = 'contract/process/own-directory';
 
-const source = { platform: 'node', tsconfig: 'src/tsconfig.json' };
-const isPackage = (id) => !/^[./]|^@oxc-project[/]runtime/.test(id);
-
-/** The package as its apps import it: one file for each entry, and chunks of what they share. */
-const esModules = {
-  ...source,
-  input: Object.fromEntries([
-    ...entries.map((entry) => [inDist(entry.default.default), sourceOf(entry.default.default)]),
-    ...Object.values(bin).map((file) => [inDist(file), sourceOf(file)]),
-    ...Object.entries(PROGRAMS).map(([name, file]) => [`programs/${name}`, file]),
-  ]),
-  external: isPackage,
-  output: {
-    dir: 'dist',
-    entryFileNames: '[name].js',
-    chunkFileNames: ({ name }) => `${name === OWN_DIRECTORY ? OWN_DIRECTORY : `chunks/${name}`}.js`,
-    codeSplitting: {
-      groups: [
-        { name: OWN_DIRECTORY, test: `src/${OWN_DIRECTORY}.ts` },
-        // Most entries use these: one file instead of 30 small ones.
-        { name: 'contract', test: /[/]src[/]contract[/]/, minShareCount: 6 },
-      ],
-    },
-    comments: false,
-    // Stacks, profiles and Nest's messages show them.
-    keepNames: true,
-    sourcemap: true,
-    sourcemapExcludeSources: true,
-  },
-};
-
-const singleFiles = Object.entries(SINGLE_FILES).map(([name, input]) => ({
-  ...source,
-  input,
-  output: {
-    file: `dist/programs/${name}.cjs`,
-    format: 'cjs',
-    banner: '/*! With parts of valibot and negotiator, which are under the MIT license. */',
-    minify: { mangle: { toplevel: true, keepNames: true } },
-  },
-}));
-
-const SWITCH = resolve('src/contract/options/common-js.ts');
-/** Imported where the switch is off, and only there. */
+/** Imported where the switch in common-js.ts is off, and only there. */
 const UNREACHED = /[/](?:run-primary|run-worker|v8-flags|thread-pool|thread-warnings)\.js$/;
 
+const isPackage = (id) => !/^[./]|^@oxc-project[/]runtime/.test(id);
+const inDist = (file) => relative('dist', file).replace(/\.js$/, '');
+const sourceOf = (file) => `src/${inDist(file)}.ts`;
 const nameOf = (entry) => basename(entry.require.default, '.cjs');
 
-/**
- * The package for test runners that cannot load ES modules, above all Jest. Nobody else takes it, so
- * an app has one instance: by the conditions of "exports" `module-sync` leads every Node that can
- * require() an ES module, and `module` every bundler, to the ES modules.
- */
-const commonJs = {
-  ...source,
-  input: Object.fromEntries(
-    entries.map((entry) => [nameOf(entry), sourceOf(entry.default.default)]),
-  ),
-  external: (id) => isPackage(id) || UNREACHED.test(id),
-  plugins: [
-    {
-      name: 'nestjs-cluster:common-js',
-      load: (id) => (id === SWITCH ? 'export const COMMON_JS = true;' : undefined),
-      generateBundle() {
-        for (const entry of entries) {
-          const source = `export * from '${relative('dist/common-js', entry.default.default)}';\n`;
-          this.emitFile({ type: 'asset', fileName: `${nameOf(entry)}.d.cts`, source });
-        }
-      },
-    },
-  ],
-  output: {
-    dir: 'dist/common-js',
-    format: 'cjs',
-    entryFileNames: '[name].cjs',
-    chunkFileNames: '[name].cjs',
-    // Without a flag, Jest has require() alone.
-    dynamicImportInCjs: false,
-    // Tests alone load it: small rather than pretty. Messages and stacks keep their names.
-    minify: { mangle: { toplevel: true, keepNames: true } },
-  },
-};
+/** The bundles of the package in the working directory. */
+function bundles() {
+  const { name, bin = {}, exports } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const entries = Object.values(exports).filter(({ require }) => require !== undefined);
+  const source = { platform: 'node', tsconfig: 'src/tsconfig.json' };
+  const commonJsSwitch = resolve('src/contract/options/common-js.ts');
 
-const uplotStyle = createRequire(import.meta.url).resolve('uplot/dist/uPlot.min.css');
+  /** The package as its apps import it: one file for each entry, and chunks of what they share. */
+  const esModules = {
+    ...source,
+    input: Object.fromEntries([
+      ...entries.map((entry) => [inDist(entry.default.default), sourceOf(entry.default.default)]),
+      ...Object.values(bin).map((file) => [inDist(file), sourceOf(file)]),
+      ...Object.entries(PROGRAMS[name] ?? {}).map(([to, file]) => [`programs/${to}`, file]),
+    ]),
+    external: isPackage,
+    output: {
+      dir: 'dist',
+      entryFileNames: '[name].js',
+      chunkFileNames: ({ name }) =>
+        `${name === OWN_DIRECTORY ? OWN_DIRECTORY : `chunks/${name}`}.js`,
+      codeSplitting: {
+        groups: [
+          { name: OWN_DIRECTORY, test: `src/${OWN_DIRECTORY}.ts` },
+          // Most entries use these: one file instead of 30 small ones.
+          { name: 'contract', test: /[/]src[/]contract[/]/, minShareCount: 6 },
+        ],
+      },
+      comments: false,
+      // Stacks, profiles and Nest's messages show them.
+      keepNames: true,
+      sourcemap: true,
+      sourcemapExcludeSources: true,
+    },
+  };
+
+  const singleFiles = Object.entries(SINGLE_FILES[name] ?? {}).map(([to, input]) => ({
+    ...source,
+    input,
+    output: {
+      file: `dist/${to}.cjs`,
+      format: 'cjs',
+      banner: '/*! With parts of valibot, negotiator and lru-cache, under their licenses (MIT, BlueOak). */',
+      minify: { mangle: { toplevel: true, keepNames: true } },
+    },
+  }));
+
+  /**
+   * The package for test runners that cannot load ES modules, above all Jest. Nobody else takes it,
+   * so an app has one instance: by the conditions of "exports" `module-sync` leads every Node that
+   * can require() an ES module, and `module` every bundler, to the ES modules.
+   */
+  const commonJs = {
+    ...source,
+    input: Object.fromEntries(
+      entries.map((entry) => [nameOf(entry), sourceOf(entry.default.default)]),
+    ),
+    external: (id) => isPackage(id) || UNREACHED.test(id),
+    plugins: [
+      {
+        name: 'nestjs-cluster:common-js',
+        load: (id) => (id === commonJsSwitch ? 'export const COMMON_JS = true;' : undefined),
+        generateBundle() {
+          for (const entry of entries) {
+            const source = `export * from '${relative('dist/common-js', entry.default.default)}';\n`;
+            this.emitFile({ type: 'asset', fileName: `${nameOf(entry)}.d.cts`, source });
+          }
+        },
+      },
+    ],
+    output: {
+      dir: 'dist/common-js',
+      format: 'cjs',
+      entryFileNames: '[name].cjs',
+      chunkFileNames: '[name].cjs',
+      // Without a flag, Jest has require() alone.
+      dynamicImportInCjs: false,
+      // Tests alone load it: small rather than pretty. Messages and stacks keep their names.
+      minify: { mangle: { toplevel: true, keepNames: true } },
+    },
+  };
+
+  const all = [...singleFiles, ...(existsSync('page') ? [page()] : [])];
+  if (Object.keys(esModules.input).length > 0) all.push(esModules);
+  if (entries.length > 0) all.push(commonJs);
+  return all;
+}
 
 /** The page of the dashboard, with the libraries that it draws with. */
-const page = {
-  input: 'page/main.js',
-  platform: 'browser',
-  plugins: [
-    {
-      name: 'nestjs-cluster:page',
-      generateBundle() {
-        const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
-        emit('index.html', readFileSync('page/index.html'));
-        emit('icon.svg', readFileSync('page/icon.svg'));
-        emit('dashboard.css', `${readFileSync(uplotStyle)}\n${readFileSync('page/dashboard.css')}`);
+function page() {
+  const uplotStyle = createRequire(import.meta.url).resolve('uplot/dist/uPlot.min.css');
+  return {
+    input: 'page/main.js',
+    platform: 'browser',
+    plugins: [
+      {
+        name: 'nestjs-cluster:page',
+        generateBundle() {
+          const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
+          emit('index.html', readFileSync('page/index.html'));
+          emit('icon.svg', readFileSync('page/icon.svg'));
+          emit('dashboard.css', `${readFileSync(uplotStyle)}\n${readFileSync('page/dashboard.css')}`);
+        },
       },
-    },
-  ],
-  output: { dir: 'dist/page', minify: true },
-};
+    ],
+    output: { dir: 'dist/page', minify: true },
+  };
+}
 
-for (const { output, ...input } of [esModules, ...singleFiles, commonJs, page]) {
-  const bundle = await rolldown({ ...input, logLevel: 'silent' });
-  await bundle.write(output);
-  await bundle.close();
+/** The packages that may lie beside this one. */
+const beside = existsSync('packages') ? readdirSync('packages').map((name) => `packages/${name}`) : [];
+
+for (const directory of ['.', ...beside].map((each) => resolve(each))) {
+  process.chdir(directory);
+  for (const { output, ...input } of bundles()) {
+    const bundle = await rolldown({ ...input, logLevel: 'silent' });
+    await bundle.write(output);
+    await bundle.close();
+  }
 }

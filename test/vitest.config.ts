@@ -39,7 +39,11 @@ const NEEDS = {
 };
 
 /** `unit` includes `repo`: tests of documents, deploy files and layout need no processes either. */
-const foldersOf = (name: string): string[] => (name === 'unit' ? [name, 'repo'] : [name]);
+const foldersOf = (name: string): string[] => [
+  name,
+  ...(name === 'unit' ? ['repo'] : []),
+  `../packages/*/test/${name}`,
+];
 
 /** The file that receives the results of a run, as JSON. */
 const report = process.env['TEST_REPORT'];

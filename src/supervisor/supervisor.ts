@@ -21,7 +21,7 @@ import type { Program } from './processes/release.js';
 import { Switchboard } from './switchboard.js';
 import { Timers } from './timers.js';
 import type { ClusterAcceptors } from './listening/cluster-acceptors.js';
-import type { HubDoor } from './serve/hub-door.js';
+import type { PackageThreads } from './serve/package-threads.js';
 import { mayBeDebugged } from './processes/worker-arguments.js';
 import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
 import { WorkerTable } from './processes/worker-table.js';
@@ -36,7 +36,7 @@ export interface Dependencies {
   readonly decide: typeof transition;
   readonly startProcess: typeof forkWorker;
   readonly acceptors: Pick<ClusterAcceptors, 'close'>;
-  readonly hub: Pick<HubDoor, 'address'>;
+  readonly threads: Pick<PackageThreads, 'address'>;
 }
 
 /**
@@ -99,7 +99,7 @@ export class Supervisor {
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table));
     const asked = { relay, balance, readings, inspections };
-    this.#switchboard = new Switchboard({ listening, table, ...asked, hub: outside.hub, emit });
+    this.#switchboard = new Switchboard({ listening, table, ...asked, threads: outside.threads, emit });
   }
 
   /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */

@@ -13,7 +13,7 @@ import type { ClusterEvent, WorkerEvent } from './decide/cluster-event.js';
 import type { WorkerId } from './decide/cluster-state.js';
 import type { ProcessEvent } from './processes/fork-worker.js';
 import type { Inspections } from './serve/inspections.js';
-import type { HubDoor } from './serve/hub-door.js';
+import type { PackageThreads } from './serve/package-threads.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './serve/metrics-relay.js';
 import type { WorkerHandle } from './processes/worker-handle.js';
@@ -44,7 +44,7 @@ interface Exchange {
   readonly readings: WorkerReadings;
   readonly inspections: Inspections;
   readonly emit: EmitEvent;
-  readonly hub: Pick<HubDoor, 'address'>;
+  readonly threads: Pick<PackageThreads, 'address'>;
 }
 
 /**
@@ -159,8 +159,8 @@ export class Switchboard {
       case 'folded':
         relay.folded(worker, message.epoch, message.count, message.body);
         return undefined;
-      case 'hub-request':
-        void this.#openHub(worker, message.id);
+      case 'thread-request':
+        void this.#tellThread(worker, message.id, message.name);
         return undefined;
       case 'subscribe':
         worker.wants = new Set(message.events);
@@ -177,11 +177,11 @@ export class Switchboard {
     }
   }
 
-  async #openHub(worker: WorkerHandle, id: number): Promise<void> {
+  async #tellThread(worker: WorkerHandle, id: number, name: string): Promise<void> {
     try {
-      worker.send({ type: 'hub', id, ...(await this.to.hub.address()) });
+      worker.send({ type: 'thread', id, ...(await this.to.threads.address(name)) });
     } catch (error) {
-      worker.send({ type: 'hub-refused', id, reason: reportError(error).message });
+      worker.send({ type: 'thread-refused', id, reason: reportError(error).message });
     }
   }
 

@@ -24,7 +24,7 @@ import type { Listening } from '../../supervisor/listening/listening.interface.j
 import { openListening } from '../../supervisor/listening/open-listening.js';
 import { SharedListening } from '../../supervisor/listening/shared-listening.js';
 import { Program } from '../../supervisor/processes/release.js';
-import { HubDoor } from '../../supervisor/serve/hub-door.js';
+import { PackageThreads } from '../../supervisor/serve/package-threads.js';
 import { Supervisor } from '../../supervisor/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
 import { setTitle } from '../../contract/process/process-title.js';
@@ -74,8 +74,8 @@ export async function runPrimary(
     warn,
   );
   const acceptors = new ClusterAcceptors();
-  const hub = new HubDoor(emit);
-  const outside = { decide: transition, startProcess: forkWorker, acceptors, hub };
+  const threads = new PackageThreads(emit);
+  const outside = { decide: transition, startProcess: forkWorker, acceptors, threads };
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
   const doors = new Doors(inForce(options, listening), supervisor, listeners, emit);

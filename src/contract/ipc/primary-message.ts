@@ -2,7 +2,7 @@ import type { ErrorReport } from './error-report.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
-  HubAddress,
+  ThreadAddress,
   ReloadResult,
   RestartResult,
   RetireCause,
@@ -66,8 +66,8 @@ export type PrimaryMessage =
       readonly cause: ErrorReport;
     }
   | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
-  | ({ readonly type: 'hub'; readonly id: number } & HubAddress)
-  | { readonly type: 'hub-refused'; readonly id: number; readonly reason: string }
+  | ({ readonly type: 'thread'; readonly id: number } & ThreadAddress)
+  | { readonly type: 'thread-refused'; readonly id: number; readonly reason: string }
   | { readonly type: 'collect' }
   /** Merge the metrics of ended workers into one body. */
   | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }

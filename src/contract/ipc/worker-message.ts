@@ -22,6 +22,8 @@ const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 /** A long text is cut, not refused, because its beginning is useful. */
 const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
+/** The primary starts a thread only for these packages. */
+const packageName = v.pipe(text, v.regex(/^@nestjs-cluster\/[a-z.-]{1,40}$/));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 /** A measurement that counts as 0 if another version of this package leaves it out. */
@@ -187,8 +189,8 @@ export const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('collect-request'), id: count, stats, ageMs: measured, body }),
   /** Metrics of this worker. `asked` = they answer `collect`; otherwise the worker sends them regularly. */
   v.object({ type: v.literal('metrics'), asked: v.boolean(), stats, ageMs: measured, body }),
-  /** Asks for the address of the hub. The first request makes the primary start the hub. */
-  v.object({ type: v.literal('hub-request'), id: count }),
+  /** Asks for the address of a package's thread. The first request makes the primary start the thread. */
+  v.object({ type: v.literal('thread-request'), id: count, name: packageName }),
   /** From now on the primary sends only these events of the cluster to the worker. */
   v.object({ type: v.literal('subscribe'), events: lines(MAX_SUBSCRIPTIONS) }),
   /** Answers `fold`: its `count` bodies, merged into one body. */

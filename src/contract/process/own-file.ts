@@ -13,7 +13,6 @@ type ProgramFile =
   | 'app-host.js'
   | 'doctor-examiner.js'
   | 'early-boot.cjs'
-  | 'hub-thread.cjs'
   | 'offload-thread.js'
   | 'tune-load.js'
   | 'watchdog-thread.cjs';

@@ -9,8 +9,11 @@ import { LEAVE_OUT_OF_BUNDLE, ownFile } from './own-file.js';
 export class ThreadProgram {
   readonly #source: string | undefined;
 
-  constructor(private readonly name: 'hub' | 'admin') {
-    const file = ownFile(`dist/programs/${name}-thread.cjs`);
+  /** @param file `undefined` if the program was not found. */
+  constructor(
+    private readonly name: string,
+    file = ownFile('dist/programs/admin-thread.cjs'),
+  ) {
     this.#source = file && readFileSync(file, 'utf8');
   }
 

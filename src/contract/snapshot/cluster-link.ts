@@ -62,18 +62,23 @@ export interface ThreadsOfProcess {
   utilization(): number;
 }
 
-/** The address of the hub, and the token by which it recognises workers of this cluster. */
-export interface HubAddress {
+/** The address of a package's thread, and the token by which it recognises workers of this cluster. */
+export interface ThreadAddress {
   readonly path: string;
   readonly token: string;
 }
 
-/** Creates metrics of prom-client. Called once it is known that the app has metrics. */
-export type MetricsContribution = () => Promise<{
+/** The classes of the app's Prometheus client. */
+export type MetricsClient = Pick<typeof import('prom-client'), 'Counter' | 'Gauge' | 'Histogram'>;
+
+export interface Metrics {
   readonly all: readonly object[];
   /** The metrics that already have a label for the worker. */
-  readonly labelled: readonly object[];
-}>;
+  readonly labelled?: readonly object[];
+}
+
+/** Creates metrics, with `registers: []`. Called once it is known that the app has metrics. */
+export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<Metrics>;
 
 /** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
 export interface MetricsSource {
@@ -195,8 +200,8 @@ export interface ClusterLink {
   provideMetrics(source: MetricsSource): void;
   /** Registers metrics of an optional feature, which are created if this process has metrics. */
   contributeMetrics(contribution: MetricsContribution): void;
-  /** Finds the hub of this cluster; `undefined` without a primary. The promise rejects if the cluster cannot have a hub. */
-  findHub(): (() => Promise<HubAddress>) | undefined;
+  /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
+  thread(name: string): (() => Promise<ThreadAddress>) | undefined;
   /** Missing if the cluster cannot have other workers. */
   readonly connectionLimit?: RelayLimit | undefined;
 }

@@ -106,7 +106,7 @@ export class TestingLink implements ClusterLink {
     return { outcome: 'completed', slot: checkSlot(slot), reason: null };
   }
 
-  findHub(): undefined {
+  thread(): undefined {
     return undefined;
   }
 

@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { type Metric, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 import { foldBodies } from '../exposition/cluster-page.js';
 import type { MetricFamily } from '../exposition/metric-family.js';
 import { encodeBody } from '../exposition/metrics-body.js';
@@ -67,7 +67,7 @@ export class ProcessMetrics implements MetricsSource {
   /** Adds metrics that another part of this package measures. */
   async extend(contribution: MetricsContribution): Promise<void> {
     try {
-      const { all, labelled } = await contribution();
+      const { all, labelled = [] } = await contribution({ Counter, Gauge, Histogram });
       for (const metric of all as readonly Metric[]) this.#own.registerMetric(metric);
       for (const metric of labelled as readonly Metric[]) this.#labelled.registerMetric(metric);
     } catch (error) {

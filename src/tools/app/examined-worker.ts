@@ -14,9 +14,6 @@ import {
   WORKER_VARIABLE,
   type WorkerAssignment,
 } from '../../contract/ipc/assignment.js';
-import { ThreadProgram } from '../../contract/process/thread-program.js';
-import type { HubAddress } from '../../contract/snapshot/index.js';
-import { HubHost } from '../../supervisor/hub/hub-host.js';
 
 /** The outcome of the app's start. */
 export type Outcome =
@@ -58,10 +55,6 @@ export class ExaminedWorker {
   readonly #worker: Worker;
   readonly #outcome = new EventEmitter<{ outcome: [Outcome] }>();
   readonly #warnings: string[] = [];
-  /**
-   * The hub, once the app has asked for it. Without a hub, an app that uses one would wait and warn.
-   */
-  #hub: Promise<HubAddress> | undefined;
   /** Whether the app has called `bootstrap()`. */
   #isOurs = false;
   #failed = false;
@@ -137,21 +130,10 @@ export class ExaminedWorker {
     this.#isOurs = true;
     if (message.type === 'listen-request') {
       this.#send({ type: 'listen', target: { kind: 'tcp', port: 0, host: '127.0.0.1' } });
-    } else if (message.type === 'hub-request') {
-      void this.#openHub(message.id);
     } else if (message.type === 'warning') {
       this.#warnings.push(message.message);
     } else if (message.type === 'boot-failed' || message.type === 'fatal') {
       this.#fail(`does not start: ${message.error.message}`);
-    }
-  }
-
-  async #openHub(id: number): Promise<void> {
-    try {
-      this.#hub ??= openHub((message) => this.#warnings.push(message));
-      this.#send({ type: 'hub', id, ...(await this.#hub) });
-    } catch (error) {
-      this.#send({ type: 'hub-refused', id, reason: (error as Error).message });
     }
   }
 
@@ -168,9 +150,4 @@ export class ExaminedWorker {
   #send(message: PrimaryMessage): void {
     if (this.#worker.isConnected()) this.#worker.send(seal(message), () => {});
   }
-}
-
-/** The hub's thread ends with this process. */
-async function openHub(warn: (message: string) => void): Promise<HubAddress> {
-  return (await HubHost.open(new ThreadProgram('hub'), warn)).address();
 }

@@ -7,7 +7,7 @@ import type { FindingName, ResolvedClusterOptions } from '../../contract/options
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,
-  HubAddress,
+  ThreadAddress,
   LinkEventListener,
   MetricsContribution,
   MetricsSource,
@@ -112,7 +112,7 @@ export abstract class LocalLink {
     this.metrics.contribute(contribution);
   }
 
-  findHub(): (() => Promise<HubAddress>) | undefined {
+  thread(_name: string): (() => Promise<ThreadAddress>) | undefined {
     return undefined;
   }
 

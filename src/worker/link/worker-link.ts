@@ -12,7 +12,7 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   type HealthVerdict,
-  type HubAddress,
+  type ThreadAddress,
   type LinkEventListener,
   type ReloadResult,
   type RestartResult,
@@ -29,8 +29,8 @@ import type { PrimaryChannel } from './primary-channel.js';
 /** If the primary does not send a snapshot within this time, the last snapshot is used. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
 
-/** Maximum wait for the hub's address; after it the call fails. The hub needs about 0.1 s to start. */
-const HUB_TIMEOUT_MS = 5_000;
+/** Maximum wait for the address of a thread; after it the call fails. A thread needs about 0.1 s to start. */
+const THREAD_TIMEOUT_MS = 5_000;
 
 /** How often a worker that should be replaced repeats its request. */
 const ASK_AGAIN_MS = 15_000;
@@ -163,15 +163,14 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     return answer?.result ?? primaryIsGone('restart()');
   }
 
-  override findHub(): () => Promise<HubAddress> {
+  override thread(name: string): () => Promise<ThreadAddress> {
     return async () => {
-      const answer = await this.#pending.askOnce<'hub' | 'hub-refused'>(
-        'hub',
-        (id) => this.channel.send({ type: 'hub-request', id }),
-        HUB_TIMEOUT_MS,
+      const answer = await this.#pending.ask<'thread' | 'thread-refused'>(
+        (id) => this.channel.send({ type: 'thread-request', id, name }),
+        THREAD_TIMEOUT_MS,
       );
       if (answer === undefined) throw new Error('the primary does not answer');
-      if (answer.type === 'hub-refused') throw new Error(answer.reason);
+      if (answer.type === 'thread-refused') throw new Error(answer.reason);
       return { path: answer.path, token: answer.token };
     };
   }

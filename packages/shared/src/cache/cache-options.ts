@@ -1,0 +1,38 @@
+import * as v from 'valibot';
+import { memoryBytes } from '../../../../src/contract/options/check/cgroup.js';
+import { integerOf, option, optionGroup, validate } from '../../../../src/contract/options/check/validate.js';
+
+/** The maximum size and the name of a cache that all workers share. */
+export interface ClusterCacheOptions {
+  /**
+   * The maximum size of all keys and values: at least 64 KiB, and less than the memory of the
+   * machine or the container. Beyond it, the least recently used values are removed. Default: 64
+   * MiB.
+   */
+  readonly maxBytes?: number | undefined;
+  /**
+   * The cache's name, 1 to 256 characters. Caches with the same name share their values. Default:
+   * `default`; for a `ClusterCache`, `values`.
+   */
+  readonly name?: string | undefined;
+}
+
+const MIN_BYTES = 64 * 1024;
+const DEFAULT_BYTES = 64 * 1024 * 1024;
+const MAX_NAME_LENGTH = 256;
+
+const NAME = `a name of 1 to ${MAX_NAME_LENGTH} characters`;
+
+/** @param defaultName the name if the options contain none. @throws ClusterConfigurationError */
+export function resolveCacheOptions(options: ClusterCacheOptions | undefined, defaultName: string) {
+  const available = memoryBytes();
+  const size = `a whole number from ${MIN_BYTES} to ${available}, the memory that there is`;
+  const schema = optionGroup({
+    maxBytes: option(integerOf(size, MIN_BYTES, available), DEFAULT_BYTES),
+    name: option(
+      v.pipe(v.string(NAME), v.minLength(1, NAME), v.maxLength(MAX_NAME_LENGTH, NAME)),
+      defaultName,
+    ),
+  });
+  return validate(schema, options, 'options of a cluster cache');
+}

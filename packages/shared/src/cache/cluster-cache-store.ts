@@ -1,0 +1,103 @@
+import { validate } from '../../../../src/contract/options/check/validate.js';
+import type { ClusterCacheOptions } from './cache-options.js';
+import { ttlSchema } from './cached-value.js';
+import { SharedCache } from './shared-cache.js';
+
+/** A store for Keyv 5 and 6. cache-manager wraps it in a `Keyv` of its own version. */
+export interface ClusterCacheStore {
+  readonly opts: Readonly<ClusterCacheOptions>;
+  /** The namespace of the keys. Keyv sets it. */
+  namespace: string | undefined;
+  get<Value>(key: string): Promise<Value | undefined>;
+  /** @param ttl in ms. */
+  set(key: string, value: unknown, ttl?: number): Promise<boolean>;
+  setMany(entries: readonly { key: string; value: unknown; ttl?: number }[]): Promise<boolean[]>;
+  has(key: string): Promise<boolean>;
+  hasMany(keys: readonly string[]): Promise<boolean[]>;
+  delete(key: string): Promise<boolean>;
+  /** @returns whether all keys existed. Keyv 6 uses this one result for each key. */
+  deleteMany(keys: readonly string[]): Promise<boolean>;
+  /** Removes the values of the namespace. Without a namespace, removes all values. */
+  clear(): Promise<void>;
+  /** Keys and values of the namespace (without a namespace, of all), unordered. */
+  iterator(): AsyncGenerator<[key: string, value: unknown]>;
+  /** Does nothing, because the store emits no events. */
+  on(event: string, listener: (...args: unknown[]) => void): this;
+}
+
+/**
+ * A store for `CacheModule.register({ stores: [clusterCache({ maxBytes })] })`. All workers have
+ * the same values: once `set()`, `delete()` or `clear()` has resolved, no worker reads an older
+ * value. These methods reject if the hub does not confirm the change. A `Keyv` without
+ * `throwOnErrors` hides the error.
+ *
+ * @throws ClusterConfigurationError
+ */
+export function clusterCache(options?: ClusterCacheOptions): ClusterCacheStore {
+  return new Store(options);
+}
+
+/** Keyv 6 lets a store handle namespaces only if the store has all of these methods. */
+class Store implements ClusterCacheStore {
+  namespace: string | undefined = undefined;
+  readonly #cache: SharedCache;
+
+  readonly opts: Readonly<ClusterCacheOptions>;
+
+  constructor(options: ClusterCacheOptions | undefined) {
+    this.#cache = new SharedCache(options, 'default');
+    // Keyv 5 iterates only over some dialects, e.g. `redis`. Not enumerable, so that copies of `opts` stay valid.
+    this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
+  }
+
+  async get<Value>(key: string): Promise<Value | undefined> {
+    return (await this.#cache.get(this.#prefix + key))?.value as Value | undefined;
+  }
+
+  async set(key: string, value: unknown, ttl?: number): Promise<boolean> {
+    const { ttlMs } = validate(ttlSchema, { ttlMs: ttl ?? undefined }, 'options of set()');
+    return this.#cache.set(this.#prefix + key, value, ttlMs);
+  }
+
+  async setMany(
+    entries: readonly { key: string; value: unknown; ttl?: number }[],
+  ): Promise<boolean[]> {
+    return Promise.all(entries.map(({ key, value, ttl }) => this.set(key, value, ttl)));
+  }
+
+  async has(key: string): Promise<boolean> {
+    return (await this.get(key)) !== undefined;
+  }
+
+  async hasMany(keys: readonly string[]): Promise<boolean[]> {
+    return Promise.all(keys.map((key) => this.has(key)));
+  }
+
+  async delete(key: string): Promise<boolean> {
+    return this.#cache.delete(this.#prefix + key);
+  }
+
+  async deleteMany(keys: readonly string[]): Promise<boolean> {
+    return (await Promise.all(keys.map((key) => this.delete(key)))).every(Boolean);
+  }
+
+  async clear(): Promise<void> {
+    return this.#cache.clear(this.#prefix || undefined);
+  }
+
+  async *iterator(): AsyncGenerator<[key: string, value: unknown]> {
+    const prefix = this.#prefix;
+    for await (const [key, value] of this.#cache.entries(prefix)) {
+      yield [key.slice(prefix.length), value];
+    }
+  }
+
+  on(): this {
+    return this;
+  }
+
+  /** Ends with NUL, because the name of one namespace may begin with the name of another. */
+  get #prefix(): string {
+    return this.namespace ? `${this.namespace}\0` : '';
+  }
+}

@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { deserialize } from 'node:v8';
+import { Logger } from '@nestjs/common';
+import type { EventEmitter2 } from '@nestjs/event-emitter';
+import { clean, oneLine } from '../../../../src/contract/errors/one-line.js';
+import { messageOf } from '../../../../src/contract/errors/thrown.js';
+import { encodePayload } from '../client/encode-payload.js';
+import type { HubClient } from '../client/hub-client.js';
+import type { EventPush } from '../client/hub-client.interface.js';
+import { orNone } from '../client/hub-error.js';
+
+/** Maximum wait for the hub, and for calls that began during the drain, in ms. Older calls have ended by then. */
+const DEADLINE_MS = 1_000;
+
+/** How long draining workers still answer: in a shutdown, all workers drain and ask each other. */
+const STILL_ASKED_MS = 5_000;
+
+/** Calls the `@OnEvent()` methods of one app for the events of other workers. */
+export class EventHandlers {
+  readonly #logger = new Logger('ClusterEvents');
+  /** The calls that have not ended, with the times at which they began. */
+  readonly #running = new Map<Promise<void>, number>();
+  #unlisten: () => void = () => {};
+  #leaving = false;
+
+  constructor(
+    private readonly hub: HubClient,
+    private readonly emitter: EventEmitter2,
+  ) {}
+
+  join(): void {
+    const { hub } = this;
+    this.#unlisten = hub.listen({
+      opened: () => void this.#tell('subscribe'),
+      pushed: (event, body) => this.#begin(event, body),
+    });
+    if (hub.open) void this.#tell('subscribe');
+  }
+
+  /** Called while the process drains. From the first call on, the hub prefers other workers. */
+  hasBegunBefore(before: number): boolean {
+    if (!this.#leaving && this.hub.open)
+      void orNone(this.hub.ask({ op: 'subscribe', leaving: true }, DEADLINE_MS));
+    this.#leaving = true;
+    return [...this.#running.values()].some((since) => since <= before + STILL_ASKED_MS);
+  }
+
+  /**
+   * The hub's answer to the first `unsubscribe` comes after all events for this worker. The answer
+   * to the second `unsubscribe` shows that the hub has received all replies.
+   */
+  async leave(): Promise<void> {
+    const { hub, emitter } = this;
+    const isLast = hub.emitters.size === 1; // otherwise another app of the process still listens
+    if (hub.open && isLast) await this.#tell('unsubscribe');
+    hub.emitters.delete(emitter);
+    this.#unlisten();
+    if (this.#running.size === 0) return;
+    const over = new AbortController();
+    const deadline = delay(DEADLINE_MS, undefined, { signal: over.signal }).catch(() => {});
+    await Promise.race([Promise.all(this.#running.keys()), deadline]);
+    over.abort();
+    if (hub.open && isLast) await this.#tell('unsubscribe');
+  }
+
+  #tell(op: 'subscribe' | 'unsubscribe'): Promise<unknown> {
+    return orNone(this.hub.ask({ op }, DEADLINE_MS));
+  }
+
+  #begin(event: EventPush, body: Buffer): void {
+    const call = event.request === undefined ? this.#call(event, body) : this.#reply(event, body);
+    this.#running.set(call, performance.now());
+    void call.finally(() => this.#running.delete(call));
+  }
+
+  async #call(event: EventPush, body: Buffer): Promise<void> {
+    try {
+      await this.emitter.emitAsync(event.name, deserialize(body));
+    } catch (error) {
+      // The error does not concern the sender, and must not end the process or the connection.
+      const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
+      this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
+    }
+  }
+
+  async #reply({ name, from, request }: EventPush, body: Buffer): Promise<void> {
+    const header = { op: 'reply', to: from, request: request! } as const;
+    // The only listener may be in another app of this process.
+    const emitters = [...this.hub.emitters];
+    const listening = emitters.find((each) => each.listeners(name).length > 0);
+    if (this.emitter !== (listening ?? emitters[0])) return;
+    const reply = (failed: boolean, value: unknown): void => {
+      this.hub.tell({ ...header, failed }, encodePayload('the answer', value));
+    };
+    if (listening === undefined) return reply(true, 'nobody listens to it there');
+    try {
+      const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
+      reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
+    } catch (error) {
+      reply(true, clean(messageOf(error)));
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import {
+  durationMs,
+  integer,
+  option,
+  optionGroup,
+  validate,
+} from '../../../../src/contract/options/check/validate.js';
+import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import { HubError } from '../client/hub-error.js';
+import { hubOf, loadHub } from '../client/hub-of-process.js';
+import { checkName, refuseThread } from '../lock/check-call.js';
+import { type HeldLock, HeldLocks } from '../lock/held-locks.js';
+import { ClusterLimitException } from './limit.errors.js';
+
+/** Options of a `ClusterLimit`. */
+export interface ClusterLimitOptions {
+  /** How many calls may run at once for a key, in all workers together: 1..100,000. */
+  readonly max: number;
+  /** How many calls may wait for a key, in all workers together: 0..100,000. Default: `max`. */
+  readonly maxWaiting?: number | undefined;
+  /** How long a call waits, 0..2^31-1 ms. 0 means not to wait. Default: 1,000. */
+  readonly waitMs?: number | undefined;
+}
+
+/** A response of Express or Fastify. */
+export interface LimitedResponse {
+  header(name: string, value: string): unknown;
+}
+
+const MOST = 100_000;
+const optionsSchema = optionGroup({
+  max: integer(1, MOST),
+  maxWaiting: option(integer(0, MOST), undefined),
+  waitMs: option(durationMs(), 1_000),
+});
+
+/**
+ * Lets at most `max` calls run at once for a key, such as a tenant, in all workers of the cluster
+ * together. Instances with the same name share their places. Without a primary, a limit holds
+ * within the process.
+ */
+export class ClusterLimit {
+  readonly #limit: { readonly name: string; readonly max: number; readonly maxWaiting: number };
+  readonly #waitMs: number;
+  /** Connected at the first use, because an instance may be created where no app runs. */
+  #held: HeldLocks | undefined;
+
+  /**
+   * @param name 1 to 1,024 characters.
+   * @throws ClusterConfigurationError
+   */
+  constructor(name: string, options: ClusterLimitOptions) {
+    checkName('new ClusterLimit', 'name', name);
+    const { max, maxWaiting = max, waitMs } = validate(optionsSchema, options, 'ClusterLimit');
+    this.#limit = { name, max, maxWaiting };
+    this.#waitMs = waitMs;
+    loadHub();
+  }
+
+  /**
+   * Runs `fn` when a place for `key` is free. Calls get the places in the order in which they came.
+   * The place is free again when `fn` or its process has ended.
+   *
+   * @param key 1 to 1,024 characters. Keys of different limits, and names of locks, are never mixed
+   * up, whatever they contain.
+   * @param fn gets a signal that is aborted if the place is lost while `fn` runs.
+   * @param response gets the header `Retry-After` if the call is refused.
+   * @throws ClusterLimitException if no place is free in time, ClusterConfigurationError for a wrong
+   * key and in a thread, and every error of `fn`.
+   */
+  async run<T>(
+    key: string,
+    fn: (signal: AbortSignal) => Promise<T> | T,
+    response?: LimitedResponse,
+  ): Promise<T> {
+    checkName('run', 'key', key);
+    refuseThread('run', key);
+    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
+    const place = await this.#enter(held, key, response);
+    try {
+      return await fn(place.signal);
+    } finally {
+      held.release(place);
+    }
+  }
+
+  async #enter(held: HeldLocks, key: string, response?: LimitedResponse): Promise<HeldLock> {
+    const limit = this.#limit;
+    let cause: HubError | undefined;
+    try {
+      const place = await held.acquire({ name: key, limit }, this.#waitMs);
+      if (place !== undefined) return place;
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      cause = error;
+    }
+    const refusal = new ClusterLimitException(limit.name, key, cause);
+    response?.header('Retry-After', String(refusal.retryAfterSeconds));
+    throw refusal;
+  }
+}

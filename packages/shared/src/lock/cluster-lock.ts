@@ -1,0 +1,108 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Injectable } from '@nestjs/common';
+import {
+  durationMs,
+  option,
+  optionGroup,
+  validate,
+} from '../../../../src/contract/options/check/validate.js';
+import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import { HubError } from '../client/hub-error.js';
+import { hubOf, loadHub } from '../client/hub-of-process.js';
+import { checkName, refuseThread } from './check-call.js';
+import { type HeldLock, HeldLocks } from './held-locks.js';
+import {
+  ClusterLockReentryError,
+  ClusterLockRefusedError,
+  ClusterLockTimeoutError,
+} from './lock.errors.js';
+
+/** Options of `runExclusive()`. */
+export interface RunExclusiveOptions {
+  /** How long to wait for the lock, 0..2^31-1 ms. 0 means not to wait. Default: 10,000. */
+  readonly waitMs?: number | undefined;
+}
+
+/** The lock that is held while `fn` runs. */
+export interface AcquiredLock {
+  /**
+   * Aborted if the lock is lost while `fn` runs. After a loss of the connection to the hub, the
+   * signal is aborted within 1.8 s, unless the next hub gives the lock back.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * A fencing token. It grows with each lock that the cluster grants, as long as the primary runs.
+   * Send the token with each write of `fn`, and let the resource refuse a token lower than a token
+   * that it has seen. So a holder that has lost its lock without knowing it cannot write.
+   */
+  readonly token: number;
+}
+
+const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
+
+/** A lock that the running code holds, and the lock that was held when that lock was requested. */
+interface Held {
+  readonly lock: HeldLock;
+  readonly outer: Held | undefined;
+}
+
+/** Shared by all instances of the class, because several modules may each provide an instance. */
+const RUNNING = new AsyncLocalStorage<Held>();
+
+/**
+ * Locks that only one worker of the cluster holds at a time. Provide this class in each module that
+ * injects it. Without a primary, a lock holds within the process.
+ */
+@Injectable()
+export class ClusterLock {
+  /** Connected at the first use, because an instance may be created where no app runs. */
+  #held: HeldLocks | undefined;
+
+  constructor() {
+    loadHub();
+  }
+
+  /**
+   * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in the
+   * order in which they came. The lock is free again when `fn` or its process has ended.
+   *
+   * @param fn gets the lock, whose signal is aborted if the lock is lost.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if
+   * called inside itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for
+   * wrong options and in a thread, e.g. of a `@CpuBound()` method, and every error of `fn`.
+   */
+  async runExclusive<T>(
+    name: string,
+    fn: (lock: AcquiredLock) => Promise<T> | T,
+    options?: RunExclusiveOptions,
+  ): Promise<T> {
+    checkName('runExclusive', 'name', name);
+    const { waitMs } = validate(optionsSchema, options, 'options of runExclusive()');
+    refuseThread('runExclusive', name);
+    const outer = RUNNING.getStore();
+    for (let each = outer; each !== undefined; each = each.outer) {
+      if (each.lock.held && each.lock.named.name === name) throw new ClusterLockReentryError(name);
+    }
+    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
+    const lock = await acquire(held, name, waitMs);
+    try {
+      return await RUNNING.run({ lock, outer }, async () =>
+        fn({ signal: lock.signal, token: lock.token }),
+      );
+    } finally {
+      held.release(lock);
+    }
+  }
+}
+
+async function acquire(held: HeldLocks, name: string, waitMs: number): Promise<HeldLock> {
+  let lock: HeldLock | undefined;
+  try {
+    lock = await held.acquire({ name }, waitMs);
+  } catch (error) {
+    if (error instanceof HubError) throw new ClusterLockRefusedError(name, error.message);
+    throw error;
+  }
+  if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
+  return lock;
+}

@@ -1,0 +1,82 @@
+/**
+ * Base class of every error that this package throws or reports.
+ *
+ * Its message has three parts: what happened, the value that was seen, and what to do about it.
+ * `cause` keeps the underlying error, if there is one.
+ */
+export declare abstract class ClusterError extends Error {
+    /** Stable, machine-readable name of the cause: `CLUSTER_…`. */
+    abstract readonly code: string;
+    /** Exit code of the process if this error ends it (sysexits.h). */
+    abstract readonly exitCode: number;
+    constructor(message: string, options?: {
+        cause?: unknown;
+    });
+}
+/**
+ * An option or an environment variable has a wrong value. Thrown before any process is forked; the
+ * process exits with 78 (`EX_CONFIG`).
+ */
+export declare class ClusterConfigurationError extends ClusterError {
+    /** Identifies the error after it has crossed a process boundary, where its class is lost. */
+    static readonly code = "CLUSTER_CONFIGURATION";
+    readonly code = "CLUSTER_CONFIGURATION";
+    readonly exitCode = 78;
+}
+/** The call needs a primary, and this process has none. */
+export declare class ClusterNoPrimaryError extends ClusterError {
+    readonly code = "CLUSTER_NO_PRIMARY";
+    readonly exitCode = 1;
+    /** @param what the call that needs a primary. */
+    constructor(what: string, why: string);
+}
+/** No worker has ever become ready. `cause` is the last error a worker reported. Exit code 70 (`EX_SOFTWARE`). */
+export declare class ClusterWorkersFailedError extends ClusterError {
+    readonly code = "CLUSTER_WORKERS_FAILED";
+    readonly exitCode = 70;
+}
+/**
+ * An argument or a result of a `@CpuBound()` method cannot be copied between threads by structured
+ * clone, or the payload of an event cannot be sent to other workers. The message names the
+ * parameter or the event and, if known, the part of the value that cannot be copied.
+ */
+export declare class ClusterUncloneableError extends ClusterError {
+    readonly code = "CLUSTER_UNCLONEABLE_VALUE";
+    readonly exitCode = 1;
+}
+/** A running cluster did not answer a request. Exit code 69 (`EX_UNAVAILABLE`). */
+export declare class ClusterUnreachableError extends ClusterError {
+    readonly code = "CLUSTER_UNREACHABLE";
+    readonly exitCode = 69;
+    constructor(url: string, why: string);
+}
+/** No running cluster was found, or no running cluster fits the request. Exit code 69 (`EX_UNAVAILABLE`). */
+export declare class NoClusterError extends ClusterError {
+    readonly code = "CLUSTER_NOT_FOUND";
+    readonly exitCode = 69;
+}
+/** A running cluster refused a request or could not fulfil it. Exit code 1. */
+export declare class ClusterRefusedError extends ClusterError {
+    readonly code = "CLUSTER_REFUSED";
+    readonly exitCode = 1;
+}
+/** An app could not be measured: it does not start, or its answers do not fit the measurement. Exit code 70 (`EX_SOFTWARE`). */
+export declare class NotMeasuredError extends ClusterError {
+    readonly code = "CLUSTER_NOT_MEASURED";
+    readonly exitCode = 70;
+}
+/** Why a worker could not be inspected. */
+export type InspectionFailure = 'no-worker' | 'no-watchdog'
+/** The worker is being profiled already. */
+ | 'busy'
+/** Neither the worker nor its watchdog answers. */
+ | 'silent'
+/** The worker ended during the inspection. */
+ | 'ended' | 'failed';
+/** A stack or a profile of a worker could not be taken. */
+export declare class InspectionError extends ClusterError {
+    readonly failure: InspectionFailure;
+    readonly code = "CLUSTER_INSPECTION";
+    readonly exitCode = 1;
+    constructor(failure: InspectionFailure, message: string);
+}

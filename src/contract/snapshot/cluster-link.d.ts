@@ -1,0 +1,179 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ClusterSnapshot, ReloadResult, RestartResult, WorkerStats } from './cluster-snapshot.js';
+import type { CollectedMetrics } from './collected-metrics.js';
+import type { WorkerIdentity } from './worker-identity.js';
+/** A listener of any event; `events/` names the events and gives their types. */
+export type LinkEventListener = (event: never) => unknown;
+export interface AgedSnapshot {
+    readonly snapshot: ClusterSnapshot;
+    /** Age of the snapshot in ms. 0 if the primary answered in time; else this is the last known snapshot. */
+    readonly ageMs: number;
+}
+/**
+ * Is called for each request that has ended, except event streams and WebSockets, whose durations
+ * only show how long their clients stayed. Runs for every request: must be cheap, must not throw.
+ */
+export interface ResponseObserver {
+    /**
+     * The response was sent.
+     *
+     * @param bytes size of the response with its head; `undefined` if it is not known (HTTP/2).
+     */
+    finished(request: IncomingMessage, response: ServerResponse, durationMs: number, bytes: number | undefined): void;
+    aborted(request: IncomingMessage): void;
+}
+/** A request whose work runs in one asynchronous context. */
+export interface RequestScope {
+    /** The response that waits for the work; `undefined` once it is sent or the client has disconnected. */
+    readonly waiting: ServerResponse | undefined;
+}
+export interface HealthVerdict {
+    readonly healthy: boolean;
+    readonly detail: string | null;
+}
+/** The threads of a process. The start of the process does not wait for them. */
+export interface ThreadsOfProcess {
+    /**
+     * Checks that a thread can load all tasks.
+     *
+     * @throws ClusterConfigurationError if a task cannot be loaded.
+     */
+    verify(): Promise<void>;
+    /** Starts the threads that keep running (`minThreads`). */
+    keep(): void;
+    /** The share of the time since the last call of this method in which the threads were busy, 0..1. */
+    utilization(): number;
+}
+/** The address of a package's thread, and the token by which it recognises workers of this cluster. */
+export interface ThreadAddress {
+    readonly path: string;
+    readonly token: string;
+}
+/** The classes of the app's Prometheus client. */
+export type MetricsClient = Pick<typeof import('prom-client'), 'Counter' | 'Gauge' | 'Histogram'>;
+export interface Metrics {
+    readonly all: readonly object[];
+    /** The metrics that already have a label for the worker. */
+    readonly labelled?: readonly object[];
+}
+/** Creates metrics, with `registers: []`. Called once it is known that the app has metrics. */
+export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<Metrics>;
+/** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
+export interface MetricsSource {
+    /** Serialises all metrics of this process. Does not wait for a metric of the app that hangs. */
+    serialize(): Promise<string>;
+    /** Merges several bodies of ended workers into one with the same totals. */
+    fold(bodies: readonly string[]): string;
+    /** Adds metrics of another feature of this package. */
+    extend?(contribution: MetricsContribution): Promise<void>;
+}
+export interface Leading {
+    /** Whether this process has just become the first leader of the cluster. */
+    readonly isFirst: boolean;
+    /** Names of jobs that run once in the life of the cluster and have begun. */
+    readonly done: readonly string[];
+}
+/** Whether this process runs the jobs that only one process may run. */
+export interface LeaderRole {
+    /** Whether this process leads now. After the first read, the primary reports changes to this process. */
+    readonly leads: boolean;
+    /** Whether this process should now begin a job that was due at `due` (`Date.now()`). */
+    owns(due: number): boolean;
+    /** Calls `told` when this process begins to lead, and several times a second while it leads. */
+    follow(told: (leading: Leading) => void): void;
+    /** Reports that a job has begun that must run only once in the life of the cluster. */
+    begun(job: string): void;
+}
+/** Applies the limit of open connections to connections between workers, which need descriptors too. */
+export interface RelayLimit {
+    /** Whether another connection may be opened. If not, this call counts a refused connection. */
+    admits(): boolean;
+    /** Counts a connection between workers until it closes. */
+    count(socket: Socket): void;
+}
+/**
+ * A Nest app's only link to its cluster. The link of a worker asks the primary. In a process
+ * without a primary, the link answers by itself.
+ */
+export interface ClusterLink {
+    readonly identity: WorkerIdentity;
+    /** Whether `bootstrap()` started the program. The program then does nothing when a thread imports it. */
+    readonly bootstrapped: boolean;
+    /** The desired number of worker processes, which share the machine. */
+    readonly workers: number;
+    /** Resolves within 500 ms, if necessary with the last known snapshot. */
+    snapshot(): Promise<AgedSnapshot>;
+    /** @throws ClusterError without a primary. */
+    reload(): Promise<ReloadResult>;
+    /** @throws ClusterError without a primary, or if the number is out of range. */
+    scale(workers: number): Promise<ClusterSnapshot>;
+    /** @throws ClusterError without a primary, or if a cluster cannot have that slot. */
+    restart(slot: number): Promise<RestartResult>;
+    onEvent(name: string, listener: LinkEventListener): void;
+    offEvent(name: string, listener: LinkEventListener): void;
+    /**
+     * Logs a warning for the operator, in one line. The same warning of several workers is logged
+     * once.
+     *
+     * @param name the name by which `warnings.ignore` silences the warning.
+     */
+    warn(message: string, name?: string): void;
+    /** Whether the app's own port shows details, not only whether the app is up. */
+    readonly showsDetails: boolean;
+    observeResponses(observer: ResponseObserver): void;
+    /** Whether each request runs in an asynchronous context of its own. */
+    followScopes(on: boolean): void;
+    /** The scope in whose context the current code runs; `undefined` if there is none. */
+    readonly scope: RequestScope | undefined;
+    /**
+     * Calls `gone` once if the client disconnects, or has disconnected, before the response is
+     * complete.
+     *
+     * @returns a function that ends the watch.
+     */
+    watchClient(response: ServerResponse, gone: () => void): () => void;
+    /** Whether this process accepts new requests: false from the start of a drain. */
+    readonly accepting: boolean;
+    /** Reports that an app serves, with its HTTP server if it has one. A process may have several apps. */
+    attach(server: unknown): void;
+    detach(): void;
+    /** Has work done once the process serves and its event loop is idle: work that no first request needs. */
+    afterStart(work: () => unknown): void;
+    /** Sets the paths of endpoints to print once the cluster is up. */
+    announceEndpoints(paths: readonly string[]): void;
+    /** Sets the health check by which the primary tests a new process, and how many workers must be ready. */
+    provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
+    /**
+     * Sets a function that says whether a drain must wait for other work than requests. `before` is a
+     * time in monotonic ms: only work that began earlier counts. Called during a drain.
+     */
+    provideTasks(pending: (before: number) => boolean): void;
+    /**
+     * Sets clients that a drain sends to other workers once this process has stopped accepting. They
+     * leave no faster than the other workers accept them. The drain waits until all have left.
+     * More clients may come until then.
+     */
+    onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
+    /**
+     * Registers the threads of this process, which are verified and started once the process serves.
+     *
+     * @returns false if this process does not verify and start them.
+     */
+    provideThreads(threads: ThreadsOfProcess): boolean;
+    /** Asks the primary to replace this process, because something in it cannot be stopped or repaired. */
+    requestReplacement(reason: string): void;
+    /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
+    reportBootFailure(error: unknown): void | Promise<void>;
+    stats(): WorkerStats;
+    readonly leaderRole: LeaderRole;
+    /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
+    collectMetrics(): Promise<CollectedMetrics>;
+    provideMetrics(source: MetricsSource): void;
+    /** Registers metrics of an optional feature, which are created if this process has metrics. */
+    contributeMetrics(contribution: MetricsContribution): void;
+    /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
+    thread(name: string): (() => Promise<ThreadAddress>) | undefined;
+    /** Missing if the cluster cannot have other workers. */
+    readonly connectionLimit?: RelayLimit | undefined;
+}

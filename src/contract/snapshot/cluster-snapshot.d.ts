@@ -1,0 +1,127 @@
+import type { FailureCause, ReloadOutcome, RetireCause, SLOT_TOTALS } from './causes.js';
+import type { WorkerIdentity } from './worker-identity.js';
+/** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
+export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
+/** How a rolling reload ended. */
+export interface ReloadResult {
+    readonly outcome: ReloadOutcome;
+    /** Generation of the workers that this reload forked. */
+    readonly generation: number;
+    /** Why the reload was aborted or reverted; `null` if it completed. */
+    readonly reason: string | null;
+}
+/** How the restart of one worker ended. */
+export interface RestartResult {
+    /** `aborted`: the new worker failed and the old worker keeps serving, or there was nothing to replace. */
+    readonly outcome: Exclude<ReloadOutcome, 'reverted'>;
+    readonly slot: number;
+    /** Why the restart was aborted; `null` if it completed. */
+    readonly reason: string | null;
+}
+/** How a worker of a slot ended. */
+export interface WorkerExit {
+    readonly cause: FailureCause | RetireCause;
+    readonly code: number | null;
+    readonly signal: string | null;
+    /** Time of the exit in ISO 8601, UTC. */
+    readonly at: string;
+}
+/** The measurements that a process takes of itself. */
+export interface ProcessStats {
+    readonly residentMemoryBytes: number;
+    readonly heapUsedBytes: number;
+    /** Share of the last interval in which the event loop was busy, 0..1. */
+    readonly eventLoopUtilization: number;
+    /** 99th percentile of the event loop's delay over the last interval. */
+    readonly eventLoopDelayP99Ms: number;
+    /** User and system CPU time of all threads since the process started. */
+    readonly cpuSecondsTotal: number;
+    /** Time spent in garbage collections since the process started. */
+    readonly gcSecondsTotal: number;
+}
+/** The measurements that a worker takes of itself. */
+export interface WorkerStats extends ProcessStats {
+    /** Share of the last interval in which the threads ran `@CpuBound()` calls, 0..1; 0 without threads. */
+    readonly threadUtilization: number;
+    readonly openConnections: number;
+    readonly requestsInFlight: number;
+    /** Number of finished responses. */
+    readonly requestsTotal: number;
+    /** Connections closed to balance the load: their clients were asked to connect again. */
+    readonly rebalancedConnectionsTotal: number;
+    /** Lines that the worker could not write to standard output or standard error. */
+    readonly logLinesDroppedTotal: number;
+    /** Connections refused because the limit of open files was reached. */
+    readonly droppedConnectionsTotal: number;
+}
+/** The measurements that the primary takes of itself. */
+export interface PrimaryStats extends ProcessStats {
+    readonly pid: number;
+    readonly uptimeSeconds: number;
+    /** Lines that the primary could not write to standard output or standard error. */
+    readonly logLinesDroppedTotal: number;
+}
+/** Counts of a slot over all its workers, past and present. */
+export type SlotCounts = {
+    readonly slot: number;
+    readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
+    /** Requests that were cut off because a drain reached its deadline. */
+    readonly abortedRequestsTotal: number;
+    /** Messages of the slot's workers that were dropped because they do not match the protocol. */
+    readonly droppedMessagesTotal: number;
+} & Pick<WorkerStats, (typeof SLOT_TOTALS)[number]>;
+/** One worker as the primary sees it. Measurements are `null` until the worker's first heartbeat. */
+export type WorkerSnapshot = SlotCounts & {
+    /** Process id of the worker; `null` while the slot waits for a restart. */
+    readonly pid: number | null;
+    readonly generation: number;
+    readonly state: WorkerState;
+    readonly uptimeSeconds: number;
+    /** Number of workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
+    readonly restarts: number;
+    readonly lastExit: WorkerExit | null;
+    /** Whether the slot is in a crash loop: its workers fail again and again. */
+    readonly degraded: boolean;
+    /** Time since the primary last heard from the worker. If it is far above the heartbeat interval, the worker is blocked or stopped. */
+    readonly heartbeatAgeMs: number | null;
+    /** Whether the worker answers pings in time. A blocked or stopped worker does not. */
+    readonly responsive: boolean;
+} & {
+    readonly [K in Exclude<keyof WorkerStats, keyof SlotCounts>]: WorkerStats[K] | null;
+};
+/** Connections that wait in the kernel until a worker accepts them. */
+export interface Backlog {
+    /** The address, for example `http://127.0.0.1:3000`. */
+    readonly socket: string;
+    readonly connections: number;
+}
+/** The whole cluster at one moment: the source of `/health` and `/metrics`. */
+export interface ClusterSnapshot {
+    readonly balancing: string;
+    /** With the strategy `ports`, the port of each slot that ever existed; otherwise empty. */
+    readonly ports: readonly number[];
+    /** The desired number of workers. */
+    readonly desired: number;
+    /** Number of workers that are ready. */
+    readonly ready: number;
+    /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */
+    readonly minReady: number | 'all';
+    /** Number of the last rolling reload that was completed. */
+    readonly generation: number;
+    /** Number of slots in a crash loop. */
+    readonly degraded: number;
+    /** Empty where no queue can be read: without /proc, for unix sockets, with round-robin. */
+    readonly acceptBacklog?: readonly Backlog[];
+    /** Connections that full accept queues turned away, over all sockets of the machine's network namespace. */
+    readonly listenOverflowsTotal?: number | null;
+    /** Reloads since the primary started, by how they ended. */
+    readonly reloads: Readonly<Record<ReloadOutcome, number>>;
+    /** Counts of slots that were removed by scaling down. They are kept so that totals do not fall. */
+    readonly dismissed: readonly SlotCounts[];
+    /** Ordered by slot. A slot whose worker is being replaced is listed once for each of its processes. */
+    readonly workers: readonly WorkerSnapshot[];
+    /** The worker that is the leader. Missing if the primary is of a version without this field. */
+    readonly leader?: WorkerIdentity | null;
+    /** `null` without a primary: with `workers: 0`, and without `bootstrap()`. */
+    readonly primary: PrimaryStats | null;
+}

@@ -1,0 +1,61 @@
+import type { Metrics, MetricsContribution, ThreadAddress } from '../contract/snapshot/index.js';
+import type { WorkerIdentity } from '../contract/snapshot/index.js';
+import { currentLink } from '../contract/snapshot/current-link.js';
+
+export { closedByOwner } from '../contract/process/closed-by-owner.js';
+export type { Metrics, MetricsContribution, ThreadAddress, WorkerIdentity };
+export type { PackageThreadData, PackageThreadMessage } from './package-thread.js';
+export {
+  REMOTE_RUNNER,
+  type RemoteRunner,
+  type RemoteSituation,
+} from '../offload/admission/remote-runner.js';
+export type { Task } from '../offload/task/task.js';
+
+/** What the packages `@nestjs-cluster/*` use of this process. No other package may rely on it. */
+export interface Extension {
+  readonly identity: WorkerIdentity;
+  /** The desired number of worker processes. */
+  readonly workers: number;
+  /**
+   * Finds the thread of a package that the primary runs, `dist/thread.cjs` of that package.
+   *
+   * @param name begins with `@nestjs-cluster/`.
+   * @returns a function that asks the primary for the address; the first call in the cluster starts
+   *   the thread, and the promise rejects if it cannot be started. `undefined` without a primary.
+   */
+  thread(name: string): (() => Promise<ThreadAddress>) | undefined;
+  /**
+   * Sets clients that a drain sends to other workers, paced. The drain waits until all have left.
+   *
+   * @param present the clients that are there now.
+   * @param leave asks one client to leave.
+   */
+  onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
+  /** Sets a function that says whether a drain must wait; only work begun before `before` counts (monotonic ms). */
+  onDrainTasks(pending: (before: number) => boolean): void;
+  /** Adds metrics, which are created if the app has `/metrics`. */
+  metrics(contribution: MetricsContribution): void;
+  /** Logs a warning in one line, once for all workers. `warnings.ignore` silences it by its `name`. */
+  warn(message: string, name?: string): void;
+  /** Reports that the app cannot start. */
+  refuseStart(error: unknown): void | Promise<void>;
+}
+
+/** @returns `undefined` if `bootstrap()` was not called in this process. */
+export function extension(): Extension | undefined {
+  const link = currentLink();
+  return (
+    link && {
+      identity: link.identity,
+      workers: link.workers,
+      thread: (name) => link.thread(name),
+      onDrain: (present, leave) => link.onDrain(present, leave),
+      onDrainTasks: (pending) => link.provideTasks(pending),
+      metrics: (contribution) => link.contributeMetrics(contribution),
+      warn: (message, name) => link.warn(message, name),
+      refuseStart: (error) => link.reportBootFailure(error),
+    }
+  );
+}
+
