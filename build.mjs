@@ -82,7 +82,8 @@ function bundles() {
     output: {
       file: `dist/${to}.cjs`,
       format: 'cjs',
-      banner: '/*! With parts of valibot, negotiator and lru-cache, under their licenses (MIT, BlueOak). */',
+      banner:
+        '/*! With parts of valibot, negotiator and lru-cache, under their licenses (MIT, BlueOak). */',
       minify: { mangle: { toplevel: true, keepNames: true } },
     },
   }));
@@ -141,7 +142,10 @@ function page() {
           const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
           emit('index.html', readFileSync('page/index.html'));
           emit('icon.svg', readFileSync('page/icon.svg'));
-          emit('dashboard.css', `${readFileSync(uplotStyle)}\n${readFileSync('page/dashboard.css')}`);
+          emit(
+            'dashboard.css',
+            `${readFileSync(uplotStyle)}\n${readFileSync('page/dashboard.css')}`,
+          );
         },
       },
     ],
@@ -150,7 +154,9 @@ function page() {
 }
 
 /** The packages that may lie beside this one. */
-const beside = existsSync('packages') ? readdirSync('packages').map((name) => `packages/${name}`) : [];
+const beside = existsSync('packages')
+  ? readdirSync('packages').map((name) => `packages/${name}`)
+  : [];
 
 for (const directory of ['.', ...beside].map((each) => resolve(each))) {
   process.chdir(directory);

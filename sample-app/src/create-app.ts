@@ -7,7 +7,7 @@ export async function createApp(): Promise<INestApplication> {
   }
   const app = await createOnAdapter();
   if (environment.shared) {
-    const { ClusterIoAdapter } = await import('nestjs-cluster/socket.io');
+    const { ClusterIoAdapter } = await import('@nestjs-cluster/socket.io');
     app.useWebSocketAdapter(new ClusterIoAdapter(app));
   }
   return app;

@@ -37,14 +37,8 @@ it('each extra asks for the package that it extends, and for no other optional p
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
   expect(needs).toEqual([
-    ['./bullmq', 'bullmq'],
-    ['./cache', null],
-    ['./events', null],
-    ['./limit', null],
-    ['./lock', null],
+    ['./extension', null],
     ['./schedule', null],
-    ['./socket.io', '@nestjs/platform-socket.io'],
     ['./testing', null],
-    ['./throttler', null],
   ]);
 });

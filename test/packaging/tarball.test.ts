@@ -52,11 +52,7 @@ describe('the tarball', () => {
   it('holds JavaScript and its declarations: no source, no test, no build cache', () => {
     const built = tarball.files.filter((path) => path.startsWith('dist/'));
 
-    expect(built.filter((path) => !/\.(?:d\.c?ts|c?js|js\.map)$/.test(path))).toEqual([
-      'dist/page/dashboard.css',
-      'dist/page/icon.svg',
-      'dist/page/index.html',
-    ]);
+    expect(built.filter((path) => !/\.(?:d\.c?ts|c?js|js\.map)$/.test(path))).toEqual([]);
     expect(built.filter((path) => /\b(?:test|spec|fixtures?|bench)\b/.test(path))).toEqual([]);
     // Declarations are those that the entries lead to, which the types of a consumer show.
     const declarations = built.filter((path) => /\.d\.c?ts$/.test(path));
@@ -66,9 +62,7 @@ describe('the tarball', () => {
   it('is small', () => {
     const commonJs = tarball.bytesOf((path) => path.startsWith(COMMON_JS));
 
-    // The page of the dashboard has its libraries in it, 35 kB, and each thread of the primary is one
-    // file with all that it needs, 25 kB. A quarter of it are source maps.
-    expect(tarball.sizeBytes).toBeLessThan(715_000);
+    expect(tarball.sizeBytes).toBeLessThan(350_000);
     expect(tarball.unpackedBytes - commonJs).toBeLessThan(2_150_000);
     expect(commonJs).toBeLessThan(330_000);
   });
@@ -119,29 +113,24 @@ describe('package.json', () => {
     expect(manifest.peerDependencies).toEqual({
       '@nestjs/common': '^11.0.0 || ^12.0.0',
       '@nestjs/core': '^11.0.0 || ^12.0.0',
-      '@nestjs/event-emitter': '^3.0.0 || ^12.0.0',
-      '@nestjs/platform-socket.io': '^11.0.0 || ^12.0.0',
       '@nestjs/schedule': '^6.0.0 || ^12.0.0',
       '@nestjs/terminus': '^11.0.0 || ^12.0.0',
-      '@nestjs/throttler': '^6.0.0',
-      autocannon: '^8.0.0 || ^9.0.0',
-      bullmq: '^5.0.0 || ^6.0.0',
-      ioredis: '^5.0.0',
       'prom-client': '^15.1.0',
       'reflect-metadata': '^0.1.13 || ^0.2.0',
       rxjs: '^7.1.0',
-      'socket.io-adapter': '^2.5.4',
     });
-    // All others are needed only by `nestjs-cluster tune`, health, metrics or a single extra.
+    // All others are needed only by health, metrics or `/schedule`.
     const { peerDependencies, peerDependenciesMeta } = manifest;
     const required = Object.keys(peerDependencies).filter(
       (name) => !peerDependenciesMeta[name]?.optional,
     );
     expect(required).toEqual(['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs']);
-    const allowed = ['commander', 'htm', 'lru-cache', 'negotiator', 'piscina', 'uplot', 'valibot'];
-    expect(Object.keys(manifest.dependencies).filter((name) => !allowed.includes(name))).toEqual(
-      [],
-    );
+    expect(Object.keys(manifest.dependencies)).toEqual([
+      'commander',
+      'negotiator',
+      'piscina',
+      'valibot',
+    ]);
   });
 
   it('runs no script where it is installed', () => {
@@ -158,13 +147,7 @@ describe('package.json', () => {
       './bootstrap': entry('bootstrap/index', 'bootstrap'),
       './schedule': entry('integrations/schedule/index', 'schedule'),
       './testing': entry('integrations/testing/index', 'testing'),
-      './lock': entry('hub/lock/index', 'lock'),
-      './limit': entry('hub/limit/index', 'limit'),
-      './throttler': entry('hub/throttler/index', 'throttler'),
-      './cache': entry('hub/cache/index', 'cache'),
-      './events': entry('hub/events/index', 'events'),
-      './socket.io': entry('hub/socket.io/index', 'socket.io'),
-      './bullmq': entry('integrations/bullmq/index', 'bullmq'),
+      './extension': entry('extension/index', 'extension'),
       './package.json': './package.json',
     });
     // The first condition that matches counts: Node knows "module-sync", bundlers "module", and

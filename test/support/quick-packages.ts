@@ -71,6 +71,15 @@ const COPIES = [
   '@nestjs/throttler',
 ];
 
+/** The packages under test: this one, and those that lie beside it. */
+const OWN = [
+  { name: 'nestjs-cluster', from: root },
+  ...packagesBeside().map((directory) => ({
+    name: `@nestjs-cluster/${directory}`,
+    from: join(root, 'packages', directory),
+  })),
+];
+
 /** Small ones, for apps outside the repository that are linked to this folder. */
 const LINKS = [
   'reflect-metadata',
@@ -91,7 +100,7 @@ export async function installQuickPackages(): Promise<void> {
     join(root, 'package-lock.json'),
     import.meta.filename,
     ...CODE_CACHE_FILES,
-    ...filesIn(join(root, 'dist')),
+    ...OWN.flatMap(({ from }) => filesIn(join(from, 'dist'))),
   );
   const stampFile = join(QUICK_PACKAGES, '.stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
@@ -102,7 +111,7 @@ export async function installQuickPackages(): Promise<void> {
     cpSync(join(installed, name), join(building, name), { recursive: true });
   }
   for (const name of LINKS) symlinkSync(join(installed, name), join(building, name));
-  copyBuiltPackage();
+  OWN.forEach(copyBuiltPackage);
   write('.stamp', stamp);
   rmSync(QUICK_PACKAGES, { recursive: true, force: true });
   try {
@@ -189,16 +198,17 @@ export const { ${names.join(', ')} } = all;
   write(`${name}/package.json`, JSON.stringify({ name, version, exports }));
 }
 
-/** Copies our built package as real files: through a link, its files would import the repository's Nest. */
-function copyBuiltPackage(): void {
-  const copy = join(building, 'nestjs-cluster');
-  cpSync(join(root, 'dist'), join(copy, 'dist'), {
+/** Copies a built package as real files: through a link, its files would import the repository's Nest. */
+function copyBuiltPackage({ name, from }: { name: string; from: string }): void {
+  const copy = join(building, name);
+  cpSync(join(from, 'dist'), join(copy, 'dist'), {
     recursive: true,
     filter: (path) => !path.endsWith('.d.ts'),
   });
-  cpSync(join(root, 'package.json'), join(copy, 'package.json'));
-  for (const entry of ['dist/index', 'dist/bootstrap/index']) {
-    declareAs(`nestjs-cluster/${entry}.d.ts`, join(root, `${entry}.js`));
+  cpSync(join(from, 'package.json'), join(copy, 'package.json'));
+  for (const path of filesIn(join(from, 'dist')).filter((file) => file.endsWith('.d.ts'))) {
+    const file = relative(from, path);
+    declareAs(`${name}/${file}`, path.replace(/\.d\.ts$/, '.js'));
   }
 }
 
@@ -227,6 +237,11 @@ function write(path: string, text: string): void {
 interface Manifest {
   readonly version: string;
   readonly dependencies?: object;
+}
+
+function packagesBeside(): string[] {
+  const directory = join(root, 'packages');
+  return existsSync(directory) ? readdirSync(directory) : [];
 }
 
 function packageIn(directory: string): Manifest {

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type Cache, CACHE_MANAGER } from '@nestjs/cache-manager';
 import { Body, Controller, Get, Inject, Param, Put } from '@nestjs/common';
 import { ClusterService } from 'nestjs-cluster';
-import { ClusterCache } from 'nestjs-cluster/cache';
+import { ClusterCache } from '@nestjs-cluster/shared/cache';
 
 interface Computed {
   readonly value: number;

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { ConflictException, Controller, Get, Param } from '@nestjs/common';
 import { ClusterService } from 'nestjs-cluster';
-import { ClusterLock, ClusterLockTimeoutError } from 'nestjs-cluster/lock';
+import { ClusterLock, ClusterLockTimeoutError } from '@nestjs-cluster/shared/lock';
 import { IntegerInRangePipe } from '../pipes/integer-in-range.pipe.js';
 
 interface Held {

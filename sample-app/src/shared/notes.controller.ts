@@ -1,7 +1,7 @@
 import { Body, Controller, Get, NotFoundException, Param, Post } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
 import { ClusterConfigurationError, ClusterService } from 'nestjs-cluster';
-import { ClusterEvents, ClusterRequestError } from 'nestjs-cluster/events';
+import { ClusterEvents, ClusterRequestError } from '@nestjs-cluster/shared/events';
 import { IntegerInRangePipe } from '../pipes/integer-in-range.pipe.js';
 
 const MAX_NOTES = 10;

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { ClusterService } from 'nestjs-cluster';
-import { ClusterCache } from 'nestjs-cluster/cache';
+import { ClusterCache } from '@nestjs-cluster/shared/cache';
 
 interface Ticks {
   readonly count: number;

@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { EmitEvent } from '../../contract/events/index.js';
-import { claimDirectory, MAX_PATH_BYTES, ownDirectory } from '../../contract/files/control-address.js';
+import {
+  claimDirectory,
+  MAX_PATH_BYTES,
+  ownDirectory,
+} from '../../contract/files/control-address.js';
 import { isAlive, removeSocket } from '../../contract/files/stale-sockets.js';
 import { ThreadProgram } from '../../contract/process/thread-program.js';
 import type { ThreadAddress } from '../../contract/snapshot/index.js';
@@ -48,7 +52,9 @@ export class PackageThreads {
       const main = createRequire(this.script).resolve(`${name}/package.json`);
       return join(main, '../dist/thread.cjs');
     } catch {
-      throw new Error(`${name} is not installed where ${this.script} can load it; npm install ${name}`);
+      throw new Error(
+        `${name} is not installed where ${this.script} can load it; npm install ${name}`,
+      );
     }
   }
 }

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,17 +8,20 @@ import type { PackReport } from './tarball.js';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Packs the package as it is built: no script runs, so nothing is built again. */
+const beside = join(root, 'packages');
+
+/** Packs the packages as they are built: no script runs, so nothing is built again. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'nestjs-cluster-packed-'));
+  const names = existsSync(beside) ? readdirSync(beside) : [];
+  const paths = [root, ...names.map((name) => join(beside, name))];
   const { code, stdout, stderr } = await runCommand(
     'npm',
-    ['pack', '--json', '--ignore-scripts', '--pack-destination', directory],
+    ['pack', '--json', '--ignore-scripts', '--pack-destination', directory, ...paths],
     { cwd: root, env: npmEnvironment() },
   );
   if (code !== 0) throw new Error(`npm pack ended with ${code}\n${stderr}`);
-  const [report] = JSON.parse(stdout) as PackReport[];
-  if (report === undefined) throw new Error(`npm pack reported no package: ${stdout}`);
-  project.provide('packed', { directory, report });
+  const reports = JSON.parse(stdout) as PackReport[];
+  project.provide('packed', { directory, reports });
   return () => rm(directory, { recursive: true, force: true });
 }

@@ -14,6 +14,7 @@ export interface Tarball {
 
 /** The output of `npm pack --json`. */
 export interface PackReport {
+  readonly name: string;
   readonly filename: string;
   readonly files: readonly { readonly path: string; readonly size: number }[];
   readonly size: number;
@@ -22,13 +23,15 @@ export interface PackReport {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    packed: { readonly directory: string; readonly report: PackReport };
+    packed: { readonly directory: string; readonly reports: readonly PackReport[] };
   }
 }
 
-/** The package, packed once for all files of the run; see `pack-once.ts`. */
-export function packed(): Tarball {
-  const { directory, report } = inject('packed');
+/** A package, packed once for all files of the run; see `pack-once.ts`. */
+export function packed(name = 'nestjs-cluster'): Tarball {
+  const { directory, reports } = inject('packed');
+  const report = reports.find((each) => each.name === name);
+  if (report === undefined) throw new Error(`npm pack packed no ${name}`);
   return {
     path: join(directory, report.filename),
     files: report.files.map(({ path }) => path).sort(),

@@ -1,6 +1,11 @@
 import * as v from 'valibot';
 import { memoryBytes } from '../../../../src/contract/options/check/cgroup.js';
-import { integerOf, option, optionGroup, validate } from '../../../../src/contract/options/check/validate.js';
+import {
+  integerOf,
+  option,
+  optionGroup,
+  validate,
+} from '../../../../src/contract/options/check/validate.js';
 
 /** The maximum size and the name of a cache that all workers share. */
 export interface ClusterCacheOptions {

@@ -1,0 +1,3 @@
+import { describePackage } from '../../../../test/packaging/support/describe-package.js';
+
+describePackage('tools');
