@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SOURCE = join(ROOT, 'src');
@@ -12,13 +12,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   worker: ['contract'],
   observe: ['contract', 'offload'],
   control: ['contract', 'observe'],
-  supervisor: ['contract', 'hub'],
+  extension: ['contract', 'offload'],
+  supervisor: ['contract', 'extension'],
   bootstrap: ['contract', 'control', 'observe', 'supervisor', 'worker'],
   module: ['bootstrap', 'contract', 'observe', 'offload'],
   'index.ts': ['bootstrap', 'contract', 'module', 'observe', 'offload'],
-  hub: ['contract', 'worker'],
   integrations: ['contract', 'module', 'observe', 'offload', 'worker'],
-  tools: ['contract', 'control', 'observe', 'supervisor'],
+  cli: ['contract', 'control'],
 };
 
 /** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */
@@ -35,7 +35,18 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 23_725, all: 37_640 };
+const MOST_LINES = { core: 23_725, all: 28_000 };
+
+/** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
+const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
+  shared: 3_000,
+  'socket.io': 900,
+  bullmq: 700,
+  tools: 3_600,
+};
+
+/** What a package may import of the core: what its users import too, and the one page made for packages. */
+const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing))?$/;
 
 /** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
@@ -43,13 +54,7 @@ const MOST_LOADED: Readonly<Record<string, number>> = {
   './bootstrap': 2_190,
   './schedule': 5_570,
   './testing': 4_950,
-  './bullmq': 5_740,
-  './lock': 950,
-  './limit': 920,
-  './throttler': 1_090,
-  './cache': 1_420,
-  './events': 1_460,
-  './socket.io': 1_580,
+  './extension': 400,
 };
 
 const texts = new Map(
@@ -129,6 +134,57 @@ it('stays within its size', () => {
   expect(linesOf(files.filter((file) => CORE.includes(roomOf(file))))).toBeLessThanOrEqual(
     MOST_LINES.core,
   );
+});
+
+const BESIDE = join(ROOT, 'packages');
+const packages = existsSync(BESIDE) ? readdirSync(BESIDE) : [];
+
+/** The sources of a package in `packages/`, by their paths. */
+function sourcesOf(name: string): ReadonlyMap<string, string> {
+  const source = join(BESIDE, name, 'src');
+  const paths = readdirSync(source, { recursive: true, encoding: 'utf8' });
+  const kept = paths.filter((file) => /\.c?ts$/.test(file));
+  return new Map(kept.map((file) => [file, readFileSync(join(source, file), 'utf8')]));
+}
+
+/** The specifiers of a text's imports, types and late ones too. */
+function specifiersOf(text: string): readonly string[] {
+  const pattern = /^(?:import|export)\b[^;'=]*?'([^']+)'|\bimport\('([^']+)'\)/gm;
+  return [...text.matchAll(pattern)].map(([, fixed, late]) => (fixed ?? late)!);
+}
+
+it('imports nothing of the packages beside it', () => {
+  const importing = files.filter((file) =>
+    specifiersOf(texts.get(file)!).some((each) => /@nestjs-cluster\/|packages\//.test(each)),
+  );
+
+  expect(importing).toEqual([]);
+});
+
+describe.each(packages)('the package %s', (name) => {
+  const sources = sourcesOf(name);
+
+  it('imports of the core only public entries and /extension', () => {
+    const isOutside = (file: string, specifier: string) =>
+      specifier.startsWith('.')
+        ? normalize(join(dirname(file), specifier)).startsWith('..')
+        : /^nestjs-cluster/.test(specifier) && !OF_THE_CORE.test(specifier);
+    const all = [...sources].flatMap(([file, text]) =>
+      specifiersOf(text).map((specifier) => ({ file, specifier })),
+    );
+
+    expect(all.length).toBeGreaterThan(5);
+    expect(all.filter(({ file, specifier }) => isOutside(file, specifier))).toEqual([]);
+  });
+
+  it('stays within its size', () => {
+    const lengths = [...sources.values()].map((text) => text.split('\n').length - 1);
+
+    expect(lengths.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(
+      MOST_LINES_BESIDE[name]!,
+    );
+    expect(lengths.filter((length) => length > 400)).toEqual([]);
+  });
 });
 
 it.each(Object.entries(MOST_LOADED))('%s loads at most %i lines', (entry, most) => {
