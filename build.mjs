@@ -9,9 +9,6 @@ import { rolldown } from 'rolldown';
 const PROGRAMS = {
   'nestjs-cluster': {
     'offload-thread': 'src/offload/thread/thread-entry.ts',
-    'app-host': 'src/tools/app/app-host.ts',
-    'doctor-examiner': 'src/tools/doctor/app/examine.ts',
-    'tune-load': 'src/tools/tune/run/load-process.ts',
   },
 };
 

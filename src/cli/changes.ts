@@ -3,7 +3,7 @@ import type {
   RestartAnswer,
   ScaleAnswer,
   StopAnswer,
-} from '../../control/control-api.js';
+} from '../control/control-api.js';
 import type { ControlClient } from './control-client.js';
 
 /** How a change of a cluster ended. */

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { oneLine } from '../../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS } from '../../contract/options/index.js';
-import type { ProfileAnswer } from '../../control/control-api.js';
-import type { WorkerStack } from '../../contract/snapshot/index.js';
-import { SLOT_ARGUMENT, wholeNumber } from '../cli/arguments.js';
-import { summarizeProfile } from '../profiles/summarize-profile.js';
+import { oneLine } from '../contract/errors/index.js';
+import { MAX_PROFILE_SECONDS } from '../contract/options/index.js';
+import type { ProfileAnswer } from '../control/control-api.js';
+import type { WorkerStack } from '../contract/snapshot/index.js';
+import { SLOT_ARGUMENT, wholeNumber } from './arguments.js';
 import { clientFor, clientToAct, controlCommand, type ControlOptions } from './control-command.js';
 import { printJson, printLine, printLines } from './view/output.js';
 import { watched } from './view/watched.js';
@@ -20,14 +19,11 @@ const KINDS = [
   {
     name: 'cpu-profile',
     summary: 'Records what a worker spends its time with, also while it is blocked',
-    prints: 'Prints the functions that took most of it, and who called them',
     defaultSeconds: 10,
   },
   {
     name: 'heap-profile',
     summary: 'Finds leaks: records which functions allocate the memory that a worker keeps',
-    prints:
-      'Prints the functions of which most is held, and who called them. A leak shows only while there is traffic',
     defaultSeconds: 30, // in a shorter profile, a cache that is being filled looks like a leak
   },
 ] as const;
@@ -54,11 +50,11 @@ export function addProfileCommands(program: Command): void {
   for (const kind of KINDS) addRecordCommand(program, kind);
 }
 
-function addRecordCommand(program: Command, { name, summary, prints, defaultSeconds }: Kind): void {
+function addRecordCommand(program: Command, { name, summary, defaultSeconds }: Kind): void {
   controlCommand(program, {
     name,
     summary,
-    description: `${summary}. The worker writes the profile to a file. ${prints}`,
+    description: `${summary}. The worker writes the profile to a file`,
     example: `${name} 1 --seconds 5`,
   })
     .argument(...SLOT_ARGUMENT)
@@ -72,10 +68,8 @@ function addRecordCommand(program: Command, { name, summary, prints, defaultSeco
       const client = await clientToAct(options);
       const path = `/v1/workers/${slot}/${name}?seconds=${options.seconds}`;
       const { file } = await watched(client, false, () => client.post<ProfileAnswer>(path));
-      const { summary, lines = [] } = (await summarizeProfile(name, file)) ?? {};
-      if (options.json) return printJson({ slot, kind: name, file, summary });
+      if (options.json) return printJson({ slot, kind: name, file });
       printLine(`worker=${slot}: ${file}; open it in Chrome's developer tools or in VS Code`);
-      if (lines.length > 0) printLines(lines);
     });
 }
 

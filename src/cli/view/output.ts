@@ -1,4 +1,4 @@
-import { oneLine } from '../../../contract/errors/index.js';
+import { oneLine } from '../../contract/errors/index.js';
 
 /** Ends the process when its output is closed. For commands that do not end by themselves. */
 export function endWithReader(): void {

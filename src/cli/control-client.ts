@@ -1,10 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import {
-  clean,
-  ClusterRefusedError,
-  ClusterUnreachableError,
-} from '../../contract/errors/index.js';
+import { clean, ClusterRefusedError, ClusterUnreachableError } from '../contract/errors/index.js';
 import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
 
 /** A primary that has not answered within this time counts as blocked or stopped. */

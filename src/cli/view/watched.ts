@@ -1,4 +1,4 @@
-import type { ClusterReport, ClusterStatus } from '../../../control/cluster-status.js';
+import type { ClusterReport, ClusterStatus } from '../../control/cluster-status.js';
 import type { ControlClient } from '../control-client.js';
 import { printLine } from './output.js';
 

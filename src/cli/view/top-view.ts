@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../../control/cluster-status.js';
+import type { ClusterStatus } from '../../control/cluster-status.js';
 import { formatMegabytes, formatNumber, formatTable } from './table.js';
 import { summarize, TOP_COLUMNS, withRates, type WorkerRow } from './workers-table.js';
 

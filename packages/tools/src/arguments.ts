@@ -1,6 +1,8 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { MAX_PORT, MAX_WORKERS } from '../../contract/options/index.js';
+
+const MAX_PORT = 65_535;
+const MAX_WORKERS = 256;
 
 /** `EX_USAGE` of sysexits.h. */
 export const USAGE_EXIT_CODE = 64;
@@ -16,17 +18,6 @@ export function wholeNumber(max: number, what: string): (text: string) => number
 
 export const portNumber = wholeNumber(MAX_PORT, 'a port');
 export const workerCount = wholeNumber(MAX_WORKERS, 'a whole number');
-
-function slotNumber(text: string): number {
-  if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
-  throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
-}
-
-export const SLOT_ARGUMENT = [
-  '<slot>',
-  'number of the slot, from 0; status shows them',
-  slotNumber,
-] as const;
 
 /** A name that is valid for an nginx upstream and an iptables chain. */
 export function identifier(text: string): string {

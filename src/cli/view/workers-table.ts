@@ -1,4 +1,4 @@
-import type { ClusterReport } from '../../../control/cluster-status.js';
+import type { ClusterReport } from '../../control/cluster-status.js';
 import { type Column, formatMegabytes, formatNumber, formatSeconds } from './table.js';
 
 export type WorkerReport = ClusterReport['workers'][number];

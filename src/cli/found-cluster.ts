@@ -1,13 +1,13 @@
 import { lstatSync, readFileSync } from 'node:fs';
-import { USAGE_EXIT_CODE } from '../cli/arguments.js';
-import { packageName } from '../../contract/files/app-name.js';
-import { ClusterError, NoClusterError } from '../../contract/errors/index.js';
+import { USAGE_EXIT_CODE } from './arguments.js';
+import { packageName } from '../contract/files/app-name.js';
+import { ClusterError, NoClusterError } from '../contract/errors/index.js';
 import {
   controlDirectories,
   MAX_PATH_BYTES,
   problemOfDirectory,
-} from '../../contract/files/control-address.js';
-import { listeningSockets } from '../../contract/files/stale-sockets.js';
+} from '../contract/files/control-address.js';
+import { listeningSockets } from '../contract/files/stale-sockets.js';
 
 /** A cluster, found by the file name of its control socket, without a request to its primary. */
 export interface FoundCluster {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ClusterStatus } from '../../control/cluster-status.js';
-import { isAlive } from '../../contract/files/stale-sockets.js';
-import { ClusterUnreachableError } from '../../contract/errors/index.js';
+import type { ClusterStatus } from '../control/cluster-status.js';
+import { isAlive } from '../contract/files/stale-sockets.js';
+import { ClusterUnreachableError } from '../contract/errors/index.js';
 import type { ControlClient } from './control-client.js';
 import { clientFor, controlCommand, type ControlOptions } from './control-command.js';
 import { labelOf } from './found-cluster.js';

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { ClusterStatus } from '../../control/cluster-status.js';
-import { ClusterRefusedError } from '../../contract/errors/index.js';
-import { MAX_WORKERS } from '../../contract/options/index.js';
-import { SLOT_ARGUMENT } from '../cli/arguments.js';
+import type { ClusterStatus } from '../control/cluster-status.js';
+import { ClusterRefusedError } from '../contract/errors/index.js';
+import { MAX_WORKERS } from '../contract/options/index.js';
+import { SLOT_ARGUMENT } from './arguments.js';
 import { type Changed, reload, restart, scale, stop } from './changes.js';
 import { clientToAct, controlCommand, type ControlOptions } from './control-command.js';
 import type { ControlClient } from './control-client.js';

@@ -1,4 +1,4 @@
-import { oneLine } from '../../../contract/errors/index.js';
+import { oneLine } from '../../contract/errors/index.js';
 
 export interface Column<Row> {
   readonly title: string;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { ClusterStatus } from '../../control/cluster-status.js';
-import { ClusterError, NoClusterError } from '../../contract/errors/index.js';
+import type { ClusterStatus } from '../control/cluster-status.js';
+import { ClusterError, NoClusterError } from '../contract/errors/index.js';
 import { ControlClient } from './control-client.js';
 import { clientFor, controlCommand, type ControlOptions, withJson } from './control-command.js';
 import { clustersOfUser, labelOf, NOBODY } from './found-cluster.js';
