@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterConfigurationError, NotMeasuredError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import { NotMeasuredError } from './not-measured.error.js';
 
 /** Maximum number of lines of a failed app's output that are shown: its last lines. */
 const LAST_LINES = 10;

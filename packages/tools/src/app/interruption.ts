@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { ClusterError } from '../../contract/errors/index.js';
+import { ClusterError } from 'nestjs-cluster/bootstrap';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
