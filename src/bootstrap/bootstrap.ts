@@ -16,6 +16,7 @@ import type {
   ClusterRuntime,
   StandaloneRuntime,
 } from './cluster-runtime.interface.js';
+import { examiner, runExamined } from './examination.js';
 import { detectRole, type Role } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
@@ -58,9 +59,12 @@ export async function bootstrap<F extends AppFactory>(
     }
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
     // Each role loads only the files that it needs, which keeps the primary small.
-    if (role.name === 'parent' && resolved.workers === 0) {
+    const examine = role.name === 'parent' ? examiner() : undefined;
+    if (role.name === 'parent' && (resolved.workers === 0 || examine !== undefined)) {
       const { runStandalone } = await import('./roles/run-standalone.js');
-      const runtime = await runStandalone(createApp, resolved);
+      const runtime = await (examine === undefined
+        ? runStandalone(createApp, resolved)
+        : runExamined(createApp, resolved, examine));
       return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
     }
     // A ClusterError would end the test runner. A plain Error only fails the test.

@@ -1,50 +1,70 @@
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
-import type { OwnAssignment } from '../contract/ipc/assignment.js';
-import type { Examiner } from '../observe/findings/finding.js';
+import type { INestApplicationContext } from '@nestjs/common';
+import type { FindingName, ResolvedClusterOptions } from '../contract/options/index.js';
+import type { AppView } from '../observe/findings/app-view.js';
+import type { Finding } from '../observe/findings/checks.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
+import type { AppFactory, StandaloneRuntime } from './cluster-runtime.interface.js';
 
-type Examination = (app: object) => Promise<void>;
+/** `nestjs-cluster-tools doctor` sets a function of this name before the program starts. */
+const EXAMINE = Symbol.for('nestjs-cluster.examine');
+
+type Examine = (app: AppView, start: ExaminedStart) => void;
+
+/** What the start of an app has shown. */
+interface ExaminedStart {
+  readonly findings: readonly Finding[];
+  readonly warnings: readonly string[];
+  /** The option `warnings.ignore`. */
+  readonly ignored: readonly FindingName[];
+  /** The number of workers that the options ask for. */
+  readonly workers: number;
+}
+
+/** @returns `undefined` if the program does not run under the `doctor` command. */
+export function examiner(): Examine | undefined {
+  return (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
+}
+
+/** Runs the app in this process on a free port, and passes it to `examine` when it listens. */
+export async function runExamined(
+  createApp: AppFactory,
+  options: ResolvedClusterOptions,
+  examine: Examine,
+): Promise<StandaloneRuntime<INestApplicationContext>> {
+  const { runStandalone } = await import('./roles/run-standalone.js');
+  const { findingsOf } = await import('../observe/findings/start-warnings.js');
+  const { viewOf } = await import('../observe/findings/app-view.js');
+  const warnings: string[] = [];
+  const runtime = await runStandalone(createApp, {
+    ...options,
+    workers: 0,
+    address: { kind: 'tcp', port: 0, host: '127.0.0.1' },
+    admin: undefined,
+    warnings: { shown: true, ignore: [] },
+    on: { warning: ({ message }) => void warnings.push(message) },
+  });
+  const app = viewOf(runtime.app);
+  const {
+    workers,
+    warnings: { ignore: ignored },
+  } = options;
+  examine(app, { findings: findingsOf(app), warnings, ignored, workers: Math.max(workers, 1) });
+  return runtime;
+}
 
 /**
  * The slot of the only worker that warns, because all workers would log the same warnings. Two or
- * more workers always have a slot 1, even after scaling. A single worker warns in any slot.
+ * more workers always have a slot 1, even after scaling.
  */
 const WARNING_SLOT = 1;
 
-/**
- * Prepares the inspection. The `doctor` command gets all checks; in a cluster, one worker runs a few.
- *
- * @returns `undefined` in the other workers.
- */
-export async function examination(
-  link: WorkerLink,
-  options: ResolvedClusterOptions,
-  { identity, examination: asked, workers: assigned }: OwnAssignment,
-): Promise<Examination | undefined> {
-  const { warnings, workers } = options;
-  if (asked !== undefined) {
-    link.configure({ ...options, warnings: { ...warnings, shown: true } }); // `doctor` always shows warnings
-    const { examiner, ...settings } = asked;
-    const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
-    const examine = startExamination();
-    void link.snapshot(); // any message shows the `doctor` command that the program runs this package
-    return async (app) => {
-      try {
-        await link.threads?.verify(); // in a cluster the primary requests this
-      } catch (error) {
-        return link.reportBootFailure(error);
-      }
-      const main = process.argv[1]!;
-      const situation = { ...settings, main, workers: Math.max(workers, 1) };
-      const findings = examine(app, situation);
-      link.reportExamination({ workers: situation.workers, findings, ignored: warnings.ignore });
-    };
-  }
-  const { slot } = identity;
-  if (!warnings.shown || (slot !== WARNING_SLOT && assigned > 1)) return undefined;
-  return async (app) => {
-    const { startWarnings } = await import('../observe/findings/start-warnings.js');
-    const known = Math.max(assigned, slot + 1);
-    for (const line of startWarnings(app, warnings.ignore, known)) link.warn(line);
-  };
+/** Warns if the app does not work correctly in several workers. */
+export async function warnOfFindings(
+  app: object,
+  link: Pick<WorkerLink, 'identity' | 'warn'>,
+  { shown, ignore }: ResolvedClusterOptions['warnings'],
+): Promise<void> {
+  if (!shown || link.identity.slot !== WARNING_SLOT) return;
+  const { startWarnings } = await import('../observe/findings/start-warnings.js');
+  for (const line of startWarnings(app, ignore)) link.warn(line);
 }

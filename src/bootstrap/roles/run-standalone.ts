@@ -58,8 +58,12 @@ class Standalone {
   constructor(private readonly options: ResolvedClusterOptions) {
     const output = guardOutput(options.log);
     const log = createEventLog(options.log, output);
-    this.#link = new SoloLink(true, output.dropped, (message) => log('warning', { message }));
     const listeners = new EventListeners(tellOfListener(log), options.on);
+    // Not an event of the link: a listener in the app that throws makes the link warn again.
+    this.#link = new SoloLink(true, output.dropped, (message) => {
+      log('warning', { message });
+      listeners.call('warning', { message });
+    });
     this.#emit = (name, event) => {
       log(name, event);
       listeners.call(name, event);
@@ -85,7 +89,7 @@ class Standalone {
   }
 
   async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {
-    const { admin, warnings, addressGiven } = this.options;
+    const { admin, addressGiven } = this.options;
     if (process.env['NOTIFY_SOCKET']) {
       const { tellSystemd } = await import('../tell-systemd.js');
       tellSystemd(this.#link.events, { isWell: () => true, warn: this.#warn });
@@ -98,10 +102,6 @@ class Standalone {
     });
     this.#link.state = 'ready';
     for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
-    if (warnings.shown) {
-      const { startWarnings } = await import('../../observe/findings/start-warnings.js');
-      startWarnings(app, warnings.ignore, 1).forEach(this.#warn);
-    }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
     // The last step of the start, because a program that reads this log line may send a signal at once.
     const reached = { ports: [], endpoints: this.#link.endpoints, adminUrl: null };

@@ -76,12 +76,6 @@ export class ClusterRefusedError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/** An app could not be measured: it does not start, or its answers do not fit the measurement. Exit code 70 (`EX_SOFTWARE`). */
-export class NotMeasuredError extends ClusterError {
-  readonly code = 'CLUSTER_NOT_MEASURED';
-  readonly exitCode = 70;
-}
-
 /** Why a worker could not be inspected. */
 export type InspectionFailure =
   | 'no-worker'

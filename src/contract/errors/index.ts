@@ -7,7 +7,6 @@ export {
   InspectionError,
   type InspectionFailure,
   ClusterNoPrimaryError,
-  NotMeasuredError,
   ClusterUncloneableError,
   ClusterWorkersFailedError,
 } from './cluster.errors.js';

@@ -6,6 +6,7 @@ export {
   type WarningOptions,
   FINDING_NAMES,
   type FindingName,
+  silencedBy,
 } from './warning-options.interface.js';
 export type * from './log-options.interface.js';
 export { LOG_LEVELS } from './log-options.interface.js';

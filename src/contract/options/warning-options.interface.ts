@@ -1,29 +1,26 @@
-/** The names of all findings: things that go wrong, or are not needed, once an app runs in several workers. */
+/** The names of the findings: the parts of an app that do not work correctly in several workers. */
 export const FINDING_NAMES = [
+  // The start of a cluster warns of these.
   'scheduled-jobs',
   'throttler',
   'cache',
+  'socket-io',
+  'cpu-bound-threads',
+  // `nestjs-cluster-tools doctor` also finds these.
   'sessions',
-  'socket-io-adapter',
-  'socket-io-polling',
   'in-process-events',
   'web-socket-broadcast',
-  'self-restart',
   'database-pool',
   'schema-synchronization',
   'own-health',
   'own-metrics',
-  'keep-alive',
   'memory',
   'signal-listener',
-  'shutdown-hooks',
-  'force-close-connections',
   'cpu-bound-inline',
-  'cpu-bound-threads',
   'warning',
 ] as const;
 
-/** Name of a finding of `nestjs-cluster doctor`; `docs/doctor.md` explains each name. */
+/** Name of a finding. The README of `@nestjs-cluster/tools` explains each name. */
 export type FindingName = (typeof FINDING_NAMES)[number];
 
 /** The last part of a warning, which says how to silence the warning. */
@@ -31,12 +28,9 @@ export function silencedBy(name: FindingName): string {
   return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
-/**
- * Settings of the warnings about an app that is not ready for several workers. The start of a
- * cluster and `nestjs-cluster doctor` show them.
- */
+/** Settings of the warnings about an app that is not ready for several workers. */
 export interface WarningOptions {
-  /** Findings that are not shown. Default: none. */
+  /** Findings that neither the start of a cluster nor `nestjs-cluster-tools doctor` shows. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 

@@ -10,15 +10,12 @@ export const LEAVE_OUT_OF_BUNDLE =
 /** The file names of the programs in `dist/programs`, which run as a process or a thread. */
 type ProgramFile =
   | 'admin-thread.cjs'
-  | 'app-host.js'
-  | 'doctor-examiner.js'
   | 'early-boot.cjs'
   | 'offload-thread.js'
-  | 'tune-load.js'
   | 'watchdog-thread.cjs';
 
 /** A file of this package, by its path within the package. */
-export type OwnFile = `dist/programs/${ProgramFile}` | `dist/page/${string}` | 'package.json';
+export type OwnFile = `dist/programs/${ProgramFile}` | 'package.json';
 
 /**
  * The path of a file of this package. If a bundler has put this code into another file, the path is

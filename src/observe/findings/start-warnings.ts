@@ -1,37 +1,29 @@
-import { silencedBy } from '../../contract/options/warning-options.interface.js';
-import type { FindingName } from '../../contract/options/index.js';
-import { AppView } from './app-view.js';
-import { cache } from './checks/cache.js';
-import { cpuBoundInline } from './checks/cpu-bound.js';
-import { inProcessEvents } from './checks/in-process-events.js';
-import { scheduledJobs } from './checks/scheduled-jobs.js';
-import { schemaSynchronization } from './checks/schema-synchronization.js';
-import { socketIoAdapter, socketIoPolling } from './checks/socket-io.js';
-import { throttler } from './checks/throttler.js';
-import { type Check, findingsOf } from './finding.js';
+import { type FindingName, silencedBy } from '../../contract/options/index.js';
+import { type AppView, viewOf } from './app-view.js';
+import { type Check, CHECKS, type Finding } from './checks.js';
 
-/** The checks that are cheap enough for every start. All but the first apply only to several workers. */
-export const CHEAP_CHECKS: readonly Check[] = [
-  cpuBoundInline,
-  scheduledJobs,
-  throttler,
-  cache,
-  socketIoAdapter,
-  socketIoPolling,
-  inProcessEvents,
-  schemaSynchronization,
-];
+/** Maximum number of places in a line. Further places are only counted. */
+const MAX_PLACES = 4;
 
-/** A line for each finding. Every worker of the app has the same findings. */
-export function startWarnings(
-  app: object,
-  ignore: readonly FindingName[],
-  workers: number,
-): string[] {
-  const checks = (workers > 1 ? CHEAP_CHECKS : [cpuBoundInline]).filter(
-    ({ name }) => !ignore.includes(name),
-  );
-  return findingsOf(checks, new AppView(app), { workers, main: process.argv[1]! }).map(
-    ({ name, where, problem, remedy }) => `${problem}: ${where}; ${remedy}; ${silencedBy(name)}`,
-  );
+/** A check that throws finds nothing: the app may have an unexpected version of a library. */
+export function findingsOf(app: AppView, checks: readonly Check[] = CHECKS): Finding[] {
+  return checks.flatMap(({ find, ...finding }) => {
+    try {
+      const places = [...new Set(find(app))];
+      const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
+      const where = places.slice(0, MAX_PLACES).join(', ') + more;
+      return places.length === 0 ? [] : [{ ...finding, where }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** A line for each finding. All workers of an app have the same findings. */
+export function startWarnings(app: object, ignore: readonly FindingName[]): string[] {
+  return findingsOf(viewOf(app))
+    .filter(({ name }) => !ignore.includes(name))
+    .map(
+      ({ name, where, problem, remedy }) => `${problem}: ${where}; ${remedy}; ${silencedBy(name)}`,
+    );
 }
