@@ -1,121 +1,83 @@
 import { once } from 'node:events';
 import { relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { NotMeasuredError, oneLine } from '../../contract/errors/index.js';
-import type { ExaminationAssignment } from '../../contract/ipc/assignment.js';
-import { FINDING_NAMES, silencedBy } from '../../contract/options/warning-options.interface.js';
-import { besideThis } from '../../contract/process/own-file.js';
-import type { Finding } from '../../observe/findings/finding.js';
 import { AppProcess } from '../app/app-process.js';
-import type { Outcome, WorkerTask } from '../app/examined-worker.js';
 import type { Interruption } from '../app/interruption.js';
-import type { DoctorReport } from './report.js';
+import { NotMeasuredError } from '../app/not-measured.error.js';
+import type { Finding } from './finding.js';
+import type { Examination } from './preload.js';
+import { type DoctorReport, findingOf } from './report.js';
 
 interface Subject {
   /** The path of the file that calls `bootstrap()`. */
   readonly script: string;
-  readonly workers: number | undefined;
-  readonly settings: Omit<ExaminationAssignment, 'examiner'>;
+  readonly workers?: number | undefined;
+  readonly maxConnections?: number | undefined;
 }
 
-type Examined = Outcome & { readonly type: 'examined' };
+/** How long the app may take to start. Some apps wait for ever for a database. */
+const READY_MS = 60_000;
 
-const TYPESCRIPT = /\.[cm]?tsx?$/;
 const NO_LOADER =
-  '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
-
-const HOST = besideThis('dist/programs/app-host.js')!;
-const EXAMINER = pathToFileURL(besideThis('dist/programs/doctor-examiner.js')!).href;
+  '; the file is TypeScript: give the built one, or let Node load it: NODE_OPTIONS="--import tsx"';
 
 /**
- * Starts an app, examines it, and ends it.
+ * Starts an app in one process, examines it, and ends all processes that were started.
  *
  * @throws NotMeasuredError if the app does not start.
  */
 export async function examineApp(
-  { script, workers, settings }: Subject,
-  interruption: Interruption,
-): Promise<DoctorReport> {
-  const outcome = await runApp(
-    { script, examination: { ...settings, examiner: EXAMINER } },
-    // The app sees this number of workers, but only one worker is started.
-    workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
-    interruption,
-  );
-  return reportOf(outcome, script);
-}
-
-/**
- * Starts one worker of an app, waits until it has been examined, and ends all processes that were
- * started.
- *
- * @param environment variables that are set for the app.
- * @throws NotMeasuredError if the app does not start.
- * @throws Error if the process between this process and the worker fails.
- */
-async function runApp(
-  task: WorkerTask,
-  environment: Readonly<Record<string, string>>,
+  subject: Subject,
   { started, signal }: Interruption,
-): Promise<Examined> {
-  let outcome: Outcome | undefined;
+  readyMs = READY_MS,
+): Promise<DoctorReport> {
+  let examination: Examination | undefined;
+  const examined = new AbortController();
   const app = new AppProcess(
-    [process.execPath, HOST, JSON.stringify(task)],
-    environment,
-    (message) => (outcome = message as Outcome),
+    [process.execPath, '--import', preloadOf(subject), subject.script],
+    // The app sees this number of workers, and starts none.
+    subject.workers === undefined ? {} : { CLUSTER_WORKERS: String(subject.workers) },
+    (message) => {
+      examination = message as Examination;
+      examined.abort();
+    },
   );
   started.add(app);
+  const late = AbortSignal.timeout(readyMs);
   try {
-    const over = AbortSignal.any([app.ended, signal]);
+    const over = AbortSignal.any([examined.signal, app.ended, signal, late]);
     if (!over.aborted) await once(over, 'abort');
   } finally {
     await app.end();
     started.delete(app);
   }
   signal.throwIfAborted();
-  if (outcome === undefined) throw app.failure;
-  if (outcome.type === 'examined') return outcome;
-  const why = `${oneLine(outcome.why)}${TYPESCRIPT.test(task.script) ? NO_LOADER : ''}`;
-  throw new NotMeasuredError(`the app ${why}${app.lastLines}`);
+  if (examination !== undefined) return reportOf(examination, subject.script);
+  const hint = /\.[cm]?tsx?$/.test(subject.script) ? NO_LOADER : '';
+  if (!late.aborted) throw new NotMeasuredError(`${app.failure.message}${hint}`);
+  throw new NotMeasuredError(
+    `the app did not start within ${readyMs / 1_000} s, or does not call bootstrap() of nestjs-cluster${hint}${app.lastLines}`,
+  );
 }
 
-function reportOf({ report, warnings }: Examined, script: string): DoctorReport {
+/** The URL of the file that Node loads before the app. This file is bundled into `dist`. */
+function preloadOf({ maxConnections }: Subject): string {
+  const url = new URL('programs/doctor-preload.js', import.meta.url);
+  url.searchParams.set('parent', String(process.pid));
+  if (maxConnections !== undefined) {
+    url.searchParams.set('max-connections', String(maxConnections));
+  }
+  return url.href;
+}
+
+function reportOf(
+  { findings, warnings, ignored, workers }: Examination,
+  script: string,
+): DoctorReport {
   const main = relative(process.cwd(), script);
-  const found = report.findings as readonly Finding[];
-  const told = warnings
-    // The finding 'shutdown-hooks' already reports this warning.
-    .filter((text) => !text.startsWith('enableShutdownHooks()'))
-    .map((text) => findingOf(text, main));
-  return {
-    main,
-    workers: report.workers,
-    findings: [...found, ...told]
-      .filter(({ name }) => !report.ignored.includes(name))
-      .map((finding): Finding => ({
-        ...finding,
-        where: oneLine(shortened(finding.where)),
-        problem: oneLine(finding.problem),
-        remedy: oneLine(finding.remedy),
-      })),
-    ignored: report.ignored,
-  };
-}
-
-/** Turns a warning into a finding. The last "; " before its name separates the problem from the remedy. */
-export function findingOf(warning: string, main: string): Finding {
-  const name = FINDING_NAMES.find((each) => warning.endsWith(`; ${silencedBy(each)}`));
-  const text = name === undefined ? warning : warning.slice(0, -`; ${silencedBy(name)}`.length);
-  const end = text.lastIndexOf('; ');
-  return {
-    name: name ?? 'warning',
-    level: 'problem',
-    where: main,
-    problem: end < 0 ? text : text.slice(0, end),
-    remedy: end < 0 ? 'read the log of the app' : text.slice(end + 2),
-  };
-}
-
-/** Makes the paths of files below the working directory relative. */
-function shortened(where: string): string {
-  return where.replaceAll(`${process.cwd()}/`, '');
+  const all: Finding[] = [...findings, ...warnings.map((text) => findingOf(text, main))];
+  const shown = all
+    .filter(({ name }) => !ignored.includes(name))
+    // Paths below the working directory are shown relative to it.
+    .map(({ where, ...rest }) => ({ ...rest, where: where.replaceAll(`${process.cwd()}/`, '') }));
+  return { main, workers, findings: shown, ignored };
 }

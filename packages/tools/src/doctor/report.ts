@@ -1,5 +1,6 @@
-import type { FindingName } from '../../contract/options/index.js';
-import type { Finding } from '../../observe/findings/finding.js';
+import { stripVTControlCharacters } from 'node:util';
+import type { FindingName } from 'nestjs-cluster/bootstrap';
+import type { Finding } from './finding.js';
 
 /** The doctor's report on an app. */
 export interface DoctorReport {
@@ -8,51 +9,36 @@ export interface DoctorReport {
   /** The number of workers that the findings assume. */
   readonly workers: number;
   readonly findings: readonly Finding[];
-  /** The names in the app's option `doctor.ignore`. Findings with these names are left out. */
+  /** The names in the app's option `warnings.ignore`. Findings with these names are left out. */
   readonly ignored: readonly string[];
 }
 
-/** The page of docs/ that explains a finding. */
-const PAGES: Readonly<Record<FindingName, string>> = {
-  'scheduled-jobs': 'scheduled-jobs.md',
-  throttler: 'shared-state.md',
-  cache: 'shared-state.md',
-  sessions: 'shared-state.md',
-  'socket-io-adapter': 'socket.io.md',
-  'socket-io-polling': 'socket.io.md',
-  'in-process-events': 'hub.md#events',
-  'web-socket-broadcast': 'websockets.md',
-  'self-restart': 'shared-state.md#settings-that-the-app-changes',
-  'database-pool': 'database-pools.md',
-  'schema-synchronization': 'shared-state.md',
-  'own-health': 'health.md',
-  'own-metrics': 'metrics.md',
-  'keep-alive': 'doctor.md#keep-alive',
-  memory: 'number-of-workers.md',
-  'signal-listener': 'shutdown-hooks.md',
-  'shutdown-hooks': 'shutdown-hooks.md',
-  'force-close-connections': 'shutdown-hooks.md',
-  'cpu-bound-inline': 'cpu-bound-methods.md',
-  'cpu-bound-threads': 'cpu-bound-methods.md#threads',
-  warning: 'reference/messages-run.md',
-};
+/** The end of a warning that has a name: `silencedBy()` of nestjs-cluster writes it. */
+const NAMED = /; warnings: \{ ignore: \['([\w-]+)'\] \} of bootstrap\(\) silences this$/;
 
-/** The report as text: each finding's name and place, with its problem, remedy and page below. */
-export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
-  const problems = findings.filter(({ level }) => level === 'problem').length;
-  const width = Math.max(...findings.map(({ name }) => name.length), 0);
-  const indent = ' '.repeat('problem  '.length + width + 2);
-  const rows = findings.map(({ name, level, where, problem, remedy }) =>
-    [
-      `${level.padEnd('problem'.length)}  ${name.padEnd(width)}  ${where}`,
-      ...[problem, `-> ${remedy}`, `see docs/${PAGES[name]}`].map((text) => indent + text),
-    ].join('\n'),
-  );
-  const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;
-  const sum = `${main} with ${workers} workers: ${count(problems, 'problem')}, ${count(findings.length - problems, 'note')}${left}`;
-  return `${[...rows, sum].join('\n\n')}\n`;
+/** Turns a warning of the start into a finding. The last "; " separates the problem from the remedy. */
+export function findingOf(warning: string, main: string): Finding {
+  const name = (NAMED.exec(warning)?.[1] ?? 'warning') as FindingName;
+  const text = warning.replace(NAMED, '');
+  const end = text.lastIndexOf('; ');
+  return {
+    name,
+    where: main,
+    problem: end < 0 ? text : text.slice(0, end),
+    remedy: end < 0 ? 'read the log of the app' : text.slice(end + 2),
+  };
 }
 
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
+/** The report as text: each finding's name and place, with its problem and remedy below. */
+export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
+  const width = Math.max(...findings.map(({ name }) => name.length), 0);
+  const indent = ' '.repeat(width + 2);
+  const rows = findings.map(({ name, where, problem, remedy }) =>
+    [`${name.padEnd(width)}  ${where}`, `${indent}${problem}`, `${indent}-> ${remedy}`]
+      .map((line) => stripVTControlCharacters(line).replaceAll(/\p{Cc}/gu, ' '))
+      .join('\n'),
+  );
+  const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;
+  const count = `${findings.length} finding${findings.length === 1 ? '' : 's'}`;
+  return `${[...rows, `${main} with ${workers} workers: ${count}${left}`].join('\n\n')}\n`;
 }

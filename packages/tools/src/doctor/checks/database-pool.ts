@@ -1,5 +1,4 @@
-import { at, classOf, nameOfMember } from '../../../observe/findings/app-view.js';
-import type { Check } from '../../../observe/findings/finding.js';
+import { at, type Check, classOf, nameOf } from '../finding.js';
 
 /** A pool of connections, as read from an object of a library. */
 interface Pool {
@@ -26,8 +25,8 @@ const DEFAULT_MONGO_SIZE = 100;
 export const databasePool: Check = {
   name: 'database-pool',
   remedy: 'make the pool of each worker smaller, or put a pooler such as PgBouncer in front',
-  look: (app, { workers, maxConnections }) =>
-    app.providers.flatMap((provider) => {
+  look: ({ providers }, { workers, maxConnections }) =>
+    providers.flatMap((provider) => {
       const pool = poolOf(provider.instance);
       const [, database, byDefault] = ALLOWED.find(([kind]) => kind.test(pool?.kind ?? '')) ?? [];
       const allowed = maxConnections ?? byDefault;
@@ -41,8 +40,8 @@ export const databasePool: Check = {
           : `the database allows ${allowed}`;
       return [
         {
-          where: `${nameOfMember(provider)} (${provider.module})`,
-          problem: `pools of ${pool.size} connections in ${workers} workers, and the one more of a reload, are ${needed}; ${limit}`,
+          where: nameOf(provider),
+          problem: `pools of ${pool.size} connections in ${workers} workers, and in one more during a reload, are ${needed} connections; ${limit}`,
         },
       ];
     }),

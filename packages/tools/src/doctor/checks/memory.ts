@@ -1,38 +1,32 @@
 import { totalmem } from 'node:os';
-import { MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../../../contract/options/index.js';
-import type { Check } from '../../../observe/findings/finding.js';
-import { formatMegabytes } from '../../control/view/table.js';
+import type { Check } from '../finding.js';
 
-/** The memory of one worker, and the memory available to all workers. */
-export interface MemoryReading {
-  readonly residentBytes: number;
-  readonly availableBytes: number;
-  /** The name of the machine's or container's limit, for the report. */
-  readonly limitedBy: string;
-}
+/** Memory of the primary, measured and rounded up. */
+const PRIMARY_BYTES = 64 * 1_024 * 1_024;
 
-/** Checks that the memory is enough for all workers, if each needs as much as this one. */
-export const memory = (read: () => MemoryReading = readMemory): Check => ({
+const MB = 1e6;
+
+/** Checks that the memory is enough for all workers, if each needs as much as this process. */
+export const memory = (
+  residentBytes: () => number = process.memoryUsage.rss,
+  availableBytes = Math.min(totalmem(), process.constrainedMemory() || Infinity),
+): Check => ({
   name: 'memory',
   remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
   look(_app, { workers }) {
-    const { residentBytes, availableBytes, limitedBy } = read();
+    const each = residentBytes();
     // During a reload there is one more worker.
-    const neededBytes = residentBytes * (workers + 1) + MEMORY_OF_PRIMARY_BYTES;
-    if (neededBytes <= availableBytes) return [];
+    const needed = each * (workers + 1) + PRIMARY_BYTES;
+    if (needed <= availableBytes) return [];
     return [
       {
-        where: limitedBy,
-        problem: `a worker that has served nothing yet holds ${formatMegabytes(residentBytes)} MB; ${workers} of them, the one more of a reload and the primary are ${formatMegabytes(neededBytes)} MB, and there are ${formatMegabytes(availableBytes)} MB`,
+        where: 'this machine or its control group',
+        problem: `a worker holds ${megabytes(each)} before its first request; ${workers} workers, one more during a reload and the primary need ${megabytes(needed)}, and ${megabytes(availableBytes)} are available`,
       },
     ];
   },
 });
 
-function readMemory(): MemoryReading {
-  const { memoryBytes } = readCgroupLimits();
-  const residentBytes = process.memoryUsage.rss();
-  return memoryBytes === undefined
-    ? { residentBytes, availableBytes: totalmem(), limitedBy: 'this machine' }
-    : { residentBytes, availableBytes: memoryBytes, limitedBy: 'the control group of the process' };
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / MB)} MB`;
 }

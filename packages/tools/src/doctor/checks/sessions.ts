@@ -1,6 +1,6 @@
 import { Module } from 'node:module';
 import v8 from 'node:v8';
-import type { Check, Observation } from '../../../observe/findings/finding.js';
+import type { Check } from '../finding.js';
 
 /** The files of the libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
 const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
@@ -18,7 +18,7 @@ export const sessions: Check = {
     const { _cache: cache } = Module as unknown as {
       _cache?: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;
     };
-    return Object.entries(cache ?? {}).flatMap(([file, module]): Observation[] => {
+    return Object.entries(cache ?? {}).flatMap(([file, module]) => {
       const library = LIBRARY.exec(file)?.[1];
       const { MemoryStore } = Object(module?.exports) as { MemoryStore?: unknown };
       if (library === undefined || typeof MemoryStore !== 'function') return [];
@@ -27,7 +27,7 @@ export const sessions: Check = {
         {
           where: `MemoryStore of ${library}`,
           problem:
-            'sessions are kept in the worker that began them, and the others know no such client',
+            'sessions are kept in the worker that began them, and the others do not know them',
         },
       ];
     });

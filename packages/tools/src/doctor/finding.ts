@@ -1,0 +1,94 @@
+import type { FindingName } from 'nestjs-cluster/bootstrap';
+
+/** A part of an app that does not work correctly in several workers. */
+export interface Finding {
+  readonly name: FindingName;
+  /** The class and its module, or the file. */
+  readonly where: string;
+  /** What happens with several workers. */
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** A class of the app. */
+export type Class = abstract new (...args: never[]) => unknown;
+
+/** A provider or controller in Nest's container. */
+export interface Member {
+  /** Name of the module that declares it. */
+  readonly module: string;
+  readonly token: unknown;
+  /** `undefined` if a factory has made the instance. */
+  readonly type: Class | undefined;
+  readonly instance: unknown;
+}
+
+/** The parts of an app that checks look at. `bootstrap()` of nestjs-cluster has read them. */
+export interface AppView {
+  readonly providers: readonly Member[];
+  readonly controllers: readonly Member[];
+  readonly socketServers: readonly unknown[];
+}
+
+/** The values from which the numbers of a finding are computed. */
+export interface Situation {
+  readonly workers: number;
+  /** Maximum number of connections of the database; `undefined` = the default of such a database. */
+  readonly maxConnections?: number | undefined;
+}
+
+/** Looks for one kind of finding. Reads tokens, class names and metadata, and loads no library. */
+export interface Check extends Pick<Finding, 'name' | 'remedy'> {
+  look(app: AppView, situation: Situation): readonly Pick<Finding, 'where' | 'problem'>[];
+}
+
+/** A check that throws finds nothing: the app may have an unexpected version of a library. */
+export function findingsOf(
+  checks: readonly Check[],
+  app: AppView,
+  situation: Situation,
+): readonly Finding[] {
+  return checks.flatMap(({ look, ...finding }) => {
+    try {
+      return look(app, situation).map((seen) => ({ ...finding, ...seen }));
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The name of an object's class, without the number that a bundler may have added (`Adapter$1`). */
+export function classOf(value: unknown): string {
+  const name = at(value, 'constructor', 'name');
+  return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
+}
+
+/** The value at a path of properties; `undefined` if a property on the path is missing. */
+export function at(value: unknown, ...path: (string | symbol)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      inner === Object(inner) ? (Reflect.get(inner as object, key) as unknown) : undefined,
+    value,
+  );
+}
+
+/** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
+export function metadataOf(key: string, target: object): unknown {
+  const { getMetadata } = Reflect as { getMetadata?(key: string, target: object): unknown };
+  return getMetadata?.(key, target);
+}
+
+/** The prototypes of a class and of the classes that it extends. */
+export function prototypesOf({ prototype }: Class): object[] {
+  const owners: object[] = [];
+  let owner = prototype as object | null;
+  for (; owner !== null && owner !== Object.prototype; owner = Object.getPrototypeOf(owner)) {
+    owners.push(owner);
+  }
+  return owners;
+}
+
+/** The name of a provider or controller in a finding. */
+export function nameOf({ type, token, instance, module }: Member): string {
+  return `${type?.name ?? (typeof token === 'string' ? token : classOf(instance))} (${module})`;
+}

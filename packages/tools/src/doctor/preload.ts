@@ -1,0 +1,53 @@
+import { isMainThread } from 'node:worker_threads';
+import { cpuBoundInline } from './checks/cpu-bound-inline.js';
+import { databasePool } from './checks/database-pool.js';
+import { inProcessEvents } from './checks/in-process-events.js';
+import { memory } from './checks/memory.js';
+import { ownHealth, ownMetrics } from './checks/own-endpoints.js';
+import { schemaSynchronization } from './checks/schema-synchronization.js';
+import { sessions } from './checks/sessions.js';
+import { webSocketBroadcast } from './checks/web-socket-broadcast.js';
+import { type AppView, type Check, type Finding, findingsOf } from './finding.js';
+import { SignalListeners } from './signal-listeners.js';
+
+/** `bootstrap()` of nestjs-cluster calls a function of this name when the app listens. */
+const EXAMINE = Symbol.for('nestjs-cluster.examine');
+
+/** The result of the start, from `bootstrap()`. With all findings it is the message to the command. */
+export interface Examination {
+  readonly findings: readonly Finding[];
+  readonly warnings: readonly string[];
+  readonly ignored: readonly string[];
+  readonly workers: number;
+}
+
+const CHECKS: readonly Check[] = [
+  // Must be the first check, because the other checks allocate memory themselves.
+  memory(),
+  inProcessEvents,
+  schemaSynchronization,
+  sessions,
+  webSocketBroadcast,
+  databasePool,
+  ownHealth,
+  ownMetrics,
+  cpuBoundInline,
+];
+
+const settings = new URL(import.meta.url).searchParams;
+
+// Node also preloads this file in threads, and in processes that the app forks.
+if (isMainThread && process.ppid === Number(settings.get('parent'))) {
+  const maxConnections = settings.get('max-connections');
+  const listeners = new SignalListeners();
+  const examine = (app: AppView, start: Examination): void => {
+    const situation = {
+      workers: start.workers,
+      maxConnections: maxConnections === null ? undefined : Number(maxConnections),
+    };
+    const found = findingsOf(CHECKS, app, situation);
+    const findings = [...start.findings, ...found, ...listeners.end()];
+    process.send!({ ...start, findings } satisfies Examination);
+  };
+  Object.assign(globalThis, { [EXAMINE]: examine });
+}

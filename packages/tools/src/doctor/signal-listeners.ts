@@ -1,0 +1,43 @@
+import { createRequire } from 'node:module';
+import { dirname, sep } from 'node:path';
+import type { Finding } from './finding.js';
+
+/** The signals that ask an app to end. */
+const SIGNALS: ReadonlySet<string | symbol> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
+
+/** The file and line of a stack frame. Frames of Node itself have no path. */
+const PLACE = /(?:\(|at )(?:file:\/\/)?(\/[^()]+:\d+):\d+\)?$/;
+
+/** Notes where the app's code adds listeners to signals. Listeners of libraries are ignored. */
+export class SignalListeners {
+  readonly #places = new Set<string>();
+  readonly #own = dirname(createRequire(import.meta.url).resolve('nestjs-cluster/package.json'));
+
+  constructor() {
+    process.on('newListener', this.#note);
+  }
+
+  /** Stops watching and returns the findings so far. */
+  end(): Finding[] {
+    process.off('newListener', this.#note);
+    return [...this.#places].map((where) => ({
+      name: 'signal-listener',
+      where,
+      problem: 'a listener for a signal that ends the app runs while requests are still in flight',
+      remedy: 'move it into a shutdown hook, such as onApplicationShutdown()',
+    }));
+  }
+
+  readonly #note = (signal: string | symbol): void => {
+    if (!SIGNALS.has(signal)) return;
+    const { stack = '' } = new Error();
+    // The first frame is this function. The next frame with a path has called `process.on()`.
+    const caller = stack
+      .split('\n')
+      .slice(2)
+      .map((line) => PLACE.exec(line)?.[1])
+      .find((place) => place !== undefined);
+    if (caller === undefined || caller.includes(`${sep}node_modules${sep}`)) return;
+    if (!caller.startsWith(`${this.#own}${sep}dist${sep}`)) this.#places.add(caller);
+  };
+}
