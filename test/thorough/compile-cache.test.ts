@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { filesBelow } from '../support/doctor.js';
+import { filesBelow } from '../support/files-below.js';
 import { getJson } from '../support/http-client.js';
 import { nodeFor } from '../support/nodes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';

@@ -1,46 +1,57 @@
 import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
-import { describe, expect, it, vi } from 'vitest';
-import { examination } from '../../../src/bootstrap/examination.js';
-import type { OwnAssignment } from '../../../src/contract/ipc/assignment.js';
-import { type WarningOptions, resolveOptions } from '../../../src/contract/options/index.js';
-import type { WorkerLink } from '../../../src/worker/link/worker-link.js';
-import { appOf } from '../support/app-findings.js';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { bootstrap } from '../../../src/bootstrap/bootstrap.js';
+import { warnOfFindings } from '../../../src/bootstrap/examination.js';
+import { resolveOptions, type WarningOptions } from '../../../src/contract/options/index.js';
+import { appOf } from '../support/nest-app.js';
 
-interface Start {
-  readonly slot: number;
-  readonly workers: number;
-  readonly warnings?: WarningOptions | false;
+@Injectable()
+class Reports {
+  @Cron('0 3 * * *') nightly() {}
 }
 
-/** Starts a worker whose app has a scheduled job. @returns its warnings. */
-async function warningsOf({ slot, workers, warnings }: Start): Promise<string[]> {
-  @Injectable()
-  class Reports {
-    @Cron('0 3 * * *') nightly() {}
-  }
-  const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Reports] });
+const APP = { imports: [ScheduleModule.forRoot()], providers: [Reports] };
+
+it.each<{ slot: number; warnings: WarningOptions | false | undefined; count: number }>([
+  { slot: 1, warnings: undefined, count: 1 },
+  // The only worker has slot 0. With several workers, slot 1 warns for all.
+  { slot: 0, warnings: undefined, count: 0 },
+  { slot: 1, warnings: false, count: 0 },
+  { slot: 1, warnings: { ignore: ['scheduled-jobs'] }, count: 0 },
+])('the worker in slot $slot with warnings: $warnings warns $count times', async (each) => {
+  const { slot, warnings, count } = each;
   const warn = vi.fn<(line: string) => void>();
-  const link = { warn } as unknown as WorkerLink;
-  const assignment = { identity: { slot }, workers } as unknown as OwnAssignment;
-  const examine = await examination(link, resolveOptions({ warnings }), assignment);
-  await examine?.(app);
-  return warn.mock.calls.map(([line]) => line);
-}
+  const link = { warn, identity: { slot, pid: 1, generation: 0 } };
 
-describe('the start of a cluster', () => {
-  it('has one of its workers tell what does not fit several', async () => {
-    const [line, ...more] = await warningsOf({ slot: 1, workers: 2 });
-    expect(line).toMatch(/^scheduled jobs run in every worker, so 2 times each: Reports\.nightly/);
-    expect(more).toEqual([]);
-    expect(await warningsOf({ slot: 0, workers: 2 })).toEqual([]);
+  await warnOfFindings(await appOf(APP), link, resolveOptions({ warnings }).warnings);
+
+  expect(warn.mock.calls).toEqual(
+    Array.from({ length: count }, () => [expect.stringMatching(/^scheduled jobs run once in /)]),
+  );
+});
+
+it('an app is passed to the function that the doctor has set, and starts no workers', async () => {
+  const examine = vi.fn<(app: object, start: object) => void>();
+  const EXAMINE = Symbol.for('nestjs-cluster.examine');
+  Object.assign(globalThis, { [EXAMINE]: examine });
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, EXAMINE));
+  const options = { workers: 3, port: 1, warnings: { ignore: ['cache'] }, log: { level: 'error' } };
+
+  const runtime = await bootstrap(async () => {
+    const app = await appOf(APP);
+    app.enableShutdownHooks(['SIGTERM']);
+    return app;
+  }, options as never);
+
+  expect(runtime).toMatchObject({
+    role: 'standalone',
+    url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d\d+/),
   });
-
-  it.each<Start & { what: string }>([
-    { what: 'with one worker', slot: 0, workers: 1 },
-    { what: 'where warnings is false', slot: 1, workers: 2, warnings: false },
-    { what: 'where it is ignored', slot: 1, workers: 2, warnings: { ignore: ['scheduled-jobs'] } },
-  ])('warns of nothing $what', async (start) => {
-    expect(await warningsOf(start)).toEqual([]);
+  expect(examine).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ socketServers: [] }), {
+    findings: [expect.objectContaining({ name: 'scheduled-jobs' })],
+    warnings: [expect.stringContaining('enableShutdownHooks()')],
+    ignored: ['cache'],
+    workers: 3,
   });
 });

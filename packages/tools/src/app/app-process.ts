@@ -4,8 +4,8 @@ import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import { NotMeasuredError } from './not-measured.error.js';
 
 /** Maximum number of lines of a failed app's output that are shown: its last lines. */
-const LAST_LINES = 10;
-const LINE_LENGTH = 240;
+const LAST_LINES = 20;
+const LINE_LENGTH = 400;
 
 /** After a signal, how long to wait for the processes to end before the next signal is sent. */
 const PATIENCE_MS = 5_000;

@@ -28,7 +28,6 @@ const NO_LOADER =
 export async function examineApp(
   subject: Subject,
   { started, signal }: Interruption,
-  readyMs = READY_MS,
 ): Promise<DoctorReport> {
   let examination: Examination | undefined;
   const examined = new AbortController();
@@ -42,7 +41,7 @@ export async function examineApp(
     },
   );
   started.add(app);
-  const late = AbortSignal.timeout(readyMs);
+  const late = AbortSignal.timeout(READY_MS);
   try {
     const over = AbortSignal.any([examined.signal, app.ended, signal, late]);
     if (!over.aborted) await once(over, 'abort');
@@ -55,7 +54,7 @@ export async function examineApp(
   const hint = /\.[cm]?tsx?$/.test(subject.script) ? NO_LOADER : '';
   if (!late.aborted) throw new NotMeasuredError(`${app.failure.message}${hint}`);
   throw new NotMeasuredError(
-    `the app did not start within ${readyMs / 1_000} s, or does not call bootstrap() of nestjs-cluster${hint}${app.lastLines}`,
+    `the app did not start within ${READY_MS / 1_000} s, or does not call bootstrap() of nestjs-cluster${hint}${app.lastLines}`,
   );
 }
 

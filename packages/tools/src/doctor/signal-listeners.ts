@@ -8,6 +8,9 @@ const SIGNALS: ReadonlySet<string | symbol> = new Set(['SIGTERM', 'SIGINT', 'SIG
 /** The file and line of a stack frame. Frames of Node itself have no path. */
 const PLACE = /(?:\(|at )(?:file:\/\/)?(\/[^()]+:\d+):\d+\)?$/;
 
+/** Node's function that `on()`, `once()` and `prependListener()` call. */
+const ADDS = ' _addListener (node:events:';
+
 /** Notes where the app's code adds listeners to signals. Listeners of libraries are ignored. */
 export class SignalListeners {
   readonly #places = new Set<string>();
@@ -30,11 +33,11 @@ export class SignalListeners {
 
   readonly #note = (signal: string | symbol): void => {
     if (!SIGNALS.has(signal)) return;
-    const { stack = '' } = new Error();
-    // The first frame is this function. The next frame with a path has called `process.on()`.
-    const caller = stack
-      .split('\n')
-      .slice(2)
+    const frames = (new Error().stack ?? '').split('\n');
+    // The frames above this function of Node emit 'newListener', and a package may have replaced `emit()`.
+    const adds = frames.findIndex((line) => line.includes(ADDS));
+    const caller = frames
+      .slice(adds + 1)
       .map((line) => PLACE.exec(line)?.[1])
       .find((place) => place !== undefined);
     if (caller === undefined || caller.includes(`${sep}node_modules${sep}`)) return;

@@ -1,27 +1,42 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { setImmediate as setImmediatePromise } from 'node:timers/promises';
-import { runInThisContext } from 'node:vm';
+import 'reflect-metadata';
 import { Controller, Get } from '@nestjs/common';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { IoAdapter } from '@nestjs/platform-socket.io';
-import { WsAdapter } from '@nestjs/platform-ws';
 import { WebSocketGateway } from '@nestjs/websockets';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { OWN_DIRECTORY } from '../../../../src/contract/process/own-directory.js';
-import { SignalListeners } from '../../../../src/tools/doctor/app/signal-listeners.js';
-import { databasePool } from '../../../../src/tools/doctor/checks/database-pool.js';
+import { PubSub } from 'graphql-subscriptions';
+import { CpuBound } from 'nestjs-cluster';
+import { runInThisContext } from 'node:vm';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { cpuBoundInline } from '../../../src/doctor/checks/cpu-bound-inline.js';
+import { databasePool } from '../../../src/doctor/checks/database-pool.js';
+import { inProcessEvents } from '../../../src/doctor/checks/in-process-events.js';
+import { memory } from '../../../src/doctor/checks/memory.js';
+import { ownHealth, ownMetrics } from '../../../src/doctor/checks/own-endpoints.js';
+import { schemaSynchronization } from '../../../src/doctor/checks/schema-synchronization.js';
+import { webSocketBroadcast } from '../../../src/doctor/checks/web-socket-broadcast.js';
 import {
-  forceCloseConnections,
-  keepAlive,
-} from '../../../../src/tools/doctor/checks/http-server.js';
-import { memory } from '../../../../src/tools/doctor/checks/memory.js';
-import { ownHealth, ownMetrics } from '../../../../src/tools/doctor/checks/own-endpoints.js';
-import { schemaSynchronization } from '../../../../src/observe/findings/checks/schema-synchronization.js';
-import { selfRestart } from '../../../../src/tools/doctor/checks/self-restart.js';
-import { webSocketBroadcasts } from '../../../../src/tools/doctor/checks/web-socket-broadcasts.js';
-import { temporaryDirectory } from '../../../support/temporary-directory.js';
-import { appOf, look, SITUATION } from '../../support/app-findings.js';
+  type AppView,
+  type Check,
+  type Class,
+  findingsOf,
+  type Member,
+} from '../../../src/doctor/finding.js';
+import { SignalListeners } from '../../../src/doctor/signal-listeners.js';
+
+const NOTHING: AppView = { providers: [], controllers: [], socketServers: [] };
+
+/** A provider or controller of AppModule. */
+function member(instance: unknown, token: unknown = 'TOKEN', type?: Class): Member {
+  return { module: 'AppModule', token, type, instance };
+}
+
+function ofClass(type: new () => unknown): Member {
+  return member(new type(), type, type);
+}
+
+/** The findings of a check for four workers, one line each. */
+function look(check: Check, app: Partial<AppView>, maxConnections?: number): string[] {
+  const found = findingsOf([check], { ...NOTHING, ...app }, { workers: 4, maxConnections });
+  return found.map(({ where, problem }) => `${where}: ${problem}`);
+}
 
 describe('endpoints of the app', () => {
   @Controller('healthz')
@@ -34,7 +49,6 @@ describe('endpoints of the app', () => {
     @Get('metrics') metrics() {}
     @Get('metrics/custom') custom() {}
     @Get('patients/health') health() {}
-    @Get('health/of-the-bank') bank() {}
   }
 
   class ClusterHealthIndicator {}
@@ -43,21 +57,15 @@ describe('endpoints of the app', () => {
   }
   Controller('health')(Informed);
 
-  it('are found by what they answer to', async () => {
-    const app = await appOf({ controllers: [Probes, Numbers] });
+  it('are found by their paths, unless they know all workers', () => {
+    const controllers = [Probes, Numbers, Informed].map(ofClass);
 
-    expect(look(ownHealth, app, SITUATION)).toEqual([
+    expect(look(ownHealth, { controllers })).toEqual([
       expect.stringMatching(/^Probes\.live\(\) \(AppModule\): /),
     ]);
-    expect(look(ownMetrics, app, SITUATION)).toEqual([
+    expect(look(ownMetrics, { controllers })).toEqual([
       expect.stringMatching(/^Numbers\.metrics\(\) \(AppModule\): /),
     ]);
-  });
-
-  it('are right where they know the cluster', async () => {
-    const app = await appOf({ controllers: [Informed] });
-
-    expect(look(ownHealth, app, SITUATION)).toEqual([]);
   });
 });
 
@@ -100,57 +108,86 @@ describe('a pool of database connections', () => {
     ['Knex, of a file', knex('better-sqlite3', 1), undefined],
     ['Mongoose', new NativeConnection(101), 101],
     ['a class of the same name', new (class DataSource {})(), undefined],
-  ])('is read of %s', async (_, instance, size) => {
-    const app = await appOf({ providers: [{ provide: 'DB', useValue: instance }] });
-    const reads = (maxConnections: number) =>
-      look(databasePool, app, { ...SITUATION, maxConnections });
+  ])('is read of %s', (_, instance, size) => {
+    const providers = [member(instance)];
+    const reads = (maxConnections: number) => look(databasePool, { providers }, maxConnections);
 
     expect(reads(1)).toEqual(
       size === undefined ? [] : [expect.stringContaining(`pools of ${size} connections in 4`)],
     );
-    // Four workers, and the one more of a reload.
+    // Four workers, and one more during a reload.
     if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
   });
 
   it.each([
     ['PostgreSQL', 'pg', 20, 21],
     ['MySQL', 'mysql2', 30, 31],
-  ])('is held against what %s allows by default', async (name, client, fits, exceeds) => {
-    const find = async (max: number) => {
-      const pool = { provide: 'DB', useValue: knex(client, max) };
-      return look(databasePool, await appOf({ providers: [pool] }), SITUATION);
-    };
+  ])('is compared with the default of %s', (name, client, fits, exceeds) => {
+    const find = (max: number) => look(databasePool, { providers: [member(knex(client, max))] });
 
-    expect(await find(fits)).toEqual([]);
-    expect(await find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
+    expect(find(fits)).toEqual([]);
+    expect(find(exceeds)).toEqual([expect.stringContaining(`; ${name} allows`)]);
   });
 });
 
-describe('a schema that TypeORM synchronizes', () => {
+it.each([
+  [{ type: 'postgres', synchronize: true }, 'synchronize'],
+  [{ type: 'sqlite', database: 'a.db', synchronize: true }, 'synchronize'],
+  [{ type: 'postgres', migrationsRun: true }, 'migrationsRun'],
+  [{ type: 'sqlite', database: ':memory:', synchronize: true }, undefined],
+  [{ type: 'postgres' }, undefined],
+  [{ synchronize: true }, undefined],
+])('a DataSource with %j alters a shared schema by: %s', (options, option) => {
   class DataSource {
-    constructor(readonly options: object) {}
+    readonly options = options;
   }
+  const line = `DataSource (AppModule): TypeORM has ${option}: true, so several workers alter the schema at once`;
+
+  expect(look(schemaSynchronization, { providers: [ofClass(DataSource)] })).toEqual(
+    option === undefined ? [] : [line],
+  );
+});
+
+describe('a PubSub', () => {
+  class Resolver {
+    constructor(readonly events: unknown) {}
+  }
+  class ClusterPubSub {
+    publish() {}
+    asyncIterableIterator() {}
+  }
+  const places = (...providers: Member[]) =>
+    look(inProcessEvents, { providers }).map((line) => line.split(': ')[0]);
+
+  it('is found as a provider or in a field, and once for all that hold it', () => {
+    const pubSub = new PubSub();
+
+    expect(places(member(new Resolver(pubSub)), member(pubSub, 'PUB_SUB'))).toEqual([
+      'PUB_SUB (AppModule)',
+    ]);
+    expect(places(member(new Resolver(pubSub)))).toEqual(['TOKEN (AppModule)']);
+    expect(places(ofClass(class Comments extends PubSub {}))).toEqual(['Comments (AppModule)']);
+  });
 
   it.each([
-    ['is found', { type: 'postgres', synchronize: true }, 'synchronize'],
-    ['is found in a file', { type: 'sqlite', database: 'a.db', synchronize: true }, 'synchronize'],
-    ['is found where migrations do it', { type: 'postgres', migrationsRun: true }, 'migrationsRun'],
-    ['is no finding in memory', { type: 'sqlite', database: ':memory:', synchronize: true }, ''],
-    ['is no finding where it is off', { type: 'postgres', synchronize: false }, ''],
-    ['is no finding where nothing is said', { type: 'postgres' }, ''],
-    ['is no finding in another library', { synchronize: true }, ''],
-  ])('%s: %j', async (_, options, option) => {
-    const provider = { provide: DataSource, useFactory: () => new DataSource(options) };
-    // @nestjs/typeorm adds another token for the same instance. It is not a second finding.
-    const alias = { provide: 'Connection', useExisting: DataSource };
-    const app = await appOf({ providers: [provider, alias] });
-    const found = look(schemaSynchronization, app, SITUATION);
-    const line = `DataSource (AppModule): TypeORM has ${option}: true, so several workers alter the schema at once`;
-    expect(found).toEqual(option === '' ? [] : [line]);
+    ['ClusterPubSub', new ClusterPubSub()],
+    ['a PubSub that publishes elsewhere', new (class PubSub {})()],
+    ['an EventEmitter', process],
+  ])('is not %s', (_, value) => {
+    expect(places(member(value), member(new Resolver(value)))).toEqual([]);
+  });
+
+  it('is looked for without running getters and proxies', () => {
+    const run = vi.fn<() => PubSub>(() => new PubSub());
+    const lazy = Object.defineProperty({}, 'own', { enumerable: true, get: run });
+    const proxy = new Proxy(lazy, { get: run, getOwnPropertyDescriptor: run as never });
+
+    expect(places(member(lazy), member(proxy), member(new Resolver(proxy)))).toEqual([]);
+    expect(run).not.toHaveBeenCalled();
   });
 });
 
-describe('a gateway of ws', () => {
+describe('a gateway', () => {
   class Chat {
     server!: { readonly clients: ReadonlySet<{ send(text: string): void }> };
     shout(text: string) {
@@ -165,147 +202,88 @@ describe('a gateway of ws', () => {
   for (const gateway of [Chat, Echo]) WebSocketGateway()(gateway);
 
   it.each([
-    ['broadcasts over server.clients', WsAdapter, Chat, 1],
-    ['answers its own client', WsAdapter, Echo, 0],
-    ['has the name of another library’s field', IoAdapter, Chat, 0],
-  ])('that %s (%o, %o) has %i findings', async (_, Adapter, gateway, count) => {
-    const app = await appOf({ providers: [gateway] }, undefined, (each) =>
-      each.useWebSocketAdapter(new Adapter(each)),
+    ['that broadcasts over server.clients of ws', { clients: new Set() }, Chat, 1],
+    ['that answers its own client', { clients: new Set() }, Echo, 0],
+    ['of another library', { sockets: {} }, Chat, 0],
+  ])('%s: %j, %o: %i findings', (_, server, gateway, count) => {
+    const app = { providers: [ofClass(gateway)], socketServers: [server] };
+
+    expect(look(webSocketBroadcast, app)).toHaveLength(count);
+  });
+});
+
+it('@CpuBound() methods are found in an app without ClusterModule', () => {
+  class Sums {
+    @CpuBound() async add() {}
+  }
+  class Offload {}
+  const providers = [ofClass(class MoreSums extends Sums {}), ofClass(class Cats {})];
+
+  expect(look(cpuBoundInline, { providers })).toEqual([
+    expect.stringMatching(/^MoreSums \(AppModule\): @CpuBound\(\) methods run on the event loop/),
+  ]);
+  expect(look(cpuBoundInline, { providers: [...providers, ofClass(Offload)] })).toEqual([]);
+});
+
+it('memory is enough for the workers, one more during a reload, and the primary', () => {
+  const needed = 5 * 100e6 + 64 * 1_024 * 1_024;
+  const given = (bytes: number) =>
+    look(
+      memory(() => 100e6, bytes),
+      {},
     );
-    expect(look(webSocketBroadcasts, app, SITUATION)).toEqual(
-      Array.from(
-        { length: count },
-        () =>
-          'Chat (AppModule): a broadcast over server.clients reaches the WebSockets of one worker',
-      ),
-    );
-  });
+
+  expect(given(needed)).toEqual([]);
+  expect(given(needed - 1)).toEqual([
+    'this machine or its control group: a worker holds 100 MB before its first request; 4 workers, one more during a reload and the primary need 567 MB, and 567 MB are available',
+  ]);
 });
 
-describe('the HTTP server', () => {
-  it.each([
-    { keepAliveTimeout: 5_000, trusts: false, proxy: undefined, found: false },
-    { keepAliveTimeout: 5_000, trusts: true, proxy: undefined, found: true },
-    { keepAliveTimeout: 60_000, trusts: true, proxy: undefined, found: true },
-    { keepAliveTimeout: 60_001, trusts: true, proxy: undefined, found: false },
-    { keepAliveTimeout: 0, trusts: true, proxy: undefined, found: false },
-    { keepAliveTimeout: 5_000, trusts: true, proxy: 4_000, found: false },
-    { keepAliveTimeout: 5_000, trusts: false, proxy: 6_000, found: true },
-  ])(
-    'that keeps connections for $keepAliveTimeout ms, trusts a proxy: $trusts of $proxy ms: $found',
-    async ({ keepAliveTimeout, trusts, proxy, found }) => {
-      const adapter = new FastifyAdapter({ trustProxy: trusts, keepAliveTimeout });
-      const fastify = await appOf({}, adapter);
-      const express = await appOf({});
-      if (trusts)
-        (express as unknown as { set(key: string, on: boolean): void }).set('trust proxy', true);
-      Object.assign(express.getHttpServer() as object, { keepAliveTimeout });
-      const situation = { ...SITUATION, proxyKeepAliveMs: proxy };
+describe('listeners for signals', () => {
+  /** Code that looks as if it were in another file. */
+  const call = (filename: string) =>
+    runInThisContext('(add) => add()', { filename }) as (add: () => unknown) => void;
+  const answer = (): void => {};
 
-      const counts = [fastify, express].map((app) => look(keepAlive, app, situation).length);
-      expect(counts).toEqual(found ? [1, 1] : [0, 0]);
-    },
-  );
-
-  it('is asked to close connections by force only where an option says so', async () => {
-    expect(look(forceCloseConnections, await appOf({}), SITUATION)).toEqual([]);
-  });
-});
-
-describe('an app that restarts itself', () => {
-  it('is found in the sources in and below the directory of its main file', () => {
-    const directory = temporaryDirectory();
-    const write = (name: string, ...lines: string[]) => {
-      mkdirSync(dirname(join(directory, name)), { recursive: true });
-      writeFileSync(join(directory, name), lines.join('\n'));
-    };
-    write('main.js', 'bootstrap();');
-    write(
-      'config/stop.js',
-      '',
-      '    setTimeout(() => process.kill(process.pid, "SIGTERM"), 5000);',
-    );
-    write('config/stop.d.ts', '// process.kill(process.pid)', ' * process.kill(process.pid)');
-    write('again.mjs', "process.kill(process.pid,'SIGHUP')", 'process.kill(process.pid);');
-    write('reraise.js', 'process.kill(process.pid, signal); process.kill(process.pid, "SIGUSR2")');
-    write('node_modules/lib/index.js', 'process.kill(process.pid, "SIGTERM")');
-    const situation = { ...SITUATION, main: join(directory, 'main.js') };
-
-    const problem =
-      'only the worker that runs this line is replaced, and the others stay as they are';
-    expect(look(selfRestart, {}, situation).sort()).toEqual([
-      `${directory}/again.mjs:1: ${problem}`,
-      `${directory}/again.mjs:2: ${problem}`,
-      `${directory}/config/stop.js:2: ${problem}`,
-    ]);
-  });
-});
-
-describe('memory', () => {
-  const MB = 1e6;
-  const reading = (availableBytes: number) =>
-    memory(() => ({ residentBytes: 100 * MB, availableBytes, limitedBy: 'this machine' }));
-
-  it('is enough for the workers, the one more of a reload, and the primary', () => {
-    const needed = 5 * 100 * MB + 64 * 1_024 * 1_024;
-
-    expect(look(reading(needed), {}, SITUATION)).toEqual([]);
-    expect(look(reading(needed - 1), {}, SITUATION)).toEqual([
-      'this machine: a worker that has served nothing yet holds 100 MB; 4 of them, the one more of a reload and the primary are 567 MB, and there are 567 MB',
-    ]);
-  });
-});
-
-describe('listeners to signals', () => {
-  it('are those of the app, by the line that adds them, and only while it is looked at', async () => {
+  it('are found by the line that adds them, while the app starts', () => {
     const listeners = new SignalListeners();
-    const answer = (): void => {};
-    process.on('SIGHUP', answer);
-    process.on('SIGUSR2', answer);
-    const app = await appOf({});
-    app.enableShutdownHooks(['SIGTERM']);
     onTestFinished(() => {
       for (const signal of ['SIGHUP', 'SIGUSR2']) process.off(signal, answer);
     });
-
+    process.on('SIGHUP', answer);
+    process.on('SIGUSR2', answer);
     const found = listeners.end();
     process.on('SIGHUP', answer);
     process.off('SIGHUP', answer);
 
-    expect(found.map(({ name, where }) => `${name} ${where}`)).toEqual([
-      expect.stringMatching(/^signal-listener .*checks\.test\.ts:\d+$/),
-      expect.stringMatching(/^shutdown-hooks .*checks\.test\.ts:\d+$/),
+    expect(found.map(({ where }) => where)).toEqual([
+      expect.stringMatching(/^\/.*checks\.test\.ts:\d+$/),
     ]);
     expect(listeners.end()).toEqual(found);
   });
 
-  it('are in the package that calls Nest, if no code of the app does', async () => {
+  it.each([
+    { by: '/app/dist/main.js', count: 1 },
+    { by: '/app/node_modules/@nestjs/core/nest-application-context.js', count: 0 },
+    { by: new URL('../../../../../dist/index.js', import.meta.url).pathname, count: 0 },
+  ])('that $by adds are found: $count', ({ by, count }) => {
     const listeners = new SignalListeners();
-    const app = await appOf({});
-    const own = runInThisContext('(call, app) => call(app)', {
-      filename: `${OWN_DIRECTORY}bootstrap/bootstrap.js`,
-    }) as (...args: unknown[]) => void;
-    const call = runInThisContext("(app) => app.enableShutdownHooks(['SIGTERM'])", {
-      filename: '/app/node_modules/framework/index.js',
-    });
-    // In a callback of Node, so that this test is not on the stack.
-    setImmediate(own, call, app);
-    await setImmediatePromise();
-
-    expect(listeners.end().map(({ name, where }) => `${name} ${where}`)).toEqual([
-      'shutdown-hooks /app/node_modules/framework/index.js:1',
-    ]);
-  });
-
-  it('are not those that this package adds when the app calls it', () => {
-    const listeners = new SignalListeners();
-    const answer = (): void => {};
     onTestFinished(() => void process.off('SIGHUP', answer));
-    const own = runInThisContext("(process, answer) => process.on('SIGHUP', answer)", {
-      filename: `${OWN_DIRECTORY}bootstrap/bootstrap.js`,
-    }) as (...args: unknown[]) => void;
-    own(process, answer);
+    const add = runInThisContext("(answer) => process.on('SIGHUP', answer)", {
+      filename: by,
+    }) as (answer: () => void) => void;
+    call('/app/dist/app.js')(() => add(answer));
 
-    expect(listeners.end()).toEqual([]);
+    expect(listeners.end()).toHaveLength(count);
   });
+});
+
+it('a check that fails finds nothing', () => {
+  const fails: Check = {
+    ...databasePool,
+    look: () => {
+      throw new TypeError('getClient() needs a connection');
+    },
+  };
+  expect(look(fails, {})).toEqual([]);
 });
