@@ -1,3 +1,5 @@
+import type { Autocannon } from './load.js';
+
 /** The app and the route to measure, and the load. */
 export interface Plan {
   readonly command: readonly string[];
@@ -7,8 +9,7 @@ export interface Plan {
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly seconds: number;
-  /** The path of the module autocannon. */
-  readonly autocannon: string;
+  readonly autocannon: Autocannon;
 }
 
 /** The numbers of workers and threads that the app gets by environment variables. */
@@ -28,16 +29,12 @@ export interface Run {
   readonly failed: number;
   /** The cores that all processes of the cluster kept busy. `undefined` without metrics. */
   readonly busyCores: number | undefined;
-  /** The memory of all processes of the cluster that report it. */
+  /** The memory of all workers. */
   readonly memoryBytes: number;
-  /** The mean memory of one worker. */
-  readonly workerMemoryBytes: number;
   /** The number of threads per worker. `undefined` if the route does not run in threads. */
   readonly threads: number | undefined;
   /** The share of the time in which the busiest worker's event loop was busy, if known. */
   readonly eventLoopUtilization: number | undefined;
-  /** The cores that other programs took from the app. `undefined` if none, or if not known. */
-  readonly coresOfOthers: number | undefined;
   /** The share of the time in which the load generator's event loop was busy. */
   readonly generatorUtilization: number;
 }
@@ -63,10 +60,8 @@ export function measurementOf(setting: Setting, runs: readonly Run[]): Measureme
     failed: runs.reduce((sum, { failed }) => sum + failed, 0),
     busyCores: of('busyCores'),
     memoryBytes: of('memoryBytes')!,
-    workerMemoryBytes: of('workerMemoryBytes')!,
     threads: of('threads'),
     eventLoopUtilization: of('eventLoopUtilization'),
-    coresOfOthers: of('coresOfOthers'),
     generatorUtilization: of('generatorUtilization')!,
     spreadRatio: range / 2 / of('requestsPerSecond')!,
   };
