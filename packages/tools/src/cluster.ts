@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -87,7 +88,9 @@ export async function findCluster(wanted?: string): Promise<ControlClient> {
 }
 
 async function running(): Promise<readonly Found[]> {
-  const program = join(dirname(coreManifest()), 'dist/cli/main.js');
+  const manifest = coreManifest();
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
+  const program = join(dirname(manifest), bin['nestjs-cluster']!);
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [program, 'ps', '--json']);
     return JSON.parse(stdout) as Found[];
