@@ -38,7 +38,6 @@ import {
 } from '../contract/options/module.js';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterOptions } from '../contract/options/index.js';
-import { LIST_METHODS } from '../contract/snapshot/inspection.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 
 const PROVIDERS: Provider[] = [
@@ -103,7 +102,6 @@ export class ClusterModule
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
     @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
-    @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
   ) {
     // Begins in the constructor, because main.ts may register routes before Nest calls configure().
     if (!host.httpAdapter) return;
@@ -132,14 +130,8 @@ export class ClusterModule
     await this.#startOffload();
   }
 
-  async onApplicationBootstrap(): Promise<void> {
+  onApplicationBootstrap(): void {
     this.link.attach(this.host.httpAdapter?.getHttpServer());
-    if (!this.link.bootstrapped) return;
-    const hasModule = this.options.offload.module !== undefined;
-    // Not in idle time: under full load from the start, `advise` would find no list for seconds.
-    const { listMethods } = await import('../observe/endpoints/method-list.js');
-    const list = () => listMethods(this.explorer.members(), hasModule);
-    Reflect.set(globalThis, LIST_METHODS, list);
   }
 
   onModuleDestroy(): void {
