@@ -16,6 +16,7 @@ import type {
   ClusterRuntime,
   StandaloneRuntime,
 } from './cluster-runtime.interface.js';
+import { examiner, runExamined } from './examination.js';
 import { detectRole, type Role } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
@@ -57,6 +58,10 @@ export async function bootstrap<F extends AppFactory>(
       );
     }
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
+    const examine = examiner();
+    if (examine !== undefined && role.name === 'parent') {
+      return await runExamined(createApp, resolved, examine);
+    }
     // Each role loads only the files that it needs, which keeps the primary small.
     if (role.name === 'parent' && resolved.workers === 0) {
       const { runStandalone } = await import('./roles/run-standalone.js');

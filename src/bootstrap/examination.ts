@@ -1,50 +1,67 @@
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { INestApplicationContext } from '@nestjs/common';
 import type { OwnAssignment } from '../contract/ipc/assignment.js';
-import type { Examiner } from '../observe/findings/finding.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
+import type { AppFactory } from './cluster-runtime.interface.js';
 
-type Examination = (app: object) => Promise<void>;
+/** The key of a global function with which `@nestjs-cluster/tools doctor` examines the app of a program. */
+const EXAMINE = Symbol.for('nestjs-cluster.examine');
+
+/** Gets the app once it serves, and what its cluster would be. */
+export type Examine = (
+  app: object,
+  facts: {
+    /** The number of workers that the program would start. */
+    readonly workers: number;
+    /** The lines that the start of its cluster would log. */
+    readonly warnings: readonly string[];
+    /** The names in `warnings.ignore`. */
+    readonly ignored: readonly string[];
+  },
+) => Promise<void>;
+
+export function examiner(): Examine | undefined {
+  return (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
+}
+
+/** Runs the app in this process, on a free port of the loopback address, has it examined, and ends the process. */
+export async function runExamined(
+  createApp: AppFactory,
+  options: ResolvedClusterOptions,
+  examine: Examine,
+): Promise<never> {
+  const { runStandalone } = await import('./roles/run-standalone.js');
+  const { startWarnings } = await import('../observe/findings/start-warnings.js');
+  const runtime = await runStandalone(createApp, {
+    ...options,
+    address: { kind: 'tcp', port: 0, host: '127.0.0.1' },
+    addressGiven: false,
+    admin: undefined,
+    warnings: { shown: false, ignore: [] },
+  });
+  const { workers, warnings } = options;
+  const app = runtime.app as INestApplicationContext & object;
+  const { ignore: ignored } = warnings;
+  await examine(app, { workers, warnings: startWarnings(app, ignored, workers), ignored });
+  await runtime.shutdown();
+  process.exit();
+}
 
 /**
  * The slot of the only worker that warns, because all workers would log the same warnings. Two or
- * more workers always have a slot 1, even after scaling. A single worker warns in any slot.
+ * more workers always have a slot 1, even after scaling.
  */
 const WARNING_SLOT = 1;
 
-/**
- * Prepares the inspection. The `doctor` command gets all checks; in a cluster, one worker runs a few.
- *
- * @returns `undefined` in the other workers.
- */
-export async function examination(
+/** Logs a line for each thing in the app that does not fit several workers, in one worker of the cluster. */
+export async function warnAtStart(
+  app: object,
   link: WorkerLink,
-  options: ResolvedClusterOptions,
-  { identity, examination: asked, workers: assigned }: OwnAssignment,
-): Promise<Examination | undefined> {
-  const { warnings, workers } = options;
-  if (asked !== undefined) {
-    link.configure({ ...options, warnings: { ...warnings, shown: true } }); // `doctor` always shows warnings
-    const { examiner, ...settings } = asked;
-    const { startExamination } = (await import(/* webpackIgnore: true */ examiner)) as Examiner;
-    const examine = startExamination();
-    void link.snapshot(); // any message shows the `doctor` command that the program runs this package
-    return async (app) => {
-      try {
-        await link.threads?.verify(); // in a cluster the primary requests this
-      } catch (error) {
-        return link.reportBootFailure(error);
-      }
-      const main = process.argv[1]!;
-      const situation = { ...settings, main, workers: Math.max(workers, 1) };
-      const findings = examine(app, situation);
-      link.reportExamination({ workers: situation.workers, findings, ignored: warnings.ignore });
-    };
-  }
-  const { slot } = identity;
-  if (!warnings.shown || (slot !== WARNING_SLOT && assigned > 1)) return undefined;
-  return async (app) => {
-    const { startWarnings } = await import('../observe/findings/start-warnings.js');
-    const known = Math.max(assigned, slot + 1);
-    for (const line of startWarnings(app, warnings.ignore, known)) link.warn(line);
-  };
+  { warnings }: ResolvedClusterOptions,
+  { identity: { slot }, workers }: OwnAssignment,
+): Promise<void> {
+  if (!warnings.shown || slot !== WARNING_SLOT) return;
+  const { startWarnings } = await import('../observe/findings/start-warnings.js');
+  const known = Math.max(workers, slot + 1);
+  for (const line of startWarnings(app, warnings.ignore, known)) link.warn(line);
 }

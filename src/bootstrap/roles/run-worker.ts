@@ -8,7 +8,7 @@ import { setTitle } from '../../contract/process/process-title.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
-import { examination } from '../examination.js';
+import { warnAtStart } from '../examination.js';
 import { guardOutput } from '../guard-output.js';
 
 /** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
@@ -27,13 +27,12 @@ export async function runWorker(
   void agent.ended.then((exitCode) => process.exit(exitCode));
   const endQuiet = assignment.quiet === true ? await quietNest() : undefined;
   const { link } = agent;
-  const examine = await examination(link, options, assignment);
   const app = await agent.run(() => createAppBy(createApp, { worker: identity }));
   endQuiet?.();
-  if (examine !== undefined && app !== undefined && link.state === 'ready') {
+  if (app !== undefined && link.state === 'ready') {
     // After the event loop has handled the pending events.
     setImmediate(() => {
-      examine(app).catch((error: unknown) =>
+      warnAtStart(app, link, options, assignment).catch((error: unknown) =>
         link.warn(`could not look at the app: ${String(error)}`),
       );
     });

@@ -20,16 +20,6 @@ export interface WorkerAssignment {
   readonly compileCache?: string | undefined;
   /** Whether Nest logs only warnings and errors until the worker is ready. */
   readonly quiet?: boolean | undefined;
-  /** Set if the primary is the command `nestjs-cluster doctor`, which only examines the app. */
-  readonly examination?: ExaminationAssignment | undefined;
-}
-
-/** Settings of `nestjs-cluster doctor` for the worker that it examines, from its command line. */
-export interface ExaminationAssignment {
-  /** URL of the module that examines the app. */
-  readonly examiner: string;
-  readonly maxConnections?: number | undefined;
-  readonly proxyKeepAliveMs?: number | undefined;
 }
 
 /** The assignment with the worker's own identity. */

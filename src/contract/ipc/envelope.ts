@@ -1,11 +1,6 @@
 import * as v from 'valibot';
 import type { PrimaryMessage } from './primary-message.js';
-import {
-  type ExaminationMessage,
-  examinationSchema,
-  type WorkerMessage,
-  workerMessageSchema,
-} from './worker-message.js';
+import { type WorkerMessage, workerMessageSchema } from './worker-message.js';
 
 /**
  * The fields of every message that name this package and the version of the protocol. The version
@@ -26,9 +21,7 @@ const envelopeSchema = v.looseObject({
 export const LEAVE_SIGNAL = 'SIGTERM';
 
 /** Puts a message in its envelope. */
-export function seal<T extends WorkerMessage | ExaminationMessage | PrimaryMessage>(
-  message: T,
-): T & typeof ENVELOPE {
+export function seal<T extends WorkerMessage | PrimaryMessage>(message: T): T & typeof ENVELOPE {
   return { ...ENVELOPE, ...message };
 }
 
@@ -53,12 +46,6 @@ export function parseWorkerMessage(message: unknown): WorkerMessage | undefined 
   if (!v.is(envelopeSchema, message)) return undefined;
   const result = v.safeParse(workerMessageSchema, message);
   return result.success ? result.output : undefined;
-}
-
-/** The message of a worker that `nestjs-cluster doctor` examines; `undefined` for any other. */
-export function parseExamination(message: unknown): ExaminationMessage | undefined {
-  const result = v.safeParse(examinationSchema, message);
-  return v.is(envelopeSchema, message) && result.success ? result.output : undefined;
 }
 
 /** The message of the primary, or `undefined`. The primary is trusted, so only the envelope is checked. */

@@ -14,9 +14,6 @@ export const MAX_FRAMES = 20;
 /** The maximum number of events that a worker can subscribe to. No version has so many events. */
 const MAX_SUBSCRIPTIONS = 100;
 
-/** The maximum number of findings in a message. A message with more is refused; each check finds only a few. */
-const MAX_FINDINGS = 1_000;
-
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 /** A long text is cut, not refused, because its beginning is useful. */
@@ -202,23 +199,8 @@ export const workerMessageSchema = v.variant('type', [
   }),
 ]);
 
-/** The report of a worker whose primary is `nestjs-cluster doctor`: the app is up, with these findings. */
-export const examinationSchema = v.object({
-  type: v.literal('examined'),
-  /** The number of workers for which the findings hold. */
-  workers: workerCount,
-  /** See `observe/findings/finding.ts`. */
-  findings: v.pipe(
-    v.array(v.object({ name: text, level: text, where: text, problem: text, remedy: text })),
-    v.maxLength(MAX_FINDINGS),
-  ),
-  /** Names of findings that are not shown. */
-  ignored: lines(MAX_FINDINGS),
-});
-
 export type WorkerMessage = DeepReadonly<v.InferOutput<typeof workerMessageSchema>>;
 export type DrainReport = Readonly<v.InferOutput<typeof drainReport>>;
 export type LoadReport = Readonly<Record<keyof typeof load, number>>;
-export type ExaminationMessage = DeepReadonly<v.InferOutput<typeof examinationSchema>>;
 
 type DeepReadonly<T> = { readonly [K in keyof T]: DeepReadonly<T[K]> };

@@ -149,7 +149,6 @@ export interface ClusterOptions {
   log?: LogOptions | undefined;
   /**
    * See {@link WarningOptions}; `false` writes no warning when the cluster starts. The command
-   * `nestjs-cluster doctor` still shows its findings.
    */
   warnings?: WarningOptions | false | undefined;
 }

@@ -1,29 +1,22 @@
-/** The names of all findings: things that go wrong, or are not needed, once an app runs in several workers. */
+/** The names of all findings: things in an app that do not fit several workers. */
 export const FINDING_NAMES = [
   'scheduled-jobs',
   'throttler',
   'cache',
-  'sessions',
-  'socket-io-adapter',
-  'socket-io-polling',
-  'in-process-events',
-  'web-socket-broadcast',
-  'self-restart',
+  'socket-io',
+  'cpu-bound-threads',
+  // Found by the doctor of @nestjs-cluster/tools alone.
   'database-pool',
-  'schema-synchronization',
+  'memory',
   'own-health',
   'own-metrics',
-  'keep-alive',
-  'memory',
-  'signal-listener',
+  'schema-synchronization',
+  'sessions',
   'shutdown-hooks',
-  'force-close-connections',
-  'cpu-bound-inline',
-  'cpu-bound-threads',
-  'warning',
+  'signal-listener',
 ] as const;
 
-/** Name of a finding of `nestjs-cluster doctor`; `docs/doctor.md` explains each name. */
+/** Name of a finding; the README of `@nestjs-cluster/tools` explains each name. */
 export type FindingName = (typeof FINDING_NAMES)[number];
 
 /** The last part of a warning, which says how to silence the warning. */
@@ -31,12 +24,9 @@ export function silencedBy(name: FindingName): string {
   return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
-/**
- * Settings of the warnings about an app that is not ready for several workers. The start of a
- * cluster and `nestjs-cluster doctor` show them.
- */
+/** Settings of the warnings about an app that does not fit several workers. */
 export interface WarningOptions {
-  /** Findings that are not shown. Default: none. */
+  /** Findings that are not shown, at the start and by the doctor. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 

@@ -1,6 +1,5 @@
 import {
   closeHandle,
-  type ExaminationMessage,
   isOurs,
   parsePrimaryMessage,
   type PrimaryMessage,
@@ -47,7 +46,7 @@ export class PrimaryChannel {
   }
 
   /** Resolves when the kernel has taken the message or the channel is closed. Never rejects. */
-  send(message: WorkerMessage | ExaminationMessage): Promise<void> {
+  send(message: WorkerMessage): Promise<void> {
     return new Promise((resolve) => {
       if (!process.connected || process.send === undefined) return resolve();
       this.#unsent += 1;

@@ -1,10 +1,6 @@
 import { ClusterAddressError, ClusterNoPrimaryError } from '../../contract/errors/index.js';
 import type { ClusterEventName } from '../../contract/events/index.js';
-import {
-  type ExaminationMessage,
-  type PrimaryMessage,
-  reportError,
-} from '../../contract/ipc/index.js';
+import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
 import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
 import {
   type AgedSnapshot,
@@ -94,11 +90,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
 
   protected say(message: string): void {
     void this.channel.send({ type: 'warning', message });
-  }
-
-  /** Reports the findings about the app to the `doctor` command. */
-  reportExamination(report: Omit<ExaminationMessage, 'type'>): void {
-    void this.channel.send({ type: 'examined', ...report });
   }
 
   /** Whether the last snapshot shows a cluster that is still starting. */
