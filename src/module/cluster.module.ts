@@ -149,7 +149,6 @@ export class ClusterModule
   /** Ends the threads last, because other hooks and the last requests may still use them. */
   async onApplicationShutdown(): Promise<void> {
     await this.offload.close();
-    this.metrics.close();
   }
 
   /** Starts the measurements of this process and its health checks. */

@@ -1,10 +1,6 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/check/validate.js';
-import {
-  MAX_FOLDED_BODY_LENGTH,
-  MAX_METRICS_BODY_LENGTH,
-  type WorkerStats,
-} from '../snapshot/index.js';
+import { MAX_METRICS_BODY_LENGTH, type WorkerStats } from '../snapshot/index.js';
 import { cutText, type ErrorReport } from './error-report.js';
 
 /** The maximum numbers of entries in a `BlockReport`. A message with more is refused. */
@@ -193,13 +189,6 @@ export const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('thread-request'), id: count, name: packageName }),
   /** From now on the primary sends only these events of the cluster to the worker. */
   v.object({ type: v.literal('subscribe'), events: lines(MAX_SUBSCRIPTIONS) }),
-  /** Answers `fold`: its `count` bodies, merged into one body. */
-  v.object({
-    type: v.literal('folded'),
-    epoch: count,
-    count,
-    body: v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH)),
-  }),
 ]);
 
 /** The report of a worker whose primary is `nestjs-cluster doctor`: the app is up, with these findings. */

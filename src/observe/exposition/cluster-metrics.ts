@@ -2,15 +2,16 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   FAILURE_CAUSES,
+  type MetricJson,
+  type MetricLabels,
   type PrimaryStats,
   RELOAD_OUTCOMES,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
 } from '../../contract/snapshot/index.js';
-import { type Labels, type MetricFamily, plainFamily } from './metric-family.js';
 
-type Values = readonly (readonly [Labels, number])[];
+type Values = readonly (readonly [MetricLabels, number])[];
 
 /** Metrics that are each read from one field. A field whose name ends in `Ms` is shown in seconds. */
 type Metrics<T> = readonly (readonly [name: string, field: keyof T & string, help: string])[];
@@ -85,9 +86,14 @@ export function clusterMetrics({
   snapshot,
   workers: reports,
   snapshotAgeMs = 0,
-}: Omit<CollectedMetrics, 'retired'>): MetricFamily[] {
-  const family: MakeFamily = (type, name, help, values) =>
-    plainFamily(type, `nestjs_cluster_${name}`, help, values);
+}: Omit<CollectedMetrics, 'retired'>): MetricJson[] {
+  const family: MakeFamily = (type, name, help, values) => ({
+    name: `nestjs_cluster_${name}`,
+    help,
+    type,
+    aggregator: 'sum',
+    values: values.map(([labels, value]) => ({ labels, value })),
+  });
   const ages = new Map(reports.map((each) => [each.slot, each.ageMs]));
   return [
     ...wholeCluster(snapshot, family),
@@ -113,9 +119,9 @@ type MakeFamily = (
   name: string,
   help: string,
   values: Values,
-) => MetricFamily;
+) => MetricJson;
 
-function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
+function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[] {
   const { workers, balancing, desired, generation, reloads } = snapshot;
   const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
@@ -144,7 +150,7 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
   ];
 }
 
-function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
+function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[] {
   const workers = workersBySlot(snapshot);
   const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
   const restarts = counts.flatMap(({ slot, restartsByCause }) =>
@@ -186,7 +192,7 @@ function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily
   ];
 }
 
-function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily): MetricFamily[] {
+function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily): MetricJson[] {
   if (primary === null) return [];
   const gauges = PROCESS_GAUGES.map(([name, field, help]) =>
     family('gauge', `primary_${name}`, help, [[{}, read(primary, field)!]]),

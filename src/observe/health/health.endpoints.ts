@@ -7,7 +7,7 @@ import type {
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { OnceAMinute } from '../../contract/errors/index.js';
-import { isInstalled, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { hasTerminus, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,
@@ -55,7 +55,7 @@ export class HealthEndpoints {
    * cannot work.
    */
   async prepare(options: Options): Promise<void> {
-    if (!isInstalled('health')) await this.#load();
+    if (!hasTerminus()) await this.#load();
     this.link.afterStart(() => this.#load());
     this.#ofProcess = this.#indicatorsOfProcess(options);
   }
