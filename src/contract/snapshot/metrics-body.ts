@@ -70,8 +70,8 @@ export function addUp(before: string | undefined, ended: string): string {
 function sum(a: readonly MetricValue[], b: readonly MetricValue[]): MetricValue[] {
   const sums = new Map<string, MetricValue>();
   for (const each of [...a, ...b]) {
-    const names = Object.keys(each.labels).sort();
-    const key = JSON.stringify([each.metricName, names.map((name) => [name, each.labels[name]])]);
+    const labels = Object.entries(each.labels ?? {}).sort(([x], [y]) => (x < y ? -1 : 1));
+    const key = JSON.stringify([each.metricName, labels]);
     const value = each.value + (sums.get(key)?.value ?? 0);
     sums.set(key, { ...each, value });
   }
@@ -81,6 +81,6 @@ function sum(a: readonly MetricValue[], b: readonly MetricValue[]): MetricValue[
 /** The bounds of a histogram's buckets as text; histograms with other bounds cannot be added. */
 export function bucketsOf({ type, values }: MetricJson): string {
   if (type !== 'histogram') return '';
-  const bounds = values.map(({ labels }) => labels['le']).filter((le) => le !== undefined);
+  const bounds = values.map(({ labels }) => labels?.['le']).filter((le) => le !== undefined);
   return bounds.slice(0, bounds.indexOf('+Inf')).join();
 }

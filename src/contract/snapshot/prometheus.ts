@@ -56,7 +56,8 @@ export interface MetricJson {
 
 export interface MetricValue {
   readonly value: number;
-  readonly labels: MetricLabels;
+  /** `@prometheus-io/client` leaves them out of some values. */
+  readonly labels?: MetricLabels;
   /** Differs from the metric's name in `…_bucket`, `…_sum` and `…_count`. */
   readonly metricName?: string;
 }

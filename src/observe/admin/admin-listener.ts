@@ -110,7 +110,7 @@ function answers(
 function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
   const { host = '', origin } = headers;
   const name = host.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');
-  // A name without dots, such as a service's in the same namespace, is no public domain.
+  // A public domain has a dot; the name of a service in the same namespace has none.
   if (isIP(name) === 0 && !/^[a-z\d-]+$/i.test(name)) {
     return plain(421, 'misdirected request: the Host header names another server');
   }

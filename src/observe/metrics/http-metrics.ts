@@ -20,7 +20,7 @@ const METHOD_FACTOR = 1_000;
 /** The label of routes beyond the limit of series. Only a mistake gives an app that many routes. */
 const OVERFLOW = OTHER_ROUTE;
 
-/** Maximum number of series, without those of the overflow. */
+/** Maximum number of series. The series of the overflow do not count. */
 const MAX_SERIES = 10_000;
 
 /** The status code of a request without a response. */

@@ -31,7 +31,7 @@ export class MetricsRelay {
   /** Workers that have not answered `collect` yet. They are not asked again until they do. */
   readonly #asked = new WeakSet<WorkerHandle>();
   #collection: Collection | undefined;
-  /** What the ended workers of each slot have counted, added up. */
+  /** The sums of the metrics of each slot's ended workers. */
   readonly #retired = new Map<number, string>();
 
   constructor(
