@@ -16,7 +16,7 @@ export function hasTerminus(): boolean {
 }
 
 /** @throws ClusterConfigurationError if it is not installed. */
-export async function loadTerminus(): Promise<typeof import('@nestjs/terminus')> {
+export async function loadTerminus() {
   return (
     (await loaded(TERMINUS, import('@nestjs/terminus'))) ??
     refuse(
