@@ -179,9 +179,7 @@ describe('a worker of an app with a route on a path of the endpoints', () => {
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
     const failed = cluster.all('failed').map(({ message }) => message);
     expect(failed).toEqual([
-      expect.stringContaining(
-        '/whoami is a route of the app, and of the option metrics',
-      ),
+      expect.stringContaining('/whoami is a route of the app, and of the option metrics'),
     ]);
   });
 });
