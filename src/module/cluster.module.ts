@@ -15,7 +15,7 @@ import { bootstrap } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
-import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
+import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
@@ -45,7 +45,7 @@ const PROVIDERS: Provider[] = [
   Terminus,
   HealthEndpoints,
   MetricsEndpoint,
-  ShadowedRoutes,
+  Routes,
   ClusterEventExplorer,
   Offload,
   OffloadExplorer,
@@ -101,12 +101,10 @@ export class ClusterModule
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
-    @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
+    @Inject(Routes) private readonly routes: Routes,
   ) {
     // Begins in the constructor, because main.ts may register routes before Nest calls configure().
-    if (!host.httpAdapter) return;
-    routes.follow(host.httpAdapter);
-    if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
+    if (host.httpAdapter) routes.follow(host.httpAdapter);
   }
 
   /** Nest calls this before it registers the app's routes, so our routes come first. */
@@ -124,7 +122,7 @@ export class ClusterModule
 
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
-    this.routes.refuse();
+    this.routes.refuseShadowed();
     // Nest does not call configure() without an HTTP server. Without bootstrap() nobody reads the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
@@ -141,7 +139,6 @@ export class ClusterModule
   /** Ends the threads last, because other hooks and the last requests may still use them. */
   async onApplicationShutdown(): Promise<void> {
     await this.offload.close();
-    this.metrics.close();
   }
 
   /** Starts the measurements of this process and its health checks. */

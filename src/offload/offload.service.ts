@@ -1,12 +1,12 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
-import type { Metric } from 'prom-client';
+import type { Metrics } from '../contract/snapshot/index.js';
 import { ClusterConfigurationError, OnceAMinute, oneLine } from '../contract/errors/index.js';
 import {
   availableCores,
   COMMON_JS,
   type FindingName,
-  loadPeer,
+  loadPrometheusClients,
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
@@ -17,7 +17,7 @@ import { Dispatcher } from './admission/dispatcher.js';
 import { InlineRunner } from './admission/inline-runner.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
-import type { OffloadMetrics } from './offload.metrics.js';
+import { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './task/refusals.js';
 import {
   REMOTE_RUNNER,
@@ -123,7 +123,7 @@ export class Offload {
   }
 
   /** Metrics for the registry of this process; empty if nothing is offloaded or measured. */
-  get metrics(): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
+  get metrics(): Metrics {
     const { all = [], labelled = [] } = this.#metrics ?? {};
     return { all: [...all, ...(this.remote?.metrics ?? [])], labelled };
   }
@@ -206,9 +206,9 @@ export class Offload {
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
-    const { OffloadMetrics } = await loadPeer('metrics', () => import('./offload.metrics.js'));
+    const [client] = await loadPrometheusClients();
     const { slot } = this.link.identity;
-    this.#metrics = new OffloadMetrics(slot, tasks, () => this.snapshot());
+    this.#metrics = new OffloadMetrics(client!, slot, tasks, () => this.snapshot());
     return this.#metrics;
   }
 

@@ -199,7 +199,6 @@ export class Supervisor {
         return this.emit<ClusterEventName>(effect.name, event);
       }
       case 'joined':
-        this.#relay.foldIfNeeded();
         return this.#balance.workerJoined();
       case 'gone': {
         const handle = this.#table.remove(effect.worker);

@@ -1,4 +1,3 @@
-import type { Metric } from 'prom-client';
 import type { Dispatcher } from './dispatcher.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from '../task/task.js';
@@ -22,7 +21,7 @@ export interface RemoteSituation {
 export interface RemoteRunner extends Submitter {
   /** Must not wait for servers that may be down. @throws ClusterConfigurationError for wrong options. */
   start(situation: RemoteSituation): Promise<void>;
-  readonly metrics: readonly Metric[];
+  readonly metrics: readonly object[];
   /** Ends within a bounded time. */
   close(): Promise<void>;
 }
