@@ -1,11 +1,6 @@
 import * as v from 'valibot';
-import { memoryBytes } from '../../../../src/contract/options/check/cgroup.js';
-import {
-  integerOf,
-  option,
-  optionGroup,
-  validate,
-} from '../../../../src/contract/options/check/validate.js';
+import { memoryBytes } from '../machine.js';
+import { integer, text, validate } from '../options.js';
 
 /** The maximum size and the name of a cache that all workers share. */
 export interface ClusterCacheOptions {
@@ -26,18 +21,13 @@ const MIN_BYTES = 64 * 1024;
 const DEFAULT_BYTES = 64 * 1024 * 1024;
 const MAX_NAME_LENGTH = 256;
 
-const NAME = `a name of 1 to ${MAX_NAME_LENGTH} characters`;
 
 /** @param defaultName the name if the options contain none. @throws ClusterConfigurationError */
 export function resolveCacheOptions(options: ClusterCacheOptions | undefined, defaultName: string) {
   const available = memoryBytes();
-  const size = `a whole number from ${MIN_BYTES} to ${available}, the memory that there is`;
-  const schema = optionGroup({
-    maxBytes: option(integerOf(size, MIN_BYTES, available), DEFAULT_BYTES),
-    name: option(
-      v.pipe(v.string(NAME), v.minLength(1, NAME), v.maxLength(MAX_NAME_LENGTH, NAME)),
-      defaultName,
-    ),
+  const schema = v.strictObject({
+    maxBytes: v.optional(integer(MIN_BYTES, available, ', the available memory'), DEFAULT_BYTES),
+    name: v.optional(text(MAX_NAME_LENGTH), defaultName),
   });
-  return validate(schema, options, 'options of a cluster cache');
+  return validate(schema, options ?? {}, 'options of a cluster cache');
 }

@@ -1,5 +1,5 @@
-import { ClusterError } from '../../../../src/contract/errors/cluster.errors.js';
-import { oneLine } from '../../../../src/contract/errors/one-line.js';
+import { ClusterError } from 'nestjs-cluster/bootstrap';
+import { show } from '../options.js';
 
 /** The hub has not confirmed a `set()`, `delete()` or `clear()`, so its outcome is unknown. */
 export class ClusterCacheUnconfirmedError extends ClusterError {
@@ -8,9 +8,7 @@ export class ClusterCacheUnconfirmedError extends ClusterError {
 
   constructor(cache: string, what: string, why: string) {
     super(
-      oneLine(
-        `${what} of the cache '${cache}' is not confirmed: ${why}; other workers may read an older value until this one has reached the hub again`,
-      ),
+      `${what} of the cache '${cache}' is not confirmed: ${why}; other workers may read an older value until this one has reached the hub again`,
     );
   }
 }
@@ -21,9 +19,9 @@ export class ClusterCacheReentryError extends ClusterError {
   readonly exitCode = 1;
 
   constructor(key: string) {
-    const shown = oneLine(key).slice(0, 40);
+    const shown = show(key);
     super(
-      `getOrSet('${shown}') was called inside the computation of '${shown}', and would wait for itself; call it once, outside`,
+      `getOrSet(${shown}) was called inside the computation of ${shown}, and would wait for itself; call it once, outside`,
     );
   }
 }

@@ -1,12 +1,11 @@
 import { deserialize, serialize } from 'node:v8';
 import * as v from 'valibot';
-import { option, optionGroup } from '../../../../src/contract/options/check/validate.js';
 
 const TTL = '0 or more';
 
 /** The schema of the options of one value. Refuses NaN, because JSON would turn it into `null`: no limit. */
-export const ttlSchema = optionGroup({
-  ttlMs: option(v.pipe(v.number(TTL), v.minValue(0, TTL)), null),
+export const ttlSchema = v.strictObject({
+  ttlMs: v.optional(v.nullable(v.pipe(v.number(TTL), v.minValue(0, TTL))), null),
 });
 
 /** Strings and bytes are sent unchanged. Other values are copied as by `structuredClone()`. */

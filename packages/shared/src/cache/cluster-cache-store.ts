@@ -1,4 +1,4 @@
-import { validate } from '../../../../src/contract/options/check/validate.js';
+import { validate } from '../options.js';
 import type { ClusterCacheOptions } from './cache-options.js';
 import { ttlSchema } from './cached-value.js';
 import { SharedCache } from './shared-cache.js';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { validate } from '../../../../src/contract/options/check/validate.js';
+import { validate } from '../options.js';
 import { ClusterCacheReentryError } from './cache.errors.js';
 import type { ClusterCacheOptions } from './cache-options.js';
 import { ttlSchema } from './cached-value.js';
@@ -65,7 +65,7 @@ export class ClusterCache {
    * ClusterConfigurationError for wrong options.
    */
   async set(key: string, value: unknown, options?: CacheTtl): Promise<void> {
-    const { ttlMs } = validate(ttlSchema, options, 'options of set()');
+    const { ttlMs } = validate(ttlSchema, options ?? {}, 'options of set()');
     await this.#cache.set(key, value, ttlMs);
   }
 
@@ -95,7 +95,7 @@ export class ClusterCache {
    * `compute`.
    */
   async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
-    const { ttlMs } = validate(ttlSchema, options, 'options of getOrSet()');
+    const { ttlMs } = validate(ttlSchema, options ?? {}, 'options of getOrSet()');
     const { name } = this.#cache;
     for (let each = COMPUTING.getStore(); each !== undefined; each = each.outer) {
       if (!each.ended && each.cache === name && each.key === key) {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import { extension } from 'nestjs-cluster/extension';
 import type { HubClient } from '../client/hub-client.js';
 import type { Answer, Question } from '../client/hub-client.interface.js';
 import { HubError, orNone } from '../client/hub-error.js';
@@ -206,7 +206,7 @@ export class SharedCache {
     if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
     const why = error.message;
     if (why !== this.#warned)
-      currentLink()?.warn(`the cache '${this.name}' does not keep a value: ${why}`);
+      extension()?.warn(`the cache '${this.name}' does not keep a value: ${why}`);
     this.#warned = why;
     return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
   }
@@ -224,7 +224,7 @@ export class SharedCache {
   /** Connects at the first use, because the module may be loaded where no app runs. */
   #open(): HubClient {
     if (this.#hub === undefined) {
-      this.#hub = hubOf(currentLink());
+      this.#hub = hubOf();
       this.#stale = new StaleKeys(this.#hub, this.name);
     }
     return this.#hub;

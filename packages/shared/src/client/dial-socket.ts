@@ -1,5 +1,5 @@
 import { createConnection } from 'node:net';
-import type { HubAddress } from '../../../../src/contract/snapshot/index.js';
+import type { ThreadAddress } from 'nestjs-cluster/extension';
 import { type Frame, FrameSocket } from '../wire/frame-socket.js';
 import { checkTexts } from '../wire/check-texts.js';
 import { HUB_VERSION } from '../wire/limits.js';
@@ -20,7 +20,7 @@ const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
 /** The only connection of a worker to the hub. */
 class SocketLine implements Line {
-  #address: HubAddress | undefined;
+  #address: ThreadAddress | undefined;
   #frames: FrameSocket | undefined;
   #open = false;
   /** Whether a message could not be sent, because the hub has too many unread bytes. */
@@ -29,7 +29,7 @@ class SocketLine implements Line {
   #warned: string | undefined;
 
   constructor(
-    private readonly find: () => Promise<HubAddress>,
+    private readonly find: () => Promise<ThreadAddress>,
     private readonly slot: number,
     private readonly warn: (message: string) => void,
     private readonly events: LineEvents,
@@ -119,7 +119,7 @@ class SocketLine implements Line {
  * @param over when aborted, a lost connection is not opened again.
  */
 export function dialSocket(
-  find: () => Promise<HubAddress>,
+  find: () => Promise<ThreadAddress>,
   slot: number,
   warn: (message: string) => void,
   over?: AbortSignal,

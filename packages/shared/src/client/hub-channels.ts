@@ -1,5 +1,5 @@
-import { OnceAMinute } from '../../../../src/contract/errors/once-a-minute.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
+import { extension } from 'nestjs-cluster/extension';
+import { messageOf } from '../options.js';
 import type { RequestOf } from '../wire/protocol.js';
 import type { ChannelPush } from './hub-client.interface.js';
 import type { HubClient } from './hub-client.js';
@@ -49,13 +49,8 @@ export class HubChannels {
   #waitingBytes = 0;
   /** The timer that gives up the message that has waited longest. */
   #givingUp: NodeJS.Timeout | undefined;
-  readonly #large: OnceAMinute;
 
-  constructor(
-    private readonly hub: HubClient,
-    warn: (message: string) => void,
-  ) {
-    this.#large = new OnceAMinute(warn);
+  constructor(private readonly hub: HubClient) {
     hub.listen({
       opened: () => {
         for (const name of this.#members.keys()) this.#join(name);
@@ -147,9 +142,8 @@ export class HubChannels {
     try {
       return this.hub.tell(say, body);
     } catch (error) {
-      this.#large.say(
+      extension()?.warn(
         `a message does not reach other workers: ${messageOf(error)}; send less, or a key by which they find it`,
-        'large',
       );
       return undefined;
     }

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import type { ClusterLink } from '../../../../src/contract/snapshot/index.js';
+import { extension } from 'nestjs-cluster/extension';
 import { HubClient } from './hub-client.js';
 import type { Dial, Line } from './hub-client.interface.js';
 
@@ -7,6 +7,9 @@ import type { Dial, Line } from './hub-client.interface.js';
 const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
+
+/** The package whose thread the primary runs. */
+export const THREAD = '@nestjs-cluster/shared';
 
 const loadSocket = () => import('./dial-socket.js');
 const loadInProcess = () => import('./in-process.js');
@@ -20,13 +23,14 @@ export function loadHub(): void {
   loading.catch(() => {}); // the first use reports the error
 }
 
-/** @param link `undefined` if `bootstrap()` was not called, so that the hub is in this process. */
-export function hubOf(link: ClusterLink | undefined): HubClient {
-  return (holder[KEY] ??= connect(link));
+/** The client of this process. Without a primary the hub is in this process. */
+export function hubOf(): HubClient {
+  return (holder[KEY] ??= connect());
 }
 
-function connect(link: ClusterLink | undefined): HubClient {
-  const find = link?.thread('@nestjs-cluster/shared');
+function connect(): HubClient {
+  const link = extension();
+  const find = link?.thread(THREAD);
   const warn = (message: string): void => link?.warn(message);
   const hub = new HubClient(
     dialLate(warn, async () => {
@@ -34,9 +38,9 @@ function connect(link: ClusterLink | undefined): HubClient {
       return (await loadSocket()).dialSocket(find, link!.identity.slot, warn);
     }),
   );
-  link?.contributeMetrics(async () => {
+  link?.metrics(async (client) => {
     const { hubMetrics } = await import('./hub.metrics.js');
-    return hubMetrics(link.identity.slot, hub);
+    return hubMetrics(link.identity.slot, hub, client);
   });
   return hub;
 }

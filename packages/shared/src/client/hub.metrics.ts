@@ -1,9 +1,14 @@
-import { Counter, Gauge, type Metric } from 'prom-client';
-import { named } from '../../../../src/contract/snapshot/metric-names.js';
+import type { Metrics, MetricsContribution } from 'nestjs-cluster/extension';
 import type { CacheStats } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 
 /** How long a scrape waits for the hub, at most. */
+type MetricsClient = Parameters<MetricsContribution>[0];
+
+function named(name: string, help: string) {
+  return { name: `nestjs_cluster_${name}`, help, registers: [] };
+}
+
 const STATS_MS = 200;
 
 /** Requests whose outcomes have counters of their own. */
@@ -25,7 +30,8 @@ const PLAIN_COUNTERS = [
 export function hubMetrics(
   slot: number,
   hub: HubClient,
-): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
+  { Counter, Gauge }: MetricsClient,
+): Metrics {
   const plain = PLAIN_COUNTERS.map(
     ([name, help, outcome]) =>
       new Counter({
@@ -68,13 +74,13 @@ export function hubMetrics(
     },
   });
   return {
-    all: [requests, unanswered, ...plain, ...cacheGauges(hub)],
+    all: [requests, unanswered, ...plain, ...cacheGauges(hub, Gauge)],
     labelled: [connected],
   };
 }
 
 /** Every worker reports the same caches, so the aggregator is `max`. */
-function cacheGauges(hub: HubClient): readonly Metric[] {
+function cacheGauges(hub: HubClient, Gauge: MetricsClient['Gauge']): readonly object[] {
   let asked: Promise<readonly CacheStats[]> | undefined;
   const askCaches = () =>
     (asked ??= hub

@@ -1,19 +1,15 @@
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/cluster.errors.js';
-import {
-  durationMs,
-  integer,
-  MAX_WORKERS,
-  option,
-  optionGroup,
-  validate,
-} from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import { durationMs, integer, validate } from '../options.js';
+import { extension } from 'nestjs-cluster/extension';
 import { encodePayload } from '../client/encode-payload.js';
 import { MAX_TEXT_LENGTH } from '../wire/limits.js';
 
 /** The receivers of an event: all workers, all but the sender, any one worker, or the worker of a slot. */
 export type EventReceivers = 'all' | 'others' | 'one' | number;
+
+/** nestjs-cluster refuses more workers. */
+const MAX_WORKERS = 256;
 
 const slotSchema = integer(0, MAX_WORKERS - 1);
 
@@ -25,9 +21,9 @@ const receivers = <const T extends string>(...names: T[]) =>
 
 export const receiversSchema = receivers('all', 'others', 'one');
 
-export const requestSchema = optionGroup({
-  to: option(receivers('one'), 'one'),
-  deadlineMs: option(durationMs(), 5_000),
+export const requestSchema = v.strictObject({
+  to: v.optional(receivers('one'), 'one'),
+  deadlineMs: v.optional(durationMs(), 5_000),
 });
 
 const NAME = `1 to ${MAX_TEXT_LENGTH} characters; put what varies into the payload`;
@@ -40,13 +36,11 @@ export function encodeEvent(name: string, payload: unknown): Buffer {
 }
 
 /** Checks the slot if no worker got the event. @throws ClusterConfigurationError for a slot beyond the last. */
-export async function checkSlotOf(to: EventReceivers): Promise<void> {
-  const link = currentLink();
+export function checkSlotOf(to: EventReceivers): void {
+  const link = extension();
   if (typeof to !== 'number' || link === undefined) return;
-  const { workers } = (await link.snapshot()).snapshot;
-  const slots = [...new Set(workers.map(({ slot }) => slot))];
-  if (slots.includes(to)) return;
+  if (to < link.workers) return;
   throw new ClusterConfigurationError(
-    `ClusterEvents was to reach slot ${to}, which does not exist: slots are ${slots.join(', ')}`,
+    `ClusterEvents cannot reach slot ${to}: the last slot is ${link.workers - 1}`,
   );
 }

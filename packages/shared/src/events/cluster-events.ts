@@ -10,9 +10,9 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/cluster.errors.js';
-import { validate } from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import { validate } from '../options.js';
+import { extension } from 'nestjs-cluster/extension';
 import type { HubClient } from '../client/hub-client.js';
 import type { Answer } from '../client/hub-client.interface.js';
 import { HubError } from '../client/hub-error.js';
@@ -66,7 +66,7 @@ export class ClusterEvents
         'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; install that package, and add EventEmitterModule.forRoot() to the imports',
         { cause },
       );
-      await currentLink()?.reportBootFailure(error);
+      await extension()?.refuseStart(error);
       throw error;
     }
     await this.#hub.ready(START_MS);
@@ -78,7 +78,7 @@ export class ClusterEvents
     if (hub.emitters.has(this.#emitter)) return;
     hub.emitters.add(this.#emitter);
     const handlers = new EventHandlers(hub, this.#emitter);
-    currentLink()?.provideTasks((before) => handlers.hasBegunBefore(before));
+    extension()?.onDrainTasks((before) => handlers.hasBegunBefore(before));
     void this.#methods.waitUntilReady().then(() => {
       handlers.join();
       this.#handlers = handlers;
@@ -110,7 +110,7 @@ export class ClusterEvents
       const answer = await this.#hub.askUntil(question, EMIT_MS, { body, whileHeard: true });
       // Without an answer it is unknown whether the event was sent.
       if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
-      else return await this.#sentTo(answer, to);
+      else return this.#sentTo(answer, to);
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
       this.#hub.noteOutcome('events', 'dropped');
@@ -126,7 +126,7 @@ export class ClusterEvents
    * payload that cannot be sent.
    */
   async request<T>(name: string, payload?: unknown, options?: ClusterRequestOptions): Promise<T> {
-    const { to, deadlineMs } = validate(check.requestSchema, options, 'options of request()');
+    const { to, deadlineMs } = validate(check.requestSchema, options ?? {}, 'options of request()');
     const failed = (why: string) => new ClusterRequestError(name, why);
     const { signal } = this.#closing;
     if (signal.aborted) throw failed('this app is closed');
@@ -140,7 +140,7 @@ export class ClusterEvents
     if (signal.aborted) throw failed('this app is closed');
     if (answer === undefined) throw failed(`there was no answer within ${deadlineMs} ms`);
     if (answer.header.t !== 'reply') {
-      await this.#sentTo(answer, to);
+      this.#sentTo(answer, to);
       throw failed('there is no such worker, or it reads too slowly');
     }
     const value: unknown = deserialize(answer.body);
@@ -149,14 +149,14 @@ export class ClusterEvents
   }
 
   get #hub(): HubClient {
-    return (this.#found ??= hubOf(currentLink()));
+    return (this.#found ??= hubOf());
   }
 
   /** Counts the workers that missed the event. @throws ClusterConfigurationError */
-  async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
+  #sentTo({ header }: Answer, to: EventReceivers): number {
     const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
     if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);
-    if (changed + evicted === 0) await check.checkSlotOf(to);
+    if (changed + evicted === 0) check.checkSlotOf(to);
     return changed;
   }
 }

@@ -3,9 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { oneLine } from '../../../../src/contract/errors/one-line.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
+import { messageOf } from '../options.js';
 import { encodePayload } from '../client/encode-payload.js';
 import { HubChannels } from '../client/hub-channels.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
@@ -104,9 +102,8 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   /** Connects at the first use, because the class may be created before `bootstrap()` is called. */
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
-    const link = currentLink();
-    const hub = hubOf(link);
-    const channels = new HubChannels(hub, (message) => link?.warn(message));
+    const hub = hubOf();
+    const channels = new HubChannels(hub);
     const joined = new Promise<void>((resolve) => {
       const said = (body: Buffer): void => this.#deliver(body);
       channels.join(CHANNEL, this.#name, { said, left: () => {}, joined: resolve });
@@ -132,7 +129,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     try {
       await run();
     } catch (error) {
-      this.#logger.error(oneLine(`${failure}: ${messageOf(error)}`));
+      this.#logger.error(`${failure}: ${messageOf(error)}`);
     }
   }
 }

@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import type { EventEmitter2 } from '@nestjs/event-emitter';
-import { clean, oneLine } from '../../../../src/contract/errors/one-line.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
+import { messageOf } from '../options.js';
 import { encodePayload } from '../client/encode-payload.js';
 import type { HubClient } from '../client/hub-client.js';
 import type { EventPush } from '../client/hub-client.interface.js';
@@ -79,7 +78,7 @@ export class EventHandlers {
     } catch (error) {
       // The error does not concern the sender, and must not end the process or the connection.
       const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
-      this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
+      this.#logger.error(what, error instanceof Error ? error.stack : undefined);
     }
   }
 
@@ -97,7 +96,7 @@ export class EventHandlers {
       const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
       reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
     } catch (error) {
-      reply(true, clean(messageOf(error)));
+      reply(true, messageOf(error));
     }
   }
 }

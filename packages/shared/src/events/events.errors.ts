@@ -1,4 +1,4 @@
-import { ClusterError } from '../../../../src/contract/errors/cluster.errors.js';
+import { ClusterError } from 'nestjs-cluster/bootstrap';
 
 /** A request to another worker has failed, or was not answered in time. */
 export class ClusterRequestError extends ClusterError {

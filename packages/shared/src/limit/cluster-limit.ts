@@ -1,11 +1,5 @@
-import {
-  durationMs,
-  integer,
-  option,
-  optionGroup,
-  validate,
-} from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import * as v from 'valibot';
+import { durationMs, integer, validate } from '../options.js';
 import { HubError } from '../client/hub-error.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
 import { checkName, refuseThread } from '../lock/check-call.js';
@@ -28,10 +22,10 @@ export interface LimitedResponse {
 }
 
 const MOST = 100_000;
-const optionsSchema = optionGroup({
+const optionsSchema = v.strictObject({
   max: integer(1, MOST),
-  maxWaiting: option(integer(0, MOST), undefined),
-  waitMs: option(durationMs(), 1_000),
+  maxWaiting: v.optional(integer(0, MOST), undefined),
+  waitMs: v.optional(durationMs(), 1_000),
 });
 
 /**
@@ -51,7 +45,7 @@ export class ClusterLimit {
    */
   constructor(name: string, options: ClusterLimitOptions) {
     checkName('new ClusterLimit', 'name', name);
-    const { max, maxWaiting = max, waitMs } = validate(optionsSchema, options, 'ClusterLimit');
+    const { max, maxWaiting = max, waitMs } = validate(optionsSchema, options ?? {}, 'ClusterLimit');
     this.#limit = { name, max, maxWaiting };
     this.#waitMs = waitMs;
     loadHub();
@@ -75,7 +69,7 @@ export class ClusterLimit {
   ): Promise<T> {
     checkName('run', 'key', key);
     refuseThread('run', key);
-    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
+    const held = (this.#held ??= new HeldLocks(hubOf()));
     const place = await this.#enter(held, key, response);
     try {
       return await fn(place.signal);

@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/cluster.errors.js';
-import { show } from '../../../../src/contract/options/check/validate.js';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import { show } from '../options.js';
 
 const MAX_NAME_LENGTH = 1_024;
 

@@ -1,12 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
-import {
-  durationMs,
-  option,
-  optionGroup,
-  validate,
-} from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+import * as v from 'valibot';
+import { durationMs, validate } from '../options.js';
 import { HubError } from '../client/hub-error.js';
 import { hubOf, loadHub } from '../client/hub-of-process.js';
 import { checkName, refuseThread } from './check-call.js';
@@ -38,7 +33,7 @@ export interface AcquiredLock {
   readonly token: number;
 }
 
-const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
+const optionsSchema = v.strictObject({ waitMs: v.optional(durationMs(), 10_000) });
 
 /** A lock that the running code holds, and the lock that was held when that lock was requested. */
 interface Held {
@@ -77,13 +72,13 @@ export class ClusterLock {
     options?: RunExclusiveOptions,
   ): Promise<T> {
     checkName('runExclusive', 'name', name);
-    const { waitMs } = validate(optionsSchema, options, 'options of runExclusive()');
+    const { waitMs } = validate(optionsSchema, options ?? {}, 'options of runExclusive()');
     refuseThread('runExclusive', name);
     const outer = RUNNING.getStore();
     for (let each = outer; each !== undefined; each = each.outer) {
       if (each.lock.held && each.lock.named.name === name) throw new ClusterLockReentryError(name);
     }
-    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
+    const held = (this.#held ??= new HeldLocks(hubOf()));
     const lock = await acquire(held, name, waitMs);
     try {
       return await RUNNING.run({ lock, outer }, async () =>

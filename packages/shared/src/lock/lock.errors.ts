@@ -1,4 +1,4 @@
-import { ClusterError } from '../../../../src/contract/errors/cluster.errors.js';
+import { ClusterError } from 'nestjs-cluster/bootstrap';
 
 /** The lock was not free in time, so `fn` was not called. */
 export class ClusterLockTimeoutError extends ClusterError {

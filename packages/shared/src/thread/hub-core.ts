@@ -1,4 +1,4 @@
-import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
+import { machineNow } from '../machine.js';
 import type { ToHub } from '../wire/protocol.js';
 import { answerLock, CacheService, nameIn } from './cache/cache-service.js';
 import { Channels } from './services/channels.js';

@@ -7,20 +7,16 @@ import {
   Optional,
   ServiceUnavailableException,
 } from '@nestjs/common';
+import * as v from 'valibot';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
-import { OnceAMinute } from '../../../../src/contract/errors/once-a-minute.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
+import { machineNow } from '../machine.js';
 import {
-  durationMs,
-  oneOf,
-  option,
-  optionGroup,
+  durationMs, messageOf,
   validate,
-} from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
+} from '../options.js';
+import { extension } from 'nestjs-cluster/extension';
 import type { HubClient } from '../client/hub-client.js';
-import { hubOf } from '../client/hub-of-process.js';
+import { hubOf, THREAD } from '../client/hub-of-process.js';
 import { Counters, type Hit } from '../thread/services/counters.js';
 import type { HitRecord } from '../wire/protocol.js';
 
@@ -43,15 +39,16 @@ export interface ClusterThrottlerOptions {
 /** No module provides this token, so Nest creates the class with the default options. */
 const OPTIONS = Symbol('nestjs-cluster.throttler-options');
 
-const optionsSchema = optionGroup({
-  deadlineMs: option(durationMs(1), 1_000),
-  onHubSilent: option(oneOf(DECISIONS), 'local'),
+const optionsSchema = v.strictObject({
+  deadlineMs: v.optional(durationMs(1), 1_000),
+  onHubSilent: v.optional(v.picklist(DECISIONS, `one of ${DECISIONS.join(', ')}`), 'local'),
 });
 
 /** How long the app's start waits for the hub, in ms, so that the hub counts from the first request on. */
 const START_MS = 3_000;
 
 const SWEEP_MS = 60_000;
+const QUIET_MS = 60_000;
 
 const CONSEQUENCES: Record<Decision, string> = {
   local: 'this worker counts them by itself, and a client may send up to the limit to each worker',
@@ -73,14 +70,14 @@ export class ClusterThrottlerStorage
   /** Counts of this worker alone, for requests that the hub has not counted. */
   readonly #local = new Counters();
   readonly #logger = new Logger('ClusterThrottlerStorage');
-  readonly #warnings = new OnceAMinute((line) => this.#logger.warn(line));
+  #quietUntil = 0;
   readonly #options: { readonly deadlineMs: number; readonly onHubSilent: Decision };
   #hub: HubClient | undefined;
   #sweeping: NodeJS.Timeout | undefined;
 
   /** @throws ClusterConfigurationError */
   constructor(@Optional() @Inject(OPTIONS) options?: ClusterThrottlerOptions) {
-    this.#options = validate(optionsSchema, options, 'ClusterThrottlerStorage');
+    this.#options = validate(optionsSchema, options ?? {}, 'ClusterThrottlerStorage');
   }
 
   async onModuleInit(): Promise<void> {
@@ -121,10 +118,11 @@ export class ClusterThrottlerStorage
   #decide(hub: HubClient, hit: Hit, why: string): HitRecord {
     const { onHubSilent } = this.#options;
     hub.noteOutcome('throttler', onHubSilent);
-    this.#warnings.say(
-      `requests are not counted together: ${why}; ${CONSEQUENCES[onHubSilent]}`,
-      'silent',
-    );
+    const now = performance.now();
+    if (now >= this.#quietUntil) {
+      this.#quietUntil = now + QUIET_MS;
+      this.#logger.warn(`requests are not counted together: ${why}; ${CONSEQUENCES[onHubSilent]}`);
+    }
     if (onHubSilent === 'local') return this.#countHere(hit);
     if (onHubSilent === 'refuse') {
       throw new ServiceUnavailableException('the rate limit cannot be checked now');
@@ -138,8 +136,7 @@ export class ClusterThrottlerStorage
    */
   #open(): HubClient | undefined {
     if (this.#hub === undefined) {
-      const link = currentLink();
-      if (link?.findHub() !== undefined) this.#hub = hubOf(link);
+      if (extension()?.thread(THREAD) !== undefined) this.#hub = hubOf();
     }
     return this.#hub;
   }

@@ -1,8 +1,0 @@
-export * from './worker-identity.js';
-export * from './causes.js';
-export type * from './cluster-snapshot.js';
-export * from './collected-metrics.js';
-export * from './scrape-deadlines.js';
-export type * from './cluster-link.js';
-export { CLUSTER_LINK } from './current-link.js';
-export type * from './inspection.js';
