@@ -10,10 +10,10 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ClusterModule } from 'nestjs-cluster';
-import { ClusterCache } from 'nestjs-cluster/cache';
-import { ClusterLimit } from 'nestjs-cluster/limit';
-import { ClusterLock } from 'nestjs-cluster/lock';
-import { ClusterThrottlerStorage } from 'nestjs-cluster/throttler';
+import { ClusterCache } from '@nestjs-cluster/shared/cache';
+import { ClusterLimit } from '@nestjs-cluster/shared/limit';
+import { ClusterLock } from '@nestjs-cluster/shared/lock';
+import { ClusterThrottlerStorage } from '@nestjs-cluster/shared/throttler';
 
 const CLIENTS = 12;
 const LARGE_BYTES = 1024 * 1024;

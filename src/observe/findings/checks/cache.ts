@@ -17,7 +17,7 @@ const IN_MEMORY: ReadonlySet<string> = new Set([
 export const cache: Check = {
   name: 'cache',
   remedy:
-    'give CacheModule the store of nestjs-cluster/cache, { stores: [clusterCache()] }; or, beyond one machine, one in Redis',
+    'give CacheModule the store of @nestjs-cluster/shared/cache, { stores: [clusterCache()] }; or, beyond one machine, one in Redis',
   look: (app) =>
     app.providers
       .filter(({ token }) => token === CACHE_MANAGER)

@@ -43,7 +43,7 @@ const ENDING = /destroy|clos(e|ing)|shutdown|stop|abort|unsubscribe/i;
 export const inProcessEvents: Check = {
   name: 'in-process-events',
   remedy:
-    'provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis',
+    'provide ClusterPubSub of @nestjs-cluster/shared/events in its place; or, beyond one machine, one in Redis',
   look: (app) => [...pubSubsOf(app), ...streamsOf(app)],
 };
 
@@ -83,7 +83,7 @@ function streamsOf(app: AppView): Observation[] {
   return observe(places, {
     problem: 'what one worker emits reaches the @Sse() clients of that worker alone',
     remedy:
-      'emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker',
+      'emit it with ClusterEvents of @nestjs-cluster/shared/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker',
   });
 }
 

@@ -7,7 +7,7 @@ const IN_MEMORY = 'ThrottlerStorageService';
 export const throttler: Check = {
   name: 'throttler',
   remedy:
-    'give forRoot() the storage of nestjs-cluster/throttler, { throttlers: […], storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
+    'give forRoot() the storage of @nestjs-cluster/shared/throttler, { throttlers: […], storage: new ClusterThrottlerStorage() }; or, beyond one machine, one in Redis',
   look: (app) =>
     app.providers
       .filter(({ instance }) => classOf(instance) === IN_MEMORY)

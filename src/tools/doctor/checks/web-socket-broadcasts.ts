@@ -11,7 +11,7 @@ const CLIENTS = /\.\s*clients\b/;
 export const webSocketBroadcasts: Check = {
   name: 'web-socket-broadcast',
   remedy:
-    'publish it with ClusterEvents of nestjs-cluster/events, and send to the clients of each worker in an @OnEvent() handler; or, beyond one machine, by a broker',
+    'publish it with ClusterEvents of @nestjs-cluster/shared/events, and send to the clients of each worker in an @OnEvent() handler; or, beyond one machine, by a broker',
   look: (app) =>
     app.socketServers.some(isOfWs)
       ? app.providers

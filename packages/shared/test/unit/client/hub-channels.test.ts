@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HubChannels } from '../../../../src/hub/client/hub-channels.js';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { MAX_BODY_BYTES } from '../../../../src/hub/wire/limits.js';
-import { connect, idle } from '../../support/hub-workers.js';
+import { HubChannels } from '../../../src/client/hub-channels.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { MAX_BODY_BYTES } from '../../../src/wire/limits.js';
+import { connect, idle } from '../support/hub-workers.js';
 
 /** Workers on one hub, each with a member of a channel. */
 async function start(count: number) {

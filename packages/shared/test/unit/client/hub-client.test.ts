@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
-import { setCurrentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { ClusterCache, clusterCache } from '../../../../src/hub/cache/index.js';
-import { ClusterLock } from '../../../../src/hub/lock/index.js';
-import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
-import { HeldLocks } from '../../../../src/hub/lock/held-locks.js';
-import { RECLAIM_MS } from '../../../../src/hub/thread/hub-server.js';
-import { HubChannels } from '../../../../src/hub/client/hub-channels.js';
-import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { dialInProcess } from '../../../../src/hub/client/in-process.js';
-import type { LineEvents } from '../../../../src/hub/client/hub-client.interface.js';
-import { SharedCache } from '../../../../src/hub/cache/shared-cache.js';
-import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import type { FromHub, ToHub } from '../../../../src/hub/wire/protocol.js';
-import { enterWorker, forgetHub } from '../../support/hub-workers.js';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import { setCurrentLink } from '../support/current-link.js';
+import { ClusterCache, clusterCache } from '../../../src/cache/index.js';
+import { ClusterLock } from '../../../src/lock/index.js';
+import { dialSocket } from '../../../src/client/dial-socket.js';
+import { HeldLocks } from '../../../src/lock/held-locks.js';
+import { RECLAIM_MS } from '../../../src/thread/hub-server.js';
+import { HubChannels } from '../../../src/client/hub-channels.js';
+import { HubClient } from '../../../src/client/hub-client.js';
+import { dialInProcess } from '../../../src/client/in-process.js';
+import type { LineEvents } from '../../../src/client/hub-client.interface.js';
+import { SharedCache } from '../../../src/cache/shared-cache.js';
+import { NO_BODY } from '../../../src/wire/limits.js';
+import type { FromHub, ToHub } from '../../../src/wire/protocol.js';
+import { enterWorker, forgetHub } from '../support/hub-workers.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {
@@ -217,7 +217,7 @@ describe('a worker that cannot have a hub', () => {
 
   it('is not waited for by a message to other workers', async () => {
     const { hub, refuse } = start();
-    const channels = new HubChannels(hub, vi.fn());
+    const channels = new HubChannels(hub);
     channels.join('chat', 'me', { said: vi.fn(), left: vi.fn(), joined: vi.fn() });
     refuse('read-only file system');
     const echo = vi.fn();

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { forgetHub, idle, startWorker, startWorkers } from '../../support/hub-workers.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { forgetHub, idle, startWorker, startWorkers } from '../support/hub-workers.js';
 
 const unhandled = vi.fn();
 

@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { withFilter } from 'graphql-subscriptions';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterPubSub } from '../../../../src/hub/events/index.js';
-import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
+import { ClusterPubSub } from '../../../src/events/index.js';
+import { HubClient } from '../../../src/client/hub-client.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { connect, enterWorker, forgetHub, idle } from '../support/hub-workers.js';
 
 afterEach(() => {
   forgetHub();

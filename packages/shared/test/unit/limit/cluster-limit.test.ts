@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClusterLimit, ClusterLimitException } from '../../../../src/hub/limit/index.js';
-import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
+import { ClusterLimit, ClusterLimitException } from '../../../src/limit/index.js';
+import { HubClient } from '../../../src/client/hub-client.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { connect, enterWorker, forgetHub, idle } from '../support/hub-workers.js';
 
 afterEach(forgetHub);
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { ClusterLock } from '../../../../src/hub/lock/index.js';
-import { forgetHub } from '../../support/hub-workers.js';
+import { ClusterLock } from '../../../src/lock/index.js';
+import { forgetHub } from '../support/hub-workers.js';
 
 afterEach(forgetHub);
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { NO_BODY } from '../../../../src/hub/wire/limits.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { NO_BODY } from '../../../src/wire/limits.js';
 import {
   type LockAnswer,
   type LockRequest,
   Locks,
-} from '../../../../src/hub/thread/services/locks.js';
-import { fakePeer } from '../../support/hub-workers.js';
+} from '../../../src/thread/services/locks.js';
+import { fakePeer } from '../support/hub-workers.js';
 
 type Request = LockRequest<string>;
 

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { dialSocket } from '../../../../src/hub/client/dial-socket.js';
-import { HeldLocks } from '../../../../src/hub/lock/held-locks.js';
-import { HubClient } from '../../../../src/hub/client/hub-client.js';
-import { encodeFrame, FrameSocket } from '../../../../src/hub/wire/frame-socket.js';
-import { HUB_VERSION, MAX_BODY_BYTES } from '../../../../src/hub/wire/limits.js';
-import type { FromHub } from '../../../../src/hub/wire/protocol.js';
-import { listenForWorkers, RECLAIM_MS } from '../../../../src/hub/thread/hub-server.js';
-import { eventually } from '../../../support/eventually.js';
+import { dialSocket } from '../../../src/client/dial-socket.js';
+import { HeldLocks } from '../../../src/lock/held-locks.js';
+import { HubClient } from '../../../src/client/hub-client.js';
+import { encodeFrame, FrameSocket } from '../../../src/wire/frame-socket.js';
+import { HUB_VERSION, MAX_BODY_BYTES } from '../../../src/wire/limits.js';
+import type { FromHub } from '../../../src/wire/protocol.js';
+import { listenForWorkers, RECLAIM_MS } from '../../../src/thread/hub-server.js';
+import { eventually } from '../../../../../test/support/eventually.js';
 
 const TOKEN = 'secret';
 

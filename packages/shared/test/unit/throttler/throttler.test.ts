@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { setCurrentLink } from '../../../../src/contract/snapshot/current-link.js';
+import { setCurrentLink } from '../support/current-link.js';
 import {
   type ClusterThrottlerOptions,
   ClusterThrottlerStorage,
-} from '../../../../src/hub/throttler/index.js';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
+} from '../../../src/throttler/index.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { connect, enterWorker, forgetHub, idle } from '../support/hub-workers.js';
 
 const warned = vi.fn();
 

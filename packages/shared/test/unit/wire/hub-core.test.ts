@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { HubCore, type WorkerMessage } from '../../../../src/hub/thread/hub-core.js';
-import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import { fakePeer } from '../../support/hub-workers.js';
+import { HubCore, type WorkerMessage } from '../../../src/thread/hub-core.js';
+import { NO_BODY } from '../../../src/wire/limits.js';
+import { fakePeer } from '../support/hub-workers.js';
 
 function start() {
   const core = new HubCore();

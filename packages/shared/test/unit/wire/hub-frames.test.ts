@@ -7,8 +7,8 @@ import {
   encodeFrame,
   type Frame,
   FrameSocket,
-} from '../../../../src/hub/wire/frame-socket.js';
-import { MAX_FRAME_BYTES } from '../../../../src/hub/wire/limits.js';
+} from '../../../src/wire/frame-socket.js';
+import { MAX_FRAME_BYTES } from '../../../src/wire/limits.js';
 
 const frames = fc.array(
   fc.record({ header: fc.dictionary(fc.string(), fc.string()), body: fc.uint8Array() }),

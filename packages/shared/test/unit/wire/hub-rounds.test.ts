@@ -1,7 +1,7 @@
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterCache, type ClusterCacheOptions } from '../../../../src/hub/cache/index.js';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { connect, enterWorker, forgetHub, idle } from '../../support/hub-workers.js';
+import { ClusterCache, type ClusterCacheOptions } from '../../../src/cache/index.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { connect, enterWorker, forgetHub, idle } from '../support/hub-workers.js';
 
 afterEach(forgetHub);
 

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CacheEntries } from '../../../../../src/hub/thread/cache/cache-entries.js';
+import { CacheEntries } from '../../../../src/thread/cache/cache-entries.js';
 
 const keys = fc.constantFrom('a', 'b', '\u043d', '\ud800', '\ud801');
 const step = fc.oneof(

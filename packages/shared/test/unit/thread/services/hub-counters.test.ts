@@ -1,7 +1,7 @@
 import { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Counters } from '../../../../../src/hub/thread/services/counters.js';
+import { Counters } from '../../../../src/thread/services/counters.js';
 
 afterEach(() => vi.useRealTimers());
 

@@ -1,9 +1,9 @@
 import { serialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
-import type { ClusterEvents } from '../../../src/hub/events/index.js';
-import { NO_BODY } from '../../../src/hub/wire/limits.js';
+import { setCurrentLink } from '../support/current-link.js';
+import type { ClusterEvents } from '../../../src/events/index.js';
+import { NO_BODY } from '../../../src/wire/limits.js';
 import {
   enterWorker,
   eventsOf,

@@ -3,9 +3,9 @@ import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/c
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
-import { ClusterEvents } from '../../../src/hub/events/index.js';
-import { HubCore } from '../../../src/hub/thread/hub-core.js';
+import { setCurrentLink } from '../support/current-link.js';
+import { ClusterEvents } from '../../../src/events/index.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
 import {
   connect,
   enterWorker,

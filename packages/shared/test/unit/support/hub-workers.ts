@@ -1,12 +1,12 @@
 import type { ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
-import { ClusterEvents } from '../../../src/hub/events/index.js';
-import { HubClient } from '../../../src/hub/client/hub-client.js';
-import type { LineEvents } from '../../../src/hub/client/hub-client.interface.js';
-import { HubCore, type WorkerMessage } from '../../../src/hub/thread/hub-core.js';
-import type { Peer } from '../../../src/hub/thread/services/peer.js';
-import { NO_BODY } from '../../../src/hub/wire/limits.js';
-import type { FromHub, ToHub } from '../../../src/hub/wire/protocol.js';
+import { ClusterEvents } from '../../../src/events/index.js';
+import { HubClient } from '../../../src/client/hub-client.js';
+import type { LineEvents } from '../../../src/client/hub-client.interface.js';
+import { HubCore, type WorkerMessage } from '../../../src/thread/hub-core.js';
+import type { Peer } from '../../../src/thread/services/peer.js';
+import { NO_BODY } from '../../../src/wire/limits.js';
+import type { FromHub, ToHub } from '../../../src/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };

@@ -16,11 +16,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
-import { request } from '../support/http-client.js';
-import { type Operation, violationsOf } from '../support/register-history.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { request } from '../../../../test/support/http-client.js';
+import { type Operation, violationsOf } from '../../../../test/support/register-history.js';
 
 /** Eight by hand; in CI a reload of them takes longer than a test waits for one thing. */
 const WORKERS = Number(process.env.HUB_WORKERS ?? 4);
@@ -28,7 +28,7 @@ const LIMIT = 100;
 /** HUB_OPERATIONS=1000000 is the whole of it, a few minutes. */
 const OPERATIONS = Number(process.env['HUB_OPERATIONS'] ?? 10_000);
 const OPERATIONS_AT_ONCE = 250;
-const preload = pathToFileURL(join(import.meta.dirname, '../fixtures/preload/hub-thread.mjs')).href;
+const preload = pathToFileURL(join(import.meta.dirname, '../../../../test/fixtures/preload/hub-thread.mjs')).href;
 
 let cluster: ClusterProcess;
 let directory: string;
@@ -306,7 +306,7 @@ describe('the hub', () => {
 });
 
 it('a lock and a limit are refused in a thread, where they would keep out nobody', async () => {
-  const thread = new Worker(join(import.meta.dirname, '../fixtures/lock-in-thread.mjs'));
+  const thread = new Worker(join(import.meta.dirname, '../../../../test/fixtures/lock-in-thread.mjs'));
   const [outcomes] = (await once(thread, 'message')) as [string[]];
   expect(outcomes).toEqual([
     expect.stringContaining('runExclusive("nightly") was called in a thread'),

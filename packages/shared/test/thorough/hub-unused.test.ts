@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
-import { request } from '../support/http-client.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { request } from '../../../../test/support/http-client.js';
 
 afterEach(stopAll);
 

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
-import { request } from '../support/http-client.js';
-import { residentBytesOf } from '../support/process-stats.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { request } from '../../../../test/support/http-client.js';
+import { residentBytesOf } from '../../../../test/support/process-stats.js';
 
 const WORKERS = 4;
 /** HUB_EVENTS=100000 is the whole of it. */
