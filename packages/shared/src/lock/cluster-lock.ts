@@ -1,16 +1,10 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import * as v from 'valibot';
-import { durationMs, validate } from '../options.js';
-import { HubError } from '../client/hub-error.js';
-import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { checkName, refuseThread } from './check-call.js';
-import { type HeldLock, HeldLocks } from './held-locks.js';
-import {
-  ClusterLockReentryError,
-  ClusterLockRefusedError,
-  ClusterLockTimeoutError,
-} from './lock.errors.js';
+import { HubError } from '../client/hub-client.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { ClusterLockTimeoutError, ClusterSharedError } from '../errors.js';
+import { durationMs, text, validate } from '../options.js';
+import { type HeldLock, HeldLocks, refuseThread } from './held-locks.js';
 
 /** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
@@ -33,16 +27,8 @@ export interface AcquiredLock {
   readonly token: number;
 }
 
+const nameSchema = text();
 const optionsSchema = v.strictObject({ waitMs: v.optional(durationMs(), 10_000) });
-
-/** A lock that the running code holds, and the lock that was held when that lock was requested. */
-interface Held {
-  readonly lock: HeldLock;
-  readonly outer: Held | undefined;
-}
-
-/** Shared by all instances of the class, because several modules may each provide an instance. */
-const RUNNING = new AsyncLocalStorage<Held>();
 
 /**
  * Locks that only one worker of the cluster holds at a time. Provide this class in each module that
@@ -53,37 +39,29 @@ export class ClusterLock {
   /** Connected at the first use, because an instance may be created where no app runs. */
   #held: HeldLocks | undefined;
 
-  constructor() {
-    loadHub();
-  }
-
   /**
    * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in the
-   * order in which they came. The lock is free again when `fn` or its process has ended.
+   * order in which they came. The lock is free again when `fn` or its process has ended. A call
+   * inside `fn` for the same name waits for itself, until `waitMs` is over.
    *
+   * @param name 1 to 1,024 characters.
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
-   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if
-   * called inside itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for
-   * wrong options and in a thread, e.g. of a `@CpuBound()` method, and every error of `fn`.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterSharedError if the hub
+   * cannot be used, ClusterConfigurationError for wrong options and in a thread, e.g. of a
+   * `@CpuBound()` method, and every error of `fn`.
    */
   async runExclusive<T>(
     name: string,
     fn: (lock: AcquiredLock) => Promise<T> | T,
     options?: RunExclusiveOptions,
   ): Promise<T> {
-    checkName('runExclusive', 'name', name);
+    validate(nameSchema, name, 'name of a lock');
     const { waitMs } = validate(optionsSchema, options ?? {}, 'options of runExclusive()');
     refuseThread('runExclusive', name);
-    const outer = RUNNING.getStore();
-    for (let each = outer; each !== undefined; each = each.outer) {
-      if (each.lock.held && each.lock.named.name === name) throw new ClusterLockReentryError(name);
-    }
     const held = (this.#held ??= new HeldLocks(hubOf()));
     const lock = await acquire(held, name, waitMs);
     try {
-      return await RUNNING.run({ lock, outer }, async () =>
-        fn({ signal: lock.signal, token: lock.token }),
-      );
+      return await fn({ signal: lock.signal, token: lock.token });
     } finally {
       held.release(lock);
     }
@@ -95,8 +73,8 @@ async function acquire(held: HeldLocks, name: string, waitMs: number): Promise<H
   try {
     lock = await held.acquire({ name }, waitMs);
   } catch (error) {
-    if (error instanceof HubError) throw new ClusterLockRefusedError(name, error.message);
-    throw error;
+    if (!(error instanceof HubError)) throw error;
+    throw new ClusterSharedError(`the lock '${name}' cannot be requested: ${error.message}`);
   }
   if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
   return lock;

@@ -2,90 +2,72 @@ import {
   Inject,
   Injectable,
   Logger,
-  type OnApplicationShutdown,
   type OnModuleInit,
   Optional,
   ServiceUnavailableException,
 } from '@nestjs/common';
-import * as v from 'valibot';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { machineNow } from '../machine.js';
-import {
-  durationMs, messageOf,
-  validate,
-} from '../options.js';
 import { extension } from 'nestjs-cluster/extension';
+import * as v from 'valibot';
 import type { HubClient } from '../client/hub-client.js';
 import { hubOf, THREAD } from '../client/hub-of-process.js';
-import { Counters, type Hit } from '../thread/services/counters.js';
+import { messageOf, validate } from '../options.js';
+import { Counters, type Hit } from '../thread/counters.js';
 import type { HitRecord } from '../wire/protocol.js';
-
-/** The possible decisions about a request that the hub has not counted in time. */
-const DECISIONS = ['local', 'refuse', 'allow'] as const;
-type Decision = (typeof DECISIONS)[number];
 
 /** Options of `ClusterThrottlerStorage`. */
 export interface ClusterThrottlerOptions {
-  /** How long a request waits for the hub, 1..2^31-1 ms. Default: 1,000. */
-  readonly deadlineMs?: number | undefined;
   /**
-   * The decision about a request if the hub does not answer in time. `local`: this worker counts
-   * the request by itself, so a client may send up to the limit to each worker. `refuse`: the
-   * request is answered with 503. `allow`: the request passes without a limit. Default: `local`.
+   * The decision about a request that the hub does not count within a second. `local`: this worker
+   * counts the request by itself, so a client may send up to the limit to each worker. `refuse`: the
+   * request is answered with 503. Default: `local`.
    */
-  readonly onHubSilent?: Decision | undefined;
+  readonly onHubSilent?: 'local' | 'refuse' | undefined;
 }
 
 /** No module provides this token, so Nest creates the class with the default options. */
 const OPTIONS = Symbol('nestjs-cluster.throttler-options');
 
 const optionsSchema = v.strictObject({
-  deadlineMs: v.optional(durationMs(1), 1_000),
-  onHubSilent: v.optional(v.picklist(DECISIONS, `one of ${DECISIONS.join(', ')}`), 'local'),
+  onHubSilent: v.optional(v.picklist(['local', 'refuse'], "'local' or 'refuse'"), 'local'),
 });
+
+const DEADLINE_MS = 1_000;
 
 /** How long the app's start waits for the hub, in ms, so that the hub counts from the first request on. */
 const START_MS = 3_000;
 
-const SWEEP_MS = 60_000;
+/** Warns at most once in this time, in ms. */
 const QUIET_MS = 60_000;
 
-const CONSEQUENCES: Record<Decision, string> = {
+const CONSEQUENCES = {
   local: 'this worker counts them by itself, and a client may send up to the limit to each worker',
   refuse: 'they are answered with 503',
-  allow: 'they pass without being limited',
 };
 
 /**
  * Counts the requests of all workers together. Use it as the `storage` of `ThrottlerModule`. It
  * counts like the storage in memory that it replaces. Without a primary it counts in this process.
  *
- * If the hub does not answer in time, `onHubSilent` decides. The log says so once a minute, and
- * `nestjs_cluster_throttler_unanswered_total` counts such requests.
+ * If the hub does not answer in time, `onHubSilent` decides. The log says so once a minute.
  */
 @Injectable()
-export class ClusterThrottlerStorage
-  implements ThrottlerStorage, OnModuleInit, OnApplicationShutdown
-{
+export class ClusterThrottlerStorage implements ThrottlerStorage, OnModuleInit {
   /** Counts of this worker alone, for requests that the hub has not counted. */
   readonly #local = new Counters();
   readonly #logger = new Logger('ClusterThrottlerStorage');
+  readonly #onHubSilent: 'local' | 'refuse';
   #quietUntil = 0;
-  readonly #options: { readonly deadlineMs: number; readonly onHubSilent: Decision };
-  #hub: HubClient | undefined;
-  #sweeping: NodeJS.Timeout | undefined;
+  #found: HubClient | undefined;
 
   /** @throws ClusterConfigurationError */
   constructor(@Optional() @Inject(OPTIONS) options?: ClusterThrottlerOptions) {
-    this.#options = validate(optionsSchema, options ?? {}, 'ClusterThrottlerStorage');
+    const subject = 'options of ClusterThrottlerStorage';
+    this.#onHubSilent = validate(optionsSchema, options ?? {}, subject).onHubSilent;
   }
 
   async onModuleInit(): Promise<void> {
-    await this.#open()?.ready(START_MS);
-  }
-
-  onApplicationShutdown(): void {
-    clearInterval(this.#sweeping);
+    await this.#hub?.ready(START_MS);
   }
 
   /**
@@ -102,47 +84,38 @@ export class ClusterThrottlerStorage
     throttlerName: string,
   ): Promise<HitRecord> {
     const hit: Hit = { key, ttl, limit, block: blockDuration, throttler: throttlerName };
-    const hub = this.#open();
+    const hub = this.#hub;
     if (hub === undefined) return this.#countHere(hit);
     try {
-      const question = { op: 'count', ...hit, at: machineNow() } as const;
-      const { header } = await hub.ask(question, this.#options.deadlineMs);
+      const { header } = await hub.ask({ op: 'count', ...hit }, DEADLINE_MS);
       const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = header as HitRecord &
         object;
       return { totalHits, timeToExpire, isBlocked, timeToBlockExpire };
     } catch (error) {
-      return this.#decide(hub, hit, messageOf(error));
+      this.#warn(messageOf(error));
+      if (this.#onHubSilent === 'local') return this.#countHere(hit);
+      throw new ServiceUnavailableException('the rate limit cannot be checked now');
     }
   }
 
-  #decide(hub: HubClient, hit: Hit, why: string): HitRecord {
-    const { onHubSilent } = this.#options;
-    hub.noteOutcome('throttler', onHubSilent);
+  #warn(why: string): void {
     const now = performance.now();
-    if (now >= this.#quietUntil) {
-      this.#quietUntil = now + QUIET_MS;
-      this.#logger.warn(`requests are not counted together: ${why}; ${CONSEQUENCES[onHubSilent]}`);
-    }
-    if (onHubSilent === 'local') return this.#countHere(hit);
-    if (onHubSilent === 'refuse') {
-      throw new ServiceUnavailableException('the rate limit cannot be checked now');
-    }
-    return { totalHits: 0, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 };
+    if (now < this.#quietUntil) return;
+    this.#quietUntil = now + QUIET_MS;
+    const consequence = CONSEQUENCES[this.#onHubSilent];
+    this.#logger.warn(`requests are not counted together: ${why}; ${consequence}`);
   }
 
   /**
    * The client of the hub; `undefined` without a primary, so that each app counts by itself. A hub
    * inside this process would carry the counts of one app over to the next app of a test.
    */
-  #open(): HubClient | undefined {
-    if (this.#hub === undefined) {
-      if (extension()?.thread(THREAD) !== undefined) this.#hub = hubOf();
-    }
-    return this.#hub;
+  get #hub(): HubClient | undefined {
+    if (extension()?.thread(THREAD) === undefined) return undefined;
+    return (this.#found ??= hubOf());
   }
 
   #countHere(hit: Hit): HitRecord {
-    this.#sweeping ??= setInterval(() => this.#local.sweep(machineNow()), SWEEP_MS).unref();
-    return this.#local.count(hit, Math.floor(machineNow()));
+    return this.#local.count(hit, Math.floor(performance.now()));
   }
 }

@@ -2,11 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HubCore } from '../../../src/thread/hub-core.js';
 import { NO_BODY } from '../../../src/wire/limits.js';
-import {
-  type LockAnswer,
-  type LockRequest,
-  Locks,
-} from '../../../src/thread/services/locks.js';
+import { type LockAnswer, type LockRequest, Locks } from '../../../src/thread/services/locks.js';
 import { fakePeer } from '../support/hub-workers.js';
 
 type Request = LockRequest<string>;

@@ -1,15 +1,15 @@
 import type { ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
+import { HubClient, type LineEvents } from '../../../src/client/hub-client.js';
 import { ClusterEvents } from '../../../src/events/index.js';
-import { HubClient } from '../../../src/client/hub-client.js';
-import type { LineEvents } from '../../../src/client/hub-client.interface.js';
 import { HubCore, type WorkerMessage } from '../../../src/thread/hub-core.js';
-import type { Peer } from '../../../src/thread/services/peer.js';
-import { NO_BODY } from '../../../src/wire/limits.js';
-import type { FromHub, ToHub } from '../../../src/wire/protocol.js';
+import { NO_BODY } from '../../../src/wire/frame-socket.js';
+import type { FromHub, Peer, ToHub } from '../../../src/wire/protocol.js';
 
 const KEY = Symbol.for('nestjs-cluster.hub');
 const holder = globalThis as { [KEY]?: HubClient | undefined };
+
+let lastNumber = 0;
 
 /** What is made from now on belongs to the worker that has this connection. */
 export function enterWorker(hub: HubClient): void {
@@ -27,13 +27,13 @@ export const idle = () => new Promise((resolve) => setImmediate(resolve));
 export function fakePeer(slot = 0) {
   const told: FromHub[] = [];
   const send = (header: FromHub) => void told.push(header);
-  const peer: Peer = { slot, congested: false, unsentBytes: 0, send };
+  const peer: Peer = { number: (lastNumber += 1), slot, leaving: false, unsentBytes: 0, send };
   return { peer, told };
 }
 
 /** The connection of a worker to a hub, without sockets: its frames are delivered in microtasks. */
 export function connect(core: HubCore, slot: number) {
-  const state = { congested: false, unsentBytes: 0, holding: false, writable: true };
+  const state = { unsentBytes: 0, holding: false, writable: true };
   /** All that the worker sends, also while it is not `writable`. */
   const sent: ToHub[] = [];
   /** Messages from the hub that are held back while `holding` is set. */
@@ -48,10 +48,9 @@ export function connect(core: HubCore, slot: number) {
   const hub = new HubClient((events) => {
     line = events;
     peer = {
+      number: (lastNumber += 1),
       slot,
-      get congested() {
-        return state.congested;
-      },
+      leaving: false,
       get unsentBytes() {
         return state.unsentBytes;
       },
@@ -69,16 +68,14 @@ export function connect(core: HubCore, slot: number) {
       },
     };
     queueMicrotask(() => events.opened('a'));
-    return {
-      send: (header, body = NO_BODY) => {
-        sent.push(header);
-        if (!state.writable) return false;
-        const arrive = (): void => core.receive(peer, header as WorkerMessage, body);
-        const waiting = unread.get(header.op);
-        if (waiting !== undefined) waiting.push(arrive);
-        else if (!lost.has(header.op)) arrive();
-        return true;
-      },
+    return (header, body = NO_BODY) => {
+      sent.push(header);
+      if (!state.writable) return false;
+      const arrive = (): void => core.receive(peer, header as WorkerMessage, body);
+      const waiting = unread.get(header.op);
+      if (waiting !== undefined) waiting.push(arrive);
+      else if (!lost.has(header.op)) arrive();
+      return true;
     };
   });
   return {
@@ -100,13 +97,6 @@ export function connect(core: HubCore, slot: number) {
     },
     /** Its process ends. */
     leave: () => core.leave(peer),
-    /** It has read some of what it was sent, and is still behind. */
-    readSome: () => core.drained(peer),
-    /** It has read what it was sent. */
-    readAll: () => {
-      Object.assign(state, { congested: false, unsentBytes: 0 });
-      core.drained(peer);
-    },
     /** Delivers the messages from the hub that were held back. */
     deliver: () => {
       state.holding = false;
@@ -127,7 +117,7 @@ export async function eventsOf(emitter: EventEmitter2): Promise<ClusterEvents> {
   return events;
 }
 
-/** A worker of that slot whose app has started. */
+/** A worker of that slot whose app has started. Call `enterWorker()` before its events are used. */
 export async function startWorker(core: HubCore, slot: number, emitter = new EventEmitter2()) {
   const connection = connect(core, slot);
   enterWorker(connection.hub);
@@ -138,8 +128,8 @@ export async function startWorker(core: HubCore, slot: number, emitter = new Eve
 }
 
 /** Workers of one hub. */
-export async function startWorkers(count: number, clock?: () => number) {
-  const core = new HubCore(undefined, clock);
+export async function startWorkers(count: number) {
+  const core = new HubCore();
   const workers = [];
   for (let slot = 0; slot < count; slot += 1) workers.push(await startWorker(core, slot));
   return workers;

@@ -1,10 +1,6 @@
-import type { RequestOf } from '../../wire/protocol.js';
-import { MAX_BACKLOG_BYTES, type Peer } from './peer.js';
+import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.js';
 
-interface Membership {
-  readonly channel: string;
-  readonly name: string;
-}
+type Membership = Pick<RequestOf<'join'>, 'channel' | 'name'>;
 
 /**
  * Channels, whose members exchange messages. The members may be in different workers. All members
