@@ -88,17 +88,27 @@ export class ClusterCache {
 
   /** Begins a computation that later callers of this process join, for at most 30 s. */
   #begin(key: string, compute: () => unknown, ttlMs: number | null): Promise<Found> {
-    const found = this.#cache.getOrCompute(key, compute, ttlMs);
+    const leave = (): void => {
+      clearTimeout(timer);
+      if (this.#rounds.get(key) === round) this.#rounds.delete(key);
+    };
+    const found = this.#cache.getOrCompute(
+      key,
+      async () => {
+        try {
+          return await compute();
+        } finally {
+          leave(); // another worker may replace the value from now on, so later callers ask the hub
+        }
+      },
+      ttlMs,
+    );
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), LEASE_MS).unref();
     });
     const round = Promise.race([found, late]);
     this.#rounds.set(key, round);
-    const leave = (): void => {
-      clearTimeout(timer);
-      if (this.#rounds.get(key) === round) this.#rounds.delete(key);
-    };
     round.then(leave, leave);
     return found;
   }

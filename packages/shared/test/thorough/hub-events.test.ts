@@ -52,12 +52,6 @@ it('confirms as many events as workers hear, however many are sent in one turn',
   expect((await heardBy()).size).toBe(3);
 });
 
-it('loses none of large events that are sent one after the other', async () => {
-  const { ask } = await start(3);
-  const sent = await Promise.all([1, 2, 3].map(() => ask('/awaited/500?bytes=100000')));
-  expect(sent).toEqual([1_500, 1_500, 1_500]);
-});
-
 it('has every request to another worker answered through a reload', async () => {
   const { cluster } = await start(3);
   const answers: string[] = [];
