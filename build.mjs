@@ -10,6 +10,7 @@ const PROGRAMS = {
   'nestjs-cluster': {
     'offload-thread': 'src/offload/thread/thread-entry.ts',
   },
+  '@nestjs-cluster/tools': { 'doctor-preload': 'src/doctor/preload.ts' },
 };
 
 /**

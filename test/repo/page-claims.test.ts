@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { seal } from '../../src/contract/ipc/index.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
-import { HUB_VERSION } from '../../src/hub/wire/limits.js';
+import { HUB_VERSION } from '../../packages/shared/src/wire/protocol.js';
 import { VERSION as JOB_VERSION } from '../../src/integrations/bullmq/redis/messages.js';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
 

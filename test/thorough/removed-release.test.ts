@@ -81,7 +81,7 @@ it('answers commands, begins the hub, and begins threads after its first release
   expect(await locked()).toBe('done');
 
   cluster.kill('SIGURG');
-  await cluster.until('a hub that ended', () => cluster.output.includes('the hub ended'));
+  await cluster.until('a hub that ended', () => cluster.output.includes('the thread of @nestjs-cluster/shared ended'));
   expect(await locked()).toBe('done');
 
   cluster.kill('SIGUSR2');

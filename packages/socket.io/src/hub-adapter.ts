@@ -5,7 +5,7 @@ import {
   MessageType,
 } from 'socket.io-adapter';
 import type { HubChannels } from '@nestjs-cluster/shared/internal';
-import { decodeJson, encodeJson } from '@nestjs-cluster/shared/internal';
+import { decodeJson, encodeJson } from './json-payload.js';
 
 /** The part of Socket.IO's namespaces that this package uses. */
 export interface Namespace {

@@ -16,7 +16,7 @@ const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 /** The primary starts a thread only for these packages. */
-const packageName = v.pipe(text, v.regex(/^@nestjs-cluster\/[a-z.-]{1,40}$/));
+const packageName = v.pipe(text, v.regex(/^@nestjs-cluster\/[a-z][a-z.-]{0,39}$/));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 /** A measurement that counts as 0 if another version of this package leaves it out. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import { Module } from '@nestjs/common';
-import { ClusterThrottlerStorage } from 'nestjs-cluster/throttler';
+import { ClusterThrottlerStorage } from '@nestjs-cluster/shared/throttler';
 import { Cluster } from '../cluster.mjs';
 
 /** The storage of this package, with the constructor of the one that it replaces. */

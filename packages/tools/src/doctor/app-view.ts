@@ -1,8 +1,7 @@
-import type { Server } from 'node:http';
-import { types } from 'node:util';
-import { type Class, methodsOf } from '../endpoints/controller-routes.js';
+/** A class of the app. */
+export type Class = abstract new (...args: never[]) => unknown;
 
-/** A provider or controller in Nest's container: a class of the app, or a value made by a factory. */
+/** A provider or controller in Nest's container. */
 export interface Member {
   /** Name of the module that declares it. */
   readonly module: string;
@@ -16,8 +15,6 @@ interface NestModule {
   readonly metatype?: Class;
   readonly providers?: ReadonlyMap<unknown, NestWrapper>;
   readonly controllers?: ReadonlyMap<unknown, NestWrapper>;
-  readonly imports?: ReadonlySet<NestModule>;
-  readonly isGlobal?: boolean;
 }
 
 interface NestWrapper {
@@ -30,72 +27,28 @@ interface NestWrapper {
 
 interface NestApp {
   readonly container?: { getModules?(): ReadonlyMap<string, NestModule> };
-  readonly appOptions?: Readonly<Record<string, unknown>>;
-  readonly socketModule?: {
-    readonly socketsContainer?: { getAll?(): ReadonlyMap<string, { readonly server?: unknown }> };
-  } | null;
-  getHttpServer?(): unknown;
-  getHttpAdapter?(): { getInstance?(): unknown } | undefined;
 }
 
 /** Reads a Nest app by tokens, class names and metadata, without loading Nest or the libraries that the checks look for. */
 export class AppView {
-  readonly #app: NestApp;
-  readonly #modules: readonly NestModule[];
   readonly providers: readonly Member[];
   readonly controllers: readonly Member[];
 
   constructor(app: object) {
-    this.#app = app;
-    this.#modules = [...(this.#app.container?.getModules?.().values() ?? [])];
-    this.providers = this.#modules.flatMap((module) => membersOf(module, module.providers));
-    this.controllers = this.#modules.flatMap((module) => membersOf(module, module.controllers));
-  }
-
-  /** The options that the app was created with. */
-  get options(): Readonly<Record<string, unknown>> {
-    return this.#app.appOptions ?? {};
-  }
-
-  /** The HTTP server of the app; `undefined` if there is none. */
-  get httpServer(): Partial<Server> | undefined {
-    return (this.#app.getHttpServer?.() as Partial<Server> | null) ?? undefined;
-  }
-
-  /** The instance of Express or Fastify. */
-  get http(): unknown {
-    return this.#app.getHttpAdapter?.()?.getInstance?.();
-  }
-
-  /** The servers of the app's WebSocket gateways. */
-  get socketServers(): readonly unknown[] {
-    const hosts = this.#app.socketModule?.socketsContainer?.getAll?.().values() ?? [];
-    return [...hosts].map(({ server }) => server);
-  }
-
-  /** Names a module and the modules that import it. A global module is named alone, because all import it. */
-  describeModule(name: string): string {
-    if (this.#modules.some((module) => nameOf(module) === name && module.isGlobal)) return name;
-    const importers = this.#modules
-      .filter(({ imports }) => [...(imports ?? [])].some((each) => nameOf(each) === name))
-      .map(nameOf)
-      .filter((importer) => importer !== name);
-    return importers.length === 0 ? name : `${name} in ${[...new Set(importers)].join(', ')}`;
+    const modules = [...((app as NestApp).container?.getModules?.().values() ?? [])];
+    this.providers = modules.flatMap((module) => membersOf(module, module.providers));
+    this.controllers = modules.flatMap((module) => membersOf(module, module.controllers));
   }
 }
 
-function membersOf(module: NestModule, wrappers: NestModule['providers']): Member[] {
+function membersOf({ metatype: module }: NestModule, wrappers: NestModule['providers']): Member[] {
   const own = [...(wrappers ?? [])].filter(([, { isAlias }]) => isAlias !== true);
   return own.map(([key, { token, metatype, inject, instance }]) => ({
-    module: nameOf(module),
+    module: module?.name ?? 'a module without a name',
     token: token ?? key,
     type: Array.isArray(inject) ? undefined : (metatype ?? undefined),
     instance,
   }));
-}
-
-function nameOf({ metatype }: NestModule): string {
-  return metatype?.name ?? 'a module without a name';
 }
 
 /** The name of an object's class, without the number that a bundler may have added (`Adapter$1`). */
@@ -104,46 +57,9 @@ export function classOf(value: unknown): string {
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
 }
 
-/** Whether the class of an object, or a class that it extends, has one of these names. */
-export function extendsOneOf(value: unknown, names: ReadonlySet<string>): boolean {
-  for (let each = value; isPlainlyReadable(each); each = Object.getPrototypeOf(each) as unknown) {
-    if (names.has(classOf(each))) return true;
-  }
-  return false;
-}
-
-/** The own fields of an instance of a class. Getters and proxies are not run. */
-export function fieldsOf(value: unknown): (readonly [name: string, value: object])[] {
-  // Lists and plain objects are skipped, because they may have any number of fields.
-  if (!isPlainlyReadable(value) || Array.isArray(value) || ArrayBuffer.isView(value)) return [];
-  const prototype = Object.getPrototypeOf(value) as unknown;
-  if (prototype === null || prototype === Object.prototype) return [];
-  return Object.entries(Object.getOwnPropertyDescriptors(value)).flatMap(
-    ([name, { enumerable, value: held }]) =>
-      enumerable === true && isPlainlyReadable(held) ? [[name, held] as const] : [],
-  );
-}
-
-function isPlainlyReadable(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !types.isProxy(value);
-}
-
 /** The name of a provider or controller in a finding. */
-export function nameOfMember({ type, token, instance }: Member): string {
-  return type?.name ?? (typeof token === 'string' ? token : classOf(instance));
-}
-
-/** The matching methods of a member's class, in the form in which a finding names them. */
-export function methodNamesOf(
-  { type: declared, module, instance }: Member,
-  matches: (method: object, type: Class) => boolean,
-): string[] {
-  const type =
-    declared ?? (isPlainlyReadable(instance) ? (instance.constructor as Class) : undefined);
-  if (typeof type !== 'function') return [];
-  return methodsOf(type)
-    .filter(([, method]) => matches(method, type))
-    .map(([name]) => `${type.name}.${name}() (${module})`);
+export function nameOfMember({ type, token, instance, module }: Member): string {
+  return `${type?.name ?? (typeof token === 'string' ? token : classOf(instance))} (${module})`;
 }
 
 /** The value at a path of properties; `undefined` if a property on the path is missing. */
@@ -154,5 +70,13 @@ export function at(value: unknown, ...path: (string | symbol)[]): unknown {
         ? (Reflect.get(inner, key) as unknown)
         : undefined,
     value,
+  );
+}
+
+/** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
+export function metadataOf(key: string, target: object): unknown {
+  return (Reflect as { getMetadata?(key: string, target: object): unknown }).getMetadata?.(
+    key,
+    target,
   );
 }

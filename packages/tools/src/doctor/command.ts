@@ -3,26 +3,24 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { interruptible } from '../app/interruption.js';
-import { wholeNumber, workerCount } from '../cli/arguments.js';
-import { examineApp } from './examine-app.js';
-import { pageOf } from './report.js';
+import { wholeNumber, workerCount } from '../arguments.js';
+import { printJson, ToolError } from '../output.js';
+import { examineApp, pageOf } from './examine-app.js';
 
-interface DoctorArguments {
+interface DoctorOptions {
   readonly workers?: number;
   readonly maxConnections?: number;
-  readonly proxyKeepAlive?: number;
   readonly json: boolean;
 }
 
 const MAX_CONNECTIONS = 99_999;
-const MAX_SECONDS = 86_400;
 
 export function addDoctorCommand(program: Command): void {
-  const doctor = program
+  program
     .command('doctor')
     .summary('Says what in an app does not fit several workers')
     .description(
-      'Starts the app once, as one worker on a free port, looks at it and ends it. ' +
+      'Starts the app once, as one process on a free port, looks at it and ends it. ' +
         'Says what goes wrong with several workers, where, and what to do about it. ' +
         'The app starts as usual: it connects to its database, and its hooks run. ' +
         'The exit code is 1 if there is a problem.',
@@ -38,43 +36,29 @@ export function addDoctorCommand(program: Command): void {
       'connections that the database allows (default: as the database comes)',
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
-    .option(
-      '--proxy-keep-alive <seconds>',
-      'how long the proxy in front keeps an idle connection (default: 60 if the app trusts a proxy)',
-      wholeNumber(MAX_SECONDS, 'a whole number'),
-    )
-    .option('--json', 'print JSON', false);
-  doctor.action(async (main: string, options: DoctorArguments) => {
-    const script = mainFile(main);
-    if (script !== undefined) return await run(script, options);
-    doctor.error(
-      `error: there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
-    );
-  });
+    .option('--json', 'print JSON', false)
+    .action(async (main: string, { json, workers, maxConnections }: DoctorOptions) => {
+      const script = mainFile(main);
+      await interruptible(async (interruption) => {
+        const report = await examineApp(script, { workers, maxConnections }, interruption);
+        if (json) printJson(report);
+        else process.stdout.write(pageOf(report));
+        process.exitCode = report.findings.some(({ level }) => level === 'problem') ? 1 : 0;
+      });
+    });
 }
 
-async function run(script: string, options: DoctorArguments): Promise<void> {
-  const { workers, maxConnections, proxyKeepAlive, json } = options;
-  const settings = {
-    maxConnections,
-    proxyKeepAliveMs: proxyKeepAlive === undefined ? undefined : proxyKeepAlive * 1_000,
-  };
-  await interruptible(async (interruption) => {
-    const report = await examineApp({ script, workers, settings }, interruption);
-    process.stdout.write(json ? `${JSON.stringify(report, undefined, 2)}\n` : pageOf(report));
-    const isWrong = report.findings.some(({ level }) => level === 'problem');
-    process.exitCode = isWrong ? 1 : 0;
-  });
-}
-
-/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. */
-function mainFile(main: string): string | undefined {
+/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. @throws ToolError */
+function mainFile(main: string): string {
   const path = resolve(main);
   // Symbolic links are not resolved, because the app may look for its files next to the link.
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
   try {
     return createRequire(path).resolve(path);
   } catch {
-    return undefined;
+    throw new ToolError(
+      `there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
+      64,
+    );
   }
 }

@@ -1,121 +1,99 @@
 import { once } from 'node:events';
 import { relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { NotMeasuredError, oneLine } from '../../contract/errors/index.js';
-import type { ExaminationAssignment } from '../../contract/ipc/assignment.js';
-import { FINDING_NAMES, silencedBy } from '../../contract/options/warning-options.interface.js';
-import { besideThis } from '../../contract/process/own-file.js';
-import type { Finding } from '../../observe/findings/finding.js';
 import { AppProcess } from '../app/app-process.js';
-import type { Outcome, WorkerTask } from '../app/examined-worker.js';
 import type { Interruption } from '../app/interruption.js';
-import type { DoctorReport } from './report.js';
+import { oneLine, ToolError } from '../output.js';
+import { type Examined, type Finding, SETTINGS_VARIABLE, type Settings } from './finding.js';
 
-interface Subject {
-  /** The path of the file that calls `bootstrap()`. */
-  readonly script: string;
-  readonly workers: number | undefined;
-  readonly settings: Omit<ExaminationAssignment, 'examiner'>;
+/** The doctor's report on an app. */
+export interface DoctorReport {
+  /** The path of the file that was started, from the working directory. */
+  readonly main: string;
+  readonly workers: number;
+  readonly findings: readonly Finding[];
+  readonly ignored: readonly string[];
 }
 
-type Examined = Outcome & { readonly type: 'examined' };
+/** How long the app may take to start. Some apps wait for ever for a database. */
+const READY_MS = 60_000;
+
+const PRELOAD = new URL('./programs/doctor-preload.js', import.meta.url).href;
 
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 const NO_LOADER =
   '; the file is TypeScript: give the built one, or have Node load it: NODE_OPTIONS="--import tsx"';
 
-const HOST = besideThis('dist/programs/app-host.js')!;
-const EXAMINER = pathToFileURL(besideThis('dist/programs/doctor-examiner.js')!).href;
-
 /**
- * Starts an app, examines it, and ends it.
+ * Starts an app as one process, examines it, and ends it.
  *
- * @throws NotMeasuredError if the app does not start.
+ * @throws ToolError if the app does not start.
  */
 export async function examineApp(
-  { script, workers, settings }: Subject,
-  interruption: Interruption,
-): Promise<DoctorReport> {
-  const outcome = await runApp(
-    { script, examination: { ...settings, examiner: EXAMINER } },
-    // The app sees this number of workers, but only one worker is started.
-    workers === undefined ? {} : { CLUSTER_WORKERS: String(workers) },
-    interruption,
-  );
-  return reportOf(outcome, script);
-}
-
-/**
- * Starts one worker of an app, waits until it has been examined, and ends all processes that were
- * started.
- *
- * @param environment variables that are set for the app.
- * @throws NotMeasuredError if the app does not start.
- * @throws Error if the process between this process and the worker fails.
- */
-async function runApp(
-  task: WorkerTask,
-  environment: Readonly<Record<string, string>>,
+  script: string,
+  { workers, ...settings }: Settings & { readonly workers: number | undefined },
   { started, signal }: Interruption,
-): Promise<Examined> {
-  let outcome: Outcome | undefined;
+): Promise<DoctorReport> {
+  let examined: Examined | undefined;
   const app = new AppProcess(
-    [process.execPath, HOST, JSON.stringify(task)],
-    environment,
-    (message) => (outcome = message as Outcome),
+    [process.execPath, '--import', PRELOAD, script],
+    {
+      [SETTINGS_VARIABLE]: JSON.stringify(settings),
+      ...(workers !== undefined && { CLUSTER_WORKERS: String(workers) }),
+    },
+    (message) => {
+      if (Array.isArray((message as Examined | null)?.findings)) examined = message as Examined;
+    },
   );
   started.add(app);
+  const late = AbortSignal.timeout(READY_MS);
   try {
-    const over = AbortSignal.any([app.ended, signal]);
+    const over = AbortSignal.any([app.ended, signal, late]);
     if (!over.aborted) await once(over, 'abort');
   } finally {
     await app.end();
     started.delete(app);
   }
   signal.throwIfAborted();
-  if (outcome === undefined) throw app.failure;
-  if (outcome.type === 'examined') return outcome;
-  const why = `${oneLine(outcome.why)}${TYPESCRIPT.test(task.script) ? NO_LOADER : ''}`;
-  throw new NotMeasuredError(`the app ${why}${app.lastLines}`);
+  if (examined !== undefined) return reportOf(examined, relative(process.cwd(), script));
+  const hint = TYPESCRIPT.test(script) ? NO_LOADER : '';
+  if (!late.aborted) throw new ToolError(`${app.failure.message}${hint}`);
+  throw new ToolError(
+    `the app was not ready, or has not called bootstrap() of nestjs-cluster, within ${READY_MS / 1_000} s${hint}${app.lastLines}`,
+  );
 }
 
-function reportOf({ report, warnings }: Examined, script: string): DoctorReport {
-  const main = relative(process.cwd(), script);
-  const found = report.findings as readonly Finding[];
-  const told = warnings
-    // The finding 'shutdown-hooks' already reports this warning.
-    .filter((text) => !text.startsWith('enableShutdownHooks()'))
-    .map((text) => findingOf(text, main));
+function reportOf({ workers, warnings, findings, ignored }: Examined, main: string): DoctorReport {
+  const all = [...warnings.map((line) => findingOf(line, main)), ...findings];
   return {
     main,
-    workers: report.workers,
-    findings: [...found, ...told]
-      .filter(({ name }) => !report.ignored.includes(name))
-      .map((finding): Finding => ({
+    workers,
+    ignored,
+    findings: all
+      .filter(({ name }) => !ignored.includes(name))
+      .map((finding) => ({
         ...finding,
-        where: oneLine(shortened(finding.where)),
+        where: oneLine(finding.where.replaceAll(`${process.cwd()}/`, '')),
         problem: oneLine(finding.problem),
-        remedy: oneLine(finding.remedy),
       })),
-    ignored: report.ignored,
   };
 }
 
-/** Turns a warning into a finding. The last "; " before its name separates the problem from the remedy. */
+/** A warning of the start as a finding: `<problem>; <remedy>; warnings: { ignore: ['<name>'] } …`. */
 export function findingOf(warning: string, main: string): Finding {
-  const name = FINDING_NAMES.find((each) => warning.endsWith(`; ${silencedBy(each)}`));
-  const text = name === undefined ? warning : warning.slice(0, -`; ${silencedBy(name)}`.length);
-  const end = text.lastIndexOf('; ');
-  return {
-    name: name ?? 'warning',
-    level: 'problem',
-    where: main,
-    problem: end < 0 ? text : text.slice(0, end),
-    remedy: end < 0 ? 'read the log of the app' : text.slice(end + 2),
-  };
+  const [, text = warning, name = 'warning'] =
+    /^(.*); warnings: .*\['([\w-]+)'\]/.exec(warning) ?? [];
+  const [problem = '', ...remedy] = text.split('; ');
+  return { name, level: 'problem', where: main, problem, remedy: remedy.join('; ') };
 }
 
-/** Makes the paths of files below the working directory relative. */
-function shortened(where: string): string {
-  return where.replaceAll(`${process.cwd()}/`, '');
+/** The report as text: each finding's name and place, with its problem and remedy below. */
+export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
+  const rows = findings.map(
+    ({ name, level, where, problem, remedy }) =>
+      `${level}  ${name}  ${where}\n  ${problem}\n  -> ${remedy}\n\n`,
+  );
+  const problems = findings.filter(({ level }) => level === 'problem').length;
+  const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;
+  const notes = findings.length - problems;
+  return `${rows.join('')}${main} with ${workers} workers: ${problems} problems, ${notes} notes${left}\n`;
 }

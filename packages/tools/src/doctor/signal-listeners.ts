@@ -1,7 +1,7 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { callSites } from '../../../contract/errors/call-sites.js';
-import { OWN_DIRECTORY } from '../../../contract/process/own-directory.js';
-import type { Finding } from '../../../observe/findings/finding.js';
+import type { Finding } from './finding.js';
 
 /** The method by which Nest's `enableShutdownHooks()` adds its listeners. */
 const NEST_LISTENS = 'listenToShutdownSignals';
@@ -69,7 +69,17 @@ const ADDS = '_addListener';
 
 /** The stack frames, at most 30, starting with the call of `process.on()`. */
 function framesOfListener(): NodeJS.CallSite[] {
-  const sites = callSites(30, framesOfListener);
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  const holder: { stack?: NodeJS.CallSite[] } = {};
+  try {
+    Error.stackTraceLimit = 30;
+    Error.prepareStackTrace = (_error, frames) => frames;
+    Error.captureStackTrace(holder, framesOfListener);
+    void holder.stack; // it is made when it is read
+  } finally {
+    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
+  }
+  const sites = holder.stack ?? [];
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 
@@ -83,8 +93,19 @@ function isFile(path: string): boolean {
   return /^(\/|[a-z]:\\)/i.test(path);
 }
 
+/** The files of nestjs-cluster, which may be linked to the app. */
+const CORE = directoryOf('nestjs-cluster/package.json');
+
 function isOwn(path: string): boolean {
-  return OWN_DIRECTORY !== undefined && path.startsWith(OWN_DIRECTORY);
+  return path.startsWith(CORE) || path.startsWith(import.meta.dirname);
+}
+
+function directoryOf(manifest: string): string {
+  try {
+    return join(createRequire(process.argv[1]!).resolve(manifest), '../dist/');
+  } catch {
+    return import.meta.dirname; // the program will say that it is not installed
+  }
 }
 
 function isInstalled(path: string): boolean {

@@ -1,5 +1,5 @@
-import { at, classOf, nameOfMember } from '../../../observe/findings/app-view.js';
-import type { Check } from '../../../observe/findings/finding.js';
+import { at, classOf, nameOfMember } from '../app-view.js';
+import type { Check } from '../finding.js';
 
 /** A pool of connections, as read from an object of a library. */
 interface Pool {
@@ -41,7 +41,7 @@ export const databasePool: Check = {
           : `the database allows ${allowed}`;
       return [
         {
-          where: `${nameOfMember(provider)} (${provider.module})`,
+          where: nameOfMember(provider),
           problem: `pools of ${pool.size} connections in ${workers} workers, and the one more of a reload, are ${needed}; ${limit}`,
         },
       ];

@@ -1,7 +1,9 @@
 import { totalmem } from 'node:os';
-import { MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../../../contract/options/index.js';
-import type { Check } from '../../../observe/findings/finding.js';
-import { formatMegabytes } from '../../control/view/table.js';
+import { figure } from '../../output.js';
+import type { Check } from '../finding.js';
+
+/** About what the primary holds. */
+const PRIMARY_BYTES = 70e6;
 
 /** The memory of one worker, and the memory available to all workers. */
 export interface MemoryReading {
@@ -18,21 +20,21 @@ export const memory = (read: () => MemoryReading = readMemory): Check => ({
   look(_app, { workers }) {
     const { residentBytes, availableBytes, limitedBy } = read();
     // During a reload there is one more worker.
-    const neededBytes = residentBytes * (workers + 1) + MEMORY_OF_PRIMARY_BYTES;
+    const neededBytes = residentBytes * (workers + 1) + PRIMARY_BYTES;
     if (neededBytes <= availableBytes) return [];
     return [
       {
         where: limitedBy,
-        problem: `a worker that has served nothing yet holds ${formatMegabytes(residentBytes)} MB; ${workers} of them, the one more of a reload and the primary are ${formatMegabytes(neededBytes)} MB, and there are ${formatMegabytes(availableBytes)} MB`,
+        problem: `a worker that has served nothing yet holds ${figure(residentBytes / 1e6)} MB; ${workers} of them, the one more of a reload and the primary are ${figure(neededBytes / 1e6)} MB, and there are ${figure(availableBytes / 1e6)} MB`,
       },
     ];
   },
 });
 
 function readMemory(): MemoryReading {
-  const { memoryBytes } = readCgroupLimits();
   const residentBytes = process.memoryUsage.rss();
-  return memoryBytes === undefined
-    ? { residentBytes, availableBytes: totalmem(), limitedBy: 'this machine' }
-    : { residentBytes, availableBytes: memoryBytes, limitedBy: 'the control group of the process' };
+  const constrained = process.constrainedMemory();
+  return constrained > 0 && constrained < totalmem()
+    ? { residentBytes, availableBytes: constrained, limitedBy: 'the control group of the process' }
+    : { residentBytes, availableBytes: totalmem(), limitedBy: 'this machine' };
 }

@@ -1,18 +1,10 @@
-import { metadataOf, routesOf } from '../../../observe/endpoints/controller-routes.js';
-import {
-  type AppView,
-  classOf,
-  fieldsOf,
-  methodNamesOf,
-} from '../../../observe/findings/app-view.js';
-import { type Check, listed, type Observation } from '../../../observe/findings/finding.js';
+import { type AppView, classOf, type Member, metadataOf } from '../app-view.js';
+import type { Check, Observation } from '../finding.js';
 
-/** The metadata key for the HTTP method of a handler, in Nest 11 and 12. */
-const METHOD = 'method';
 /** `RequestMethod.GET` of @nestjs/common. */
 const GET = 0;
 
-/** This package's health indicator. A controller that has it injected answers for all workers. */
+/** The health indicator of nestjs-cluster. A controller that has it injected answers for all workers. */
 const OURS = 'ClusterHealthIndicator';
 
 export const ownHealth: Check = {
@@ -39,17 +31,27 @@ export const ownMetrics: Check = {
 };
 
 function observe(app: AppView, path: RegExp, problem: string): Observation[] {
-  const handlers = app.controllers
-    .filter(
-      ({ instance }) => !fieldsOf(instance).some(([, dependency]) => classOf(dependency) === OURS),
-    )
-    .flatMap((controller) =>
-      methodNamesOf(
-        controller,
-        (method, type) =>
-          metadataOf(METHOD, method) === GET &&
-          routesOf(type, method).some((route) => path.test(route)),
-      ),
+  return app.controllers
+    .filter(({ instance }) => !Object.values(Object(instance) as object).some(isOurs))
+    .flatMap((controller) => handlersOf(controller, path))
+    .map((where) => ({ where, problem }));
+}
+
+function isOurs(dependency: unknown): boolean {
+  return classOf(dependency) === OURS;
+}
+
+/** The GET handlers of a controller whose path, without prefixes and versions, matches. */
+function handlersOf({ type, module }: Member, path: RegExp): string[] {
+  if (type === undefined) return [];
+  const prototype = type.prototype as object;
+  const pathsOf = (target: object) => [metadataOf('path', target) ?? []].flat();
+  return Object.getOwnPropertyNames(prototype).flatMap((name) => {
+    const { value: method } = Object.getOwnPropertyDescriptor(prototype, name)!;
+    if (typeof method !== 'function' || metadataOf('method', method as object) !== GET) return [];
+    const routes = pathsOf(type).flatMap((prefix) =>
+      pathsOf(method as object).map((end) => `/${prefix}/${end}`.replaceAll(/\/+/g, '/')),
     );
-  return handlers.length === 0 ? [] : [{ where: listed(handlers), problem }];
+    return routes.some((route) => path.test(route)) ? `${type.name}.${name}() (${module})` : [];
+  });
 }

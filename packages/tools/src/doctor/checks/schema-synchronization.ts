@@ -9,7 +9,7 @@ export const schemaSynchronization: Check = {
       .filter(({ instance }) => classOf(instance) === 'DataSource')
       .flatMap((provider) =>
         alterings(at(provider.instance, 'options')).map((option) => ({
-          where: `${nameOfMember(provider)} (${provider.module})`,
+          where: nameOfMember(provider),
           problem: `TypeORM has ${option}: true, so several workers alter the schema at once`,
         })),
       ),

@@ -1,6 +1,6 @@
 import { Module } from 'node:module';
 import v8 from 'node:v8';
-import type { Check, Observation } from '../../../observe/findings/finding.js';
+import type { Check, Observation } from '../finding.js';
 
 /** The files of the libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
 const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;

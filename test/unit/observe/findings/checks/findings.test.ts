@@ -10,7 +10,6 @@ import { Keyv } from 'keyv';
 import { BehaviorSubject, NEVER, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterModule } from '../../../../../src/module/cluster.module.js';
-import { ClusterPubSub } from '../../../../../src/hub/events/index.js';
 import { CpuBound } from '../../../../../src/offload/index.js';
 import { ClusterScheduleModule } from '../../../../../src/integrations/schedule/index.js';
 import { AppView } from '../../../../../src/observe/findings/app-view.js';
@@ -180,7 +179,7 @@ describe('events inside the process', () => {
     const pubSub = new PubSub();
     const providers = [{ provide: 'PUB_SUB', useValue: pubSub }, resolver(pubSub)];
     expect(startWarnings(await appOf({ providers }), [], 4)).toEqual([
-      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of nestjs-cluster/events in its place; or, beyond one machine, one in Redis; warnings: { ignore: ['in-process-events'] } of bootstrap() silences this",
+      "what one worker publishes reaches the subscribers of that worker alone: PUB_SUB (AppModule); provide ClusterPubSub of @nestjs-cluster/shared/events in its place; or, beyond one machine, one in Redis; warnings: { ignore: ['in-process-events'] } of bootstrap() silences this",
     ]);
   });
 
@@ -194,7 +193,7 @@ describe('events inside the process', () => {
   });
 
   it.each([
-    ['ClusterPubSub', new ClusterPubSub()],
+    ['ClusterPubSub', new (class ClusterPubSub {})()],
     ['a PubSub that publishes elsewhere', new (class PubSub {})()],
     [
       'an engine of another broker',
@@ -263,7 +262,7 @@ describe('events inside the process', () => {
     it('name ClusterEvents as remedy, and are none in a controller that has it', async () => {
       const metadata = streaming(new Subject());
       expect(startWarnings(await appOf(metadata), [], 4)).toEqual([
-        "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of nestjs-cluster/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker; warnings: { ignore: ['in-process-events'] } of bootstrap() silences this",
+        "what one worker emits reaches the @Sse() clients of that worker alone: Streams.events (AppModule); emit it with ClusterEvents of @nestjs-cluster/shared/events, whose @OnEvent() handlers run in every worker; or, beyond one machine, by a broker; warnings: { ignore: ['in-process-events'] } of bootstrap() silences this",
       ]);
       class ClusterEvents {}
       const unused = { ...metadata, providers: [...metadata.providers!, ClusterEvents] };
