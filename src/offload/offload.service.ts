@@ -12,21 +12,18 @@ import {
 } from '../contract/options/module.js';
 import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { bindOffloaded } from './cpu-bound.metadata.js';
+import { bindOffloaded, definitionsOf } from './cpu-bound.metadata.js';
 import { Dispatcher } from './admission/dispatcher.js';
 import { InlineRunner } from './admission/inline-runner.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
 import { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './task/refusals.js';
-import {
-  REMOTE_RUNNER,
-  refusalsOfQueues,
-  type RemoteRunner,
-  startRemote,
-} from './admission/remote-runner.js';
+import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './admission/remote-runner.js';
 import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
+import { captureContexts } from './task/carry-context.js';
+import { describeError, restoreError } from './task/task-error.js';
 import { methodsOf, planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
 import { reasonOf } from './thread/problem.js';
@@ -102,12 +99,17 @@ export class Offload {
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
     this.#client = client;
-    const { metrics } = this.options;
-    const submitterOf = await startRemote(this.remote, {
-      tasks,
+    await this.remote?.start({
+      tasks: tasks.filter(({ queue }) => queue !== undefined),
+      find: (type, name) => {
+        const own = definitionsOf(type.prototype as object).find(({ method }) => method === name);
+        return tasks[methods.findIndex(({ definition }) => definition === own)];
+      },
       local: dispatcher,
       threads: this.#runner.size,
-      measured: metrics !== false,
+      captureContexts,
+      describeError,
+      restoreError,
     });
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {
@@ -116,7 +118,7 @@ export class Offload {
       bindOffloaded(instance, definition, (args) =>
         runner?.isInside
           ? definition.body.apply(instance, args)
-          : client.call(submitterOf(task), task, args),
+          : client.call(task.queue === undefined ? dispatcher : this.remote!, task, args),
       );
     }
     return true;
@@ -125,7 +127,7 @@ export class Offload {
   /** Metrics for the registry of this process; empty if nothing is offloaded or measured. */
   get metrics(): Metrics {
     const { all = [], labelled = [] } = this.#metrics ?? {};
-    return { all: [...all, ...(this.remote?.metrics ?? [])], labelled };
+    return { all, labelled };
   }
 
   snapshot(): OffloadSnapshot {

@@ -1,8 +1,8 @@
 import { type DynamicModule, Global, Module, type ModuleMetadata } from '@nestjs/common';
-import { REMOTE_RUNNER } from '../../offload/index.js';
+import { REMOTE_RUNNER } from 'nestjs-cluster/extension';
 import { ClusterQueueHealthIndicator } from './cluster-queue.health.js';
 import { ClusterQueues } from './cluster-queues.js';
-import { type ClusterQueueOptions, QUEUE_OPTIONS, resolveQueueOptions } from './queue-options.js';
+import { type ClusterQueueOptions, QUEUE_OPTIONS, resolveQueueOptions } from './options.js';
 import { QueueRunner } from './queue-runner.js';
 
 /** The options of `forRootAsync()`. */
