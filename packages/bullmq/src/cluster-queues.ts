@@ -4,7 +4,6 @@ import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import {
   checkEnqueueOptions,
   type EnqueueOptions,
-  isKeyOfQueue,
   QUEUE_OPTIONS,
   type ResolvedQueueOptions,
 } from './options.js';
@@ -27,6 +26,9 @@ export interface QueuedJob {
 
 /** The wait between two attempts: 1 s, doubled after each attempt. */
 const BACKOFF = { type: 'exponential', delay: 1_000 };
+
+/** In Redis, the id has a prefix: BullMQ numbers jobs itself, and has keys such as `<queue>:delayed`. */
+const jobIdOf = (id: string): string => `id-${id}`;
 
 type Methods<T> = {
   [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never;
@@ -72,7 +74,7 @@ export class ClusterQueues {
       { v: VERSION, given: data, call: false },
       {
         ...given,
-        jobId: id,
+        jobId: jobIdOf(id),
         backoff: BACKOFF,
         removeOnComplete: keep,
         removeOnFail: keep,
@@ -90,12 +92,12 @@ export class ClusterQueues {
    * @throws TaskRejectedException (503) while Redis is away.
    */
   async job(id: string): Promise<QueuedJob | undefined> {
-    const [, name = '', jobId = ''] = /^([^/]+)\/([\w.-]{1,200})$/.exec(id) ?? [];
-    if (!this.runner.has(name) || isKeyOfQueue(jobId)) return undefined;
+    const [, name = '', own = ''] = /^([^/]+)\/([\w.-]{1,200})$/.exec(id) ?? [];
+    if (!this.runner.has(name)) return undefined;
     const queue = await this.runner.queue(name, id);
     // The state first, so that a job with the state `completed` has its result.
-    const state = (await queue.getJobState(jobId)) as QueuedJob['state'];
-    const job = await queue.getJob(jobId);
+    const state = (await queue.getJobState(jobIdOf(own))) as QueuedJob['state'];
+    const job = await queue.getJob(jobIdOf(own));
     if (job === undefined) return undefined;
     const { name: task, attemptsStarted: attempts, failedReason: error } = job;
     const outcome = state === 'completed' ? (decode(job.returnvalue as string) as Outcome) : {};

@@ -31,8 +31,8 @@ export interface ClusterQueueOptions {
 /** Options of `ClusterQueues.enqueue()`. */
 export interface EnqueueOptions {
   /**
-   * The id of the job: 1 to 100 letters, digits and `_ . -`, with at least one letter. Enqueuing with
-   * the same id again adds no second job while Redis remembers the first. Default: a new id.
+   * The id of the job: 1 to 100 letters, digits and `_ . -`. Enqueuing with the same id again adds no
+   * second job while Redis remembers the first. Default: a new id.
    */
   readonly id?: string | undefined;
   /** The minimum wait before the job runs, in ms. Default 0. */
@@ -77,27 +77,13 @@ const schema = v.strictObject({
   keepMs: v.optional(whole(0, MAX_TIMER_MS), 3_600_000),
 });
 
-const EXPECTED_ID = "1 to 100 letters, digits and '_', '.' or '-', with at least one letter";
+const EXPECTED_ID = "1 to 100 letters, digits and '_', '.' or '-'";
 
 const enqueueSchema = v.strictObject({
-  // BullMQ numbers jobs itself, separates its keys by colons, and has keys of these names.
-  id: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^(?=.*[a-z])[\w.-]{1,100}$/i, EXPECTED_ID),
-      v.check((id) => !isKeyOfQueue(id), 'another id: BullMQ uses this name itself'),
-    ),
-  ),
+  id: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/, EXPECTED_ID))),
   delay: v.optional(whole(0, MAX_TIMER_MS), 0),
   attempts: v.optional(whole(1, 1_000), 3),
 });
-
-/** A job with such an id would replace a list of its queue: both have the key `<prefix>:<queue>:<name>`. */
-export function isKeyOfQueue(id: string): boolean {
-  return /^(wait|paused|active|delayed|completed|failed|prioritized|stalled|repeat|limiter|meta|events|marker|pc|id|waiting-children|stalled-check|de)$/.test(
-    id,
-  );
-}
 
 export type ResolvedQueueOptions = v.InferOutput<typeof schema>;
 

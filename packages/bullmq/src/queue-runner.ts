@@ -18,9 +18,6 @@ import { RedisLink } from './redis-link.js';
 /** The maximum number of waiting calls of this process. Further calls are rejected. */
 const MAX_PENDING = 10_000;
 
-/** Redis forgets the job of a call after this time, in seconds. A caller looks at it once after its time-out. */
-const KEEP_CALLS = { age: 60 };
-
 type QueuedTask = Task & { readonly queue: string };
 
 interface Pending {
@@ -122,10 +119,11 @@ export class QueueRunner implements RemoteRunner {
       this.#pending.set(id, { resolve, reject });
     });
     result.catch(() => {}); // it may fail while the job is added
-    const timer = setTimeout(() => this.#giveUp(task, id), callTimeoutMs);
+    const late = new TaskTimeoutException(name, callTimeoutMs);
+    const timer = setTimeout(() => this.#take(id)?.reject(late), callTimeoutMs);
     const unwatch = watch?.(() => this.#take(id)?.reject(new TaskAbortedException(name)));
     try {
-      const options = { jobId: id, removeOnComplete: KEEP_CALLS, removeOnFail: KEEP_CALLS };
+      const options = { jobId: id, removeOnComplete: true, removeOnFail: true };
       await this.add(queue, name, { v: VERSION, given, call: true }, options);
       const outcome = decode(await result) as Outcome;
       if ('value' in outcome) return outcome.value;
@@ -143,24 +141,6 @@ export class QueueRunner implements RemoteRunner {
       clearTimeout(timer);
       unwatch?.();
     }
-  }
-
-  /** Ends a call whose time is over, unless its result is there and was not told. */
-  #giveUp(task: Task, id: string): void {
-    const late = new TaskTimeoutException(task.name, this.options.callTimeoutMs);
-    const { queue } = task as QueuedTask;
-    void this.#queues
-      .get(queue)!
-      .getJob(id)
-      .then(
-        (job) => job?.returnvalue as string | null | undefined,
-        () => undefined,
-      )
-      .then((value) => {
-        const pending = this.#take(id);
-        if (typeof value === 'string') pending?.resolve(value);
-        else pending?.reject(late);
-      });
   }
 
   /**
