@@ -19,7 +19,9 @@ export class OffloadMetrics implements TaskObserver {
   constructor(
     { Counter, Gauge, Histogram }: MetricsClient,
     slot: number,
-    tasks: readonly Task[], read: () => OffloadSnapshot) {
+    tasks: readonly Task[],
+    read: () => OffloadSnapshot,
+  ) {
     this.#tasks = new Counter({
       ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by how they ended'),
       labelNames: ['task', 'outcome'],

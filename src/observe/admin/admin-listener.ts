@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
-import { ClusterAddressError } from '../../contract/errors/index.js';
+import { ClusterAddressError, ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { loadPrometheusClients } from '../../contract/options/module.js';
 import { whenFree } from '../../contract/process/when-free.js';
@@ -53,8 +53,7 @@ async function listen(options: ResolvedAdminOptions, source: AdminSource): Promi
     (request, response) => {
       answerTo(request).then(
         (answer) => send(request, response, answer),
-        // The error is not sent, because it may name files or hosts.
-        () => send(request, response, plain(500, 'internal error')),
+        (error: unknown) => send(request, response, failure(error)),
       );
     },
   );
@@ -148,6 +147,11 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Endpoi
     ...headers,
   });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** Says what to install if there is no Prometheus client. Other errors may name files or hosts. */
+function failure(error: unknown): EndpointResponse {
+  return plain(500, error instanceof ClusterConfigurationError ? error.message : 'internal error');
 }
 
 function plain(status: number, message: string): EndpointResponse {

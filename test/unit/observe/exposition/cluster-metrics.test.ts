@@ -7,7 +7,7 @@ import type {
 } from '../../../../src/contract/snapshot/index.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { workerSnapshot } from '../../support/fake-worker.js';
-import { samplesOf } from '../../support/metric-families.js';
+import { samplesOf } from '../../support/metric-json.js';
 
 const READY = workerSnapshot({
   uptimeSeconds: 12.5,
@@ -35,7 +35,7 @@ const STARTING = workerSnapshot({
 interface Told {
   readonly snapshot?: Partial<ClusterSnapshot>;
   readonly snapshotAgeMs?: number | undefined;
-  readonly ages?: readonly Omit<WorkerMetrics, 'body'>[];
+  readonly ages?: readonly Pick<WorkerMetrics, 'slot' | 'ageMs'>[];
 }
 
 const familiesOf = (
@@ -45,7 +45,7 @@ const familiesOf = (
   clusterMetrics({
     snapshot: { ...SNAPSHOT, workers, ...snapshot },
     snapshotAgeMs,
-    workers: ages.map((age) => ({ ...age, body: '' })),
+    workers: ages.map((age) => ({ ...age, generation: 0, body: '' })),
   });
 
 /** Every sample by its name without `nestjs_cluster_`, and its labels. */
