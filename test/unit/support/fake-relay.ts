@@ -1,8 +1,5 @@
-import {
-  type ClusterSnapshot,
-  type CollectedMetrics,
-  encodeMetrics,
-} from '../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
+import { encodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
 import { type Later, MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
 import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
 import { PRIMARY } from './fake-cluster.js';

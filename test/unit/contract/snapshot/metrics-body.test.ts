@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { AggregatorRegistry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import type { MetricJson } from '../../../../src/contract/snapshot/index.js';
 import {
   addUp,
   decodeMetrics,
   encodeMetrics,
   labelWorkers,
-  type MetricJson,
-} from '../../../../src/contract/snapshot/index.js';
+} from '../../../../src/contract/snapshot/metrics-body.js';
 import { counter, histogram, metric, samplesOf } from '../../support/metric-json.js';
 
 const roundTrip = (...metrics: MetricJson[]) => decodeMetrics(encodeMetrics(metrics));

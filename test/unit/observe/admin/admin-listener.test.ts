@@ -28,7 +28,8 @@ async function open({ token }: { token?: string } = {}) {
     snapshot: vi.fn(() => ({ ...SNAPSHOT, minReady: 0 })),
     collectMetrics: vi.fn(async () => COLLECTED),
   };
-  const url = await openAdminListener({ host: '127.0.0.1', port: 0, token }, source);
+  const warn = vi.fn();
+  const url = await openAdminListener({ host: '127.0.0.1', port: 0, token }, source, warn);
   const { host } = new URL(url);
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     request(url, path, { headers, method });
@@ -39,7 +40,7 @@ async function open({ token }: { token?: string } = {}) {
     await client.end();
     return client.text;
   };
-  return { source, url, host, get, send };
+  return { source, warn, url, host, get, send };
 }
 
 describe('the routes of the admin listener', () => {
@@ -134,11 +135,15 @@ describe('a scrape of the admin listener', () => {
     expect(source.collectMetrics).toHaveBeenCalledTimes(2);
   });
 
-  it('that fails is 500, and tells nobody why', async () => {
-    const { get, source } = await open();
+  it('that fails is 500, and only the log says why, once a minute', async () => {
+    const { get, source, warn } = await open();
     source.collectMetrics.mockRejectedValue(new Error('EACCES: permission denied, /srv/secret'));
     const { status, body: text } = await get('/metrics');
     expect([status, text]).toEqual([500, 'internal error\n']);
+    await get('/metrics');
+    expect(warn.mock.calls).toEqual([
+      ['the admin listener cannot answer /metrics: Error: EACCES: permission denied, /srv/secret'],
+    ]);
     expect((await get('/health/live')).status).toBe(200);
   });
 });
@@ -286,12 +291,14 @@ describe('the port of the admin listener', () => {
     const options = { host: '127.0.0.1', port, token: undefined };
     // It has waited for 3 s.
     const clock = vi.spyOn(performance, 'now').mockReturnValueOnce(0).mockReturnValue(3_000);
-    const error = await openAdminListener(options, source).catch((reason: unknown) => reason);
+    const error = await openAdminListener(options, source, () => {}).catch(
+      (reason: unknown) => reason,
+    );
     clock.mockRestore();
     expect(error).toBeInstanceOf(ClusterAddressError);
     expect((error as Error).message).toContain(`127.0.0.1:${port}`);
 
-    const opened = openAdminListener(options, source);
+    const opened = openAdminListener(options, source, () => {});
     await new Promise((closed) => other.close(closed));
     expect(await opened).toBe(`http://127.0.0.1:${port}`);
   });

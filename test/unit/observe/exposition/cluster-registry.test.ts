@@ -1,10 +1,7 @@
 import * as client from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import {
-  encodeMetrics,
-  type MetricJson,
-  type PrometheusClient,
-} from '../../../../src/contract/snapshot/index.js';
+import type { MetricJson, PrometheusClient } from '../../../../src/contract/snapshot/index.js';
+import { encodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { clusterRegistry } from '../../../../src/observe/exposition/cluster-registry.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { counter, histogram, metric } from '../../support/metric-json.js';

@@ -4,11 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { EndpointRequest } from '../../../../src/observe/endpoints/mount-endpoint.js';
 import { MetricsEndpoint } from '../../../../src/observe/metrics/metrics.endpoint.js';
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
-import {
-  type CollectedMetrics,
-  decodeMetrics,
-  type MetricsSource,
-} from '../../../../src/contract/snapshot/index.js';
+import type { CollectedMetrics, MetricsSource } from '../../../../src/contract/snapshot/index.js';
+import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { MetricsPage } from '../../../support/metrics-page.js';
 import { body as bodyOf, SNAPSHOT } from '../../support/fake-relay.js';
 import { samplesOf } from '../../support/metric-json.js';

@@ -3,12 +3,12 @@ import * as client from 'prom-client';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
-  decodeMetrics,
   MAX_METRICS_BODY_LENGTH,
   type MetricsRegistry,
   type PrometheusClient,
   READ_TIMEOUT_MS,
 } from '../../../../src/contract/snapshot/index.js';
+import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
 import { ProcessMetrics } from '../../../../src/observe/metrics/process-metrics.js';
 import { samplesOf } from '../../support/metric-json.js';
@@ -79,7 +79,9 @@ describe('the metrics of a process', () => {
     await metrics.extend(() => ({ all: [new Counter({ name: 'same', help: 's', registers })] }));
     expect(await samples()).toMatchObject({ 'same{}': 0 });
     await samples();
-    expect(warnings).toEqual(["The metric same exists twice; the app's is shown"]);
+    expect(warnings).toEqual([
+      "The metric same exists twice, and the app's is shown. Rename or remove one of them",
+    ]);
   });
 
   it('are those of the rest if one of our parts cannot create its own', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { COLLECTION_TIMEOUT_MS, decodeMetrics } from '../../../../src/contract/snapshot/index.js';
+import { COLLECTION_TIMEOUT_MS } from '../../../../src/contract/snapshot/index.js';
+import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { body, relayOf, SNAPSHOT } from '../../support/fake-relay.js';
 import { FakeWorker } from '../../support/fake-worker.js';
 import { counter } from '../../support/metric-json.js';

@@ -44,8 +44,8 @@ describe('the metrics that a worker collects', () => {
   }
 
   const WORKERS = [
-    { slot: 0, ageMs: 300, body: 'A' },
-    { slot: 1, ageMs: 0, body: 'OWN' },
+    { slot: 0, generation: 0, ageMs: 300, body: 'A' },
+    { slot: 1, generation: 0, ageMs: 0, body: 'OWN' },
   ];
 
   it('are asked for with its own, once for all who ask, are those of all, and renew what is known', async () => {
