@@ -63,7 +63,7 @@ describe('the label of the worker', () => {
   });
 });
 
-/** What ended processes with these metrics have counted. */
+/** The sums of processes that ended with these metrics. */
 const retired = (...ended: readonly MetricJson[][]) =>
   decodeMetrics(ended.map(encodeMetrics).reduce<string | undefined>(addUp, undefined) ?? '');
 
