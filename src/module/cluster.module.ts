@@ -15,7 +15,7 @@ import { bootstrap } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
-import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
+import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
@@ -46,7 +46,7 @@ const PROVIDERS: Provider[] = [
   Terminus,
   HealthEndpoints,
   MetricsEndpoint,
-  ShadowedRoutes,
+  Routes,
   ClusterEventExplorer,
   Offload,
   OffloadExplorer,
@@ -102,13 +102,11 @@ export class ClusterModule
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
-    @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
+    @Inject(Routes) private readonly routes: Routes,
     @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
   ) {
     // Begins in the constructor, because main.ts may register routes before Nest calls configure().
-    if (!host.httpAdapter) return;
-    routes.follow(host.httpAdapter);
-    if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
+    if (host.httpAdapter) routes.follow(host.httpAdapter);
   }
 
   /** Nest calls this before it registers the app's routes, so our routes come first. */
@@ -126,7 +124,7 @@ export class ClusterModule
 
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
-    this.routes.refuse();
+    this.routes.refuseShadowed();
     // Nest does not call configure() without an HTTP server. Without bootstrap() nobody reads the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();

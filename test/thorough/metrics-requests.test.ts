@@ -40,7 +40,7 @@ function pageWith(
   return eventually(what, get, holds);
 }
 
-const ADAPTERS = IS_FIRST_RUN ? (['express', 'fastify'] as const) : (['fastify'] as const);
+const ADAPTERS = IS_FIRST_RUN ? (['express', 'fastify', 'node'] as const) : (['fastify'] as const);
 
 describe.each(ADAPTERS)('what is measured of requests on %s', (adapter) => {
   let cluster: ClusterProcess;

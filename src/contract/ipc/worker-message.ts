@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/check/validate.js';
-import { MAX_METRICS_BODY_LENGTH, type WorkerStats } from '../snapshot/index.js';
+import { MAX_METRICS_BODY_LENGTH, STAT_NAMES, type WorkerStats } from '../snapshot/index.js';
 import { cutText, type ErrorReport } from './error-report.js';
 
 /** The maximum numbers of entries in a `BlockReport`. A message with more is refused. */
@@ -27,28 +27,12 @@ const measured = v.fallback(amount, 0);
 const counted = v.fallback(count, 0);
 const maybe = v.fallback(v.optional(v.boolean()), undefined);
 
-const STATS = {
-  residentMemoryBytes: amount,
-  heapUsedBytes: amount,
-  eventLoopUtilization: amount,
-  eventLoopDelayP99Ms: amount,
-  cpuSecondsTotal: amount,
-  gcSecondsTotal: amount,
-  threadUtilization: amount,
-  openConnections: amount,
-  requestsInFlight: amount,
-  requestsTotal: amount,
-  rebalancedConnectionsTotal: amount,
-  logLinesDroppedTotal: amount,
-  droppedConnectionsTotal: amount,
-} satisfies Record<keyof WorkerStats, typeof amount>;
-
 /** Each number is checked separately. If a number is missing or wrong, its last known value stays. */
 const stats = v.pipe(
   v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
   v.transform((given): Partial<WorkerStats> => {
-    const known = Object.entries(STATS).filter(([name, schema]) => v.is(schema, given[name]));
-    return Object.fromEntries(known.map(([name]) => [name, given[name]]));
+    const known = STAT_NAMES.filter((name) => v.is(amount, given[name]));
+    return Object.fromEntries(known.map((name) => [name, given[name]]));
   }),
 );
 

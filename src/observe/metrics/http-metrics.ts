@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { templateOf, UNMATCHED } from '../endpoints/routes.js';
 import type {
   MetricJson,
   MetricLabels,
   MetricValue,
   ResponseObserver,
 } from '../../contract/snapshot/index.js';
-import { OTHER_ROUTE, type RouteTemplateReader, UNMATCHED } from './route-template.js';
 
 /** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -18,7 +18,7 @@ const OTHER_INDEX = METHODS.length;
 const METHOD_FACTOR = 1_000;
 
 /** The label of routes beyond the limit of series. Only a mistake gives an app that many routes. */
-const OVERFLOW = OTHER_ROUTE;
+const OVERFLOW = 'other';
 
 /** Maximum number of series. The series of the overflow do not count. */
 const MAX_SERIES = 10_000;
@@ -85,7 +85,6 @@ export class HttpMetrics implements ResponseObserver {
 
   constructor(
     private readonly boundsSeconds: readonly number[],
-    private readonly readTemplate: RouteTemplateReader,
     private readonly maxSeries = MAX_SERIES,
   ) {}
 
@@ -148,7 +147,7 @@ export class HttpMetrics implements ResponseObserver {
   }
 
   #seriesOf(request: IncomingMessage, status: number): Series {
-    const template = this.readTemplate(request);
+    const template = templateOf(request);
     // Scanners try every method on paths that do not exist.
     const known = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
     const method = known ?? OTHER_INDEX;

@@ -16,7 +16,6 @@ import {
 } from '../../contract/snapshot/index.js';
 import { HttpMetrics } from './http-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
-import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 type Link = Pick<
@@ -30,18 +29,9 @@ export class MetricsEndpoint {
   readonly #logger = new Logger('ClusterModule');
   #metrics: ProcessMetrics | undefined;
   #client: PrometheusClient | undefined;
-  #routes:
-    { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
   readonly #page = shareInFlight(() => this.#collect());
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
-
-  /** Must be called before any route is registered, because Fastify reports only later routes. */
-  followRoutes(adapter: AbstractHttpAdapter): void {
-    // In a testing module the adapter is created after the modules.
-    if (this.#routes?.adapter === adapter) return;
-    this.#routes = { adapter, read: createRouteTemplateReader(adapter) };
-  }
 
   /** Measures this process. @throws ClusterConfigurationError if no Prometheus client is installed. */
   async measure({ registry, perWorker }: Options): Promise<void> {
@@ -57,8 +47,7 @@ export class MetricsEndpoint {
 
   /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
   mount(adapter: AbstractHttpAdapter, { path, buckets }: Options, isServed = true): string {
-    this.followRoutes(adapter);
-    const http = new HttpMetrics(buckets, this.#routes!.read);
+    const http = new HttpMetrics(buckets);
     this.#metrics!.http = http;
     this.link.observeResponses(http);
     if (isServed) {
