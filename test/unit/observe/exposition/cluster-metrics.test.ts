@@ -16,6 +16,7 @@ const READY = workerSnapshot({
   droppedMessagesTotal: 7,
   heartbeatAgeMs: 250,
   rebalancedConnectionsTotal: 3,
+  threadUtilization: 0.5,
   droppedConnectionsTotal: 9,
 });
 
@@ -101,6 +102,7 @@ const TYPES = {
   worker_heartbeat_age_seconds: 'gauge',
   worker_open_connections: 'gauge',
   worker_requests_in_flight: 'gauge',
+  worker_thread_utilization_ratio: 'gauge',
   worker_snapshot_age_seconds: 'gauge',
   primary_uptime_seconds: 'gauge',
   primary_resident_memory_bytes: 'gauge',
@@ -221,6 +223,7 @@ describe('the metrics of the cluster', () => {
       worker_heartbeat_age_seconds: 0.25,
       worker_open_connections: 3,
       worker_requests_in_flight: 2,
+      worker_thread_utilization_ratio: 0.5,
       worker_requests_total: 10,
       worker_aborted_requests_total: 6,
       worker_cpu_seconds_total: 1.5,

@@ -1,6 +1,9 @@
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
+import { Routes, UNMATCHED } from '../../../../src/observe/endpoints/routes.js';
 import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
 import { samplesOf } from '../../support/metric-json.js';
 
@@ -22,15 +25,28 @@ interface Observation {
 const one = (ms: number): Observation => ({ method: 'GET', route: '/', status: 200, ms, bytes: 1 });
 
 function metricsOf(observations: readonly Observation[], maxSeries?: number): HttpMetrics {
-  const http = new HttpMetrics(BUCKETS, (request) => request.url!, maxSeries);
+  const http = new HttpMetrics(BUCKETS, maxSeries);
   for (const observation of observations) observe(http, observation);
   return http;
 }
 
 function observe(http: HttpMetrics, { method, route, status, ms, bytes }: Observation): void {
-  const request = { method, url: route } as IncomingMessage;
+  const request = { method } as IncomingMessage;
+  if (route !== UNMATCHED) routed(route, request);
   if (status === 0) http.aborted(request);
   else http.finished(request, { statusCode: status } as ServerResponse, ms, bytes);
+}
+
+/** Has the route of this path answer the request. */
+function routed(path: string, request: IncomingMessage): void {
+  let handle = (_request: IncomingMessage): void => {};
+  const adapter = {
+    getType: () => 'express',
+    get: (_path: string, handler: typeof handle) => void (handle = handler),
+  };
+  new Routes(resolveModuleOptions({})).follow(adapter as unknown as AbstractHttpAdapter);
+  adapter.get(path, handle);
+  handle(request);
 }
 
 /** The lines of a page in an order of their own, with labels in an order of their own. */
@@ -116,8 +132,8 @@ describe('the metrics of HTTP requests', () => {
   it('have one series of what no route matched, whatever the method, and one of unknown methods', async () => {
     const METHODS = ['GET', 'POST', 'PROPFIND', 'LOCK'];
     const all = METHODS.flatMap((method) => [
-      { ...one(1), method, route: 'unmatched', status: 404 },
-      { ...one(1), method, route: 'unmatched', status: 0 },
+      { ...one(1), method, route: UNMATCHED, status: 404 },
+      { ...one(1), method, route: UNMATCHED, status: 0 },
       { ...one(1), method, route: '/all' },
     ]);
     const lines = (await ours(all)).filter((line) => /^[a-z_]+_(seconds_count|total)\{/.test(line));

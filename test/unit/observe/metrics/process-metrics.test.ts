@@ -39,7 +39,7 @@ describe('the metrics of a process', () => {
     new Counter({ name: 'app_total', help: 'a', registers: [app] });
     new Counter({ name: 'other_total', help: 'o', registers: [other] });
     await metrics.extend(ours);
-    metrics.http = new HttpMetrics([1], () => '/');
+    metrics.http = new HttpMetrics([1]);
     expect((await read()).map(({ name }) => name)).toEqual([
       'app_total',
       'other_total',
