@@ -204,7 +204,7 @@ class Doors {
     if (admin === undefined) return;
     // Loaded only here, because most clusters have no admin listener.
     const { openAdminListener } = await import('../../observe/admin/admin-listener.js');
-    this.adminUrl = await openAdminListener(admin, this.supervisor);
+    this.adminUrl = await openAdminListener(admin, this.supervisor, this.#warn);
   }
 
   /** Never fails, because a cluster also serves without a control socket. */

@@ -5,7 +5,6 @@ export type * from './cluster-snapshot.js';
 export * from './collected-metrics.js';
 export * from './scrape-deadlines.js';
 export type * from './cluster-link.js';
-export * from './metrics-body.js';
 export type * from './prometheus.js';
 export { CLUSTER_LINK } from './current-link.js';
 export type * from './inspection.js';

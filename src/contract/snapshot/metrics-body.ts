@@ -1,22 +1,31 @@
 import type { MetricJson, MetricValue } from './prometheus.js';
 
-/** Sums of multiples of this are exact, whatever their order: otherwise a sum could fall, and Prometheus take it for a restart. */
+/** Types whose values only rise, except the quantiles of a summary. */
+const COUNTING: ReadonlySet<string> = new Set(['counter', 'histogram', 'summary']);
+
+/**
+ * Counts are rounded to multiples of 1 / PRECISION. Up to 8e9, their sum is exact in any order.
+ * Otherwise a sum could fall by its last bit, which Prometheus takes for a restart.
+ */
 const PRECISION = 2 ** 20;
 
 /** Metrics of one process as text, for other processes. */
 export function encodeMetrics(metrics: readonly MetricJson[]): string {
   return JSON.stringify(
-    metrics.map(({ name, help, type, aggregator, values }) => {
-      const encoded = values.map(encodeValue);
+    // The clients refuse a metric without an aggregator; an app's own class of metrics may have none.
+    metrics.map(({ name, help, type, aggregator = 'sum', values }) => {
+      const counts = COUNTING.has(type);
+      const encoded = values.map((each) => encodeValue(each, counts));
       return { name, help, type, aggregator, values: encoded };
     }),
   );
 }
 
-function encodeValue({ value, labels = {}, metricName }: MetricValue): object {
+function encodeValue({ value, labels = {}, metricName }: MetricValue, counts: boolean): object {
+  const isFraction = counts && Number.isFinite(value) && !Number.isInteger(value);
+  const exact = isFraction ? Math.round(value * PRECISION) / PRECISION : value;
   // JSON has no NaN and no infinity.
-  const exact = Number.isInteger(value) ? value : Math.round(value * PRECISION) / PRECISION;
-  return { value: Number.isFinite(exact) ? exact : String(value), labels, metricName };
+  return { value: Number.isFinite(exact) ? exact : String(exact), labels, metricName };
 }
 
 /**
@@ -41,21 +50,23 @@ export function labelWorkers(
 export function decodeMetrics(body: string): readonly MetricJson[] {
   try {
     const metrics = JSON.parse(body) as { values: { value: number | string }[] }[];
-    for (const { values } of metrics) {
-      for (const each of values) each.value = Number(each.value);
-    }
+    metrics.forEach(({ values }) => values.forEach((each) => (each.value = Number(each.value))));
     return metrics as unknown as readonly MetricJson[];
   } catch {
     return [];
   }
 }
 
-/** Types whose values only rise. The others say nothing about a process that has ended. */
-const COUNTING: ReadonlySet<string> = new Set(['counter', 'histogram']);
-
-/** Adds what a process has counted until its end to what earlier processes have counted. */
+/**
+ * Adds what a process has counted until its end to what earlier processes have counted. A histogram
+ * with other buckets replaces the earlier one.
+ */
 export function addUp(before: string | undefined, ended: string): string {
-  const all = decodeMetrics(ended).filter(({ type }) => COUNTING.has(type));
+  const all = decodeMetrics(ended).flatMap((metric) => {
+    if (!COUNTING.has(metric.type) || metric.aggregator !== 'sum') return [];
+    const values = metric.values.filter(({ labels }) => labels?.['quantile'] === undefined);
+    return values.length === 0 ? [] : [{ ...metric, values }];
+  });
   const earlier = new Map(decodeMetrics(before ?? '').map((metric) => [metric.name, metric]));
   const sums = all.map((metric) => {
     const other = earlier.get(metric.name);

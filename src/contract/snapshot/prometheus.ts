@@ -62,7 +62,7 @@ export interface MetricValue {
   readonly metricName?: string;
 }
 
-/** Metrics of another part of this package, or of a package beside it. */
+/** Metrics of another part of this package, or of another package. */
 export interface Metrics {
   readonly all: readonly object[];
   /** The metrics that already have a label for the worker. */

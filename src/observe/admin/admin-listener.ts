@@ -2,7 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
-import { ClusterAddressError } from '../../contract/errors/index.js';
+import {
+  ClusterAddressError,
+  ClusterConfigurationError,
+  OnceAMinute,
+} from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { loadPrometheusClients } from '../../contract/options/module.js';
 import { whenFree } from '../../contract/process/when-free.js';
@@ -30,19 +34,26 @@ interface AdminSource {
 /**
  * The primary's own listener, without the app: `/health` and `/metrics`. No request changes anything.
  *
+ * @param warn logs a request that cannot be answered.
  * @returns its URL.
  * @throws ClusterAddressError
  */
 export function openAdminListener(
   options: ResolvedAdminOptions,
   source: AdminSource,
+  warn: (message: string) => void,
 ): Promise<string> {
-  return whenFree(() => listen(options, source));
+  return whenFree(() => listen(options, source, warn));
 }
 
-async function listen(options: ResolvedAdminOptions, source: AdminSource): Promise<string> {
+async function listen(
+  options: ResolvedAdminOptions,
+  source: AdminSource,
+  warn: (message: string) => void,
+): Promise<string> {
   const { host, port } = options;
   const answerTo = answers(options, source);
+  const failures = new OnceAMinute(warn);
   const server = createServer(
     {
       headersTimeout: REQUEST_TIMEOUT_MS,
@@ -53,8 +64,13 @@ async function listen(options: ResolvedAdminOptions, source: AdminSource): Promi
     (request, response) => {
       answerTo(request).then(
         (answer) => send(request, response, answer),
-        // The error is not sent, because it may name files or hosts.
-        () => send(request, response, plain(500, 'internal error')),
+        (error: unknown) => {
+          failures.say(
+            `the admin listener cannot answer ${request.url}: ${String(error)}`,
+            'failure',
+          );
+          send(request, response, failure(error));
+        },
       );
     },
   );
@@ -76,8 +92,11 @@ function answers(
   { token }: ResolvedAdminOptions,
   source: AdminSource,
 ): (request: IncomingMessage) => Promise<EndpointResponse> {
+  // Loaded now, because the files of the release may be removed before the first scrape.
+  const clients = loadPrometheusClients();
+  clients.catch(() => {}); // `/metrics` reports it
   const page = shareInFlight(async () => {
-    const [client] = await loadPrometheusClients();
+    const [client] = await clients;
     const { registry } = clusterRegistry(client!, await source.collectMetrics());
     return new MetricsPage(registry.contentType, await registry.metrics());
   });
@@ -148,6 +167,11 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Endpoi
     ...headers,
   });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** Says what to install if there is no Prometheus client. Other errors may name files or hosts. */
+function failure(error: unknown): EndpointResponse {
+  return plain(500, error instanceof ClusterConfigurationError ? error.message : 'internal error');
 }
 
 function plain(status: number, message: string): EndpointResponse {

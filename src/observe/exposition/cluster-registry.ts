@@ -1,11 +1,10 @@
-import {
-  bucketsOf,
-  type CollectedMetrics,
-  decodeMetrics,
-  type MetricJson,
-  type MetricsRegistry,
-  type PrometheusClient,
+import type {
+  CollectedMetrics,
+  MetricJson,
+  MetricsRegistry,
+  PrometheusClient,
 } from '../../contract/snapshot/index.js';
+import { bucketsOf, decodeMetrics } from '../../contract/snapshot/metrics-body.js';
 import { clusterMetrics } from './cluster-metrics.js';
 
 /**

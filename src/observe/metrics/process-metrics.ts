@@ -1,8 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import { inTime } from '../../contract/process/in-time.js';
 import {
-  encodeMetrics,
-  labelWorkers,
   MAX_METRICS_BODY_LENGTH,
   type MetricJson,
   type MetricsContribution,
@@ -11,6 +9,7 @@ import {
   type PrometheusClient,
   READ_TIMEOUT_MS,
 } from '../../contract/snapshot/index.js';
+import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-body.js';
 import type { HttpMetrics } from './http-metrics.js';
 
 /**
@@ -95,7 +94,9 @@ export class ProcessMetrics implements MetricsSource {
     for (const name of names) {
       // An app that collects default metrics itself has the same values in them.
       if (!DEFAULT.test(name))
-        this.#tellOnce(`The metric ${name} exists twice; the app's is shown`);
+        this.#tellOnce(
+          `The metric ${name} exists twice, and the app's is shown. Rename or remove one of them`,
+        );
     }
   }
 

@@ -1,8 +1,5 @@
-import {
-  addUp,
-  COLLECTION_TIMEOUT_MS,
-  type CollectedMetrics,
-} from '../../contract/snapshot/index.js';
+import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../../contract/snapshot/index.js';
+import { addUp } from '../../contract/snapshot/metrics-body.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
 

@@ -99,7 +99,6 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
-  { type: 'folded', epoch: 0, count: 0, body: '[]' },
   { type: 'warning', message: 'odd' },
 ];
 

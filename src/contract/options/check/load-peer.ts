@@ -1,3 +1,4 @@
+import type * as Terminus from '@nestjs/terminus';
 import { ClusterConfigurationError } from '../../errors/index.js';
 import type { PrometheusClient } from '../../snapshot/index.js';
 
@@ -16,13 +17,11 @@ export function hasTerminus(): boolean {
 }
 
 /** @throws ClusterConfigurationError if it is not installed. */
-export async function loadTerminus() {
+export async function loadTerminus(): Promise<typeof Terminus> {
+  const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
   return (
     (await loaded(TERMINUS, import('@nestjs/terminus'))) ??
-    refuse(
-      'health',
-      `${TERMINUS}, which is not installed; run npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`,
-    )
+    refuse('health', `${TERMINUS}, which is not installed; run ${install}`)
   );
 }
 
