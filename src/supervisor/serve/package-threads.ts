@@ -158,10 +158,10 @@ class PackageThread {
 }
 
 /**
- * A path beside the control socket, in a directory that only this user can enter. Absolute even if
+ * A path in the directory of the control socket, which only this user can enter. Absolute even if
  * TMPDIR is relative, because a worker may have another working directory.
  *
- * @throws Error if there is no such directory, or if the path is too long for a socket.
+ * @throws Error without such a directory, or if the path is too long for a socket.
  */
 function socketPath(file: string): string {
   const directory = resolve(ownDirectory());

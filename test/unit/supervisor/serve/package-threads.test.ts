@@ -44,7 +44,7 @@ function start(script = join(app, 'main.js')) {
   return { threads: new PackageThreads(emit, script), warnings };
 }
 
-/** What the thread at that path answers to an order. */
+/** The answer of the thread at that path to an order. */
 async function order(path: string, text: string): Promise<Record<string, unknown>> {
   const { connect } = await import('node:net');
   return new Promise((resolve) => {
