@@ -41,7 +41,7 @@ function install(program: string): void {
 function start(script = join(app, 'main.js')) {
   const emit = vi.fn();
   const warnings = () => emit.mock.calls.map(([, { message }]) => message as string);
-  return { threads: new PackageThreads(emit, script), warnings };
+  return { threads: new PackageThreads(emit, () => script), warnings };
 }
 
 /** The answer of the thread at that path to an order. */
