@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** The form of a session id. It begins with the owner: a slot, and digits that are new for each worker. */
-const OWNER = /^(\d{1,4}-[\da-f]{8})\.[\w-]{20}$/;
+/** The form of a session id. It begins with its owner: digits that are new for each worker, and the slot. */
+const SESSION_ID = /^([\da-f]{8}\.\d{1,4})\.[\w-]{20}$/;
 
+/** The name of a worker as the owner of sessions. */
 export function newOwner(slot: number): string {
-  return `${slot}-${randomBytes(4).toString('hex')}`;
+  return `${randomBytes(4).toString('hex')}.${slot}`;
 }
 
 /** The random part is as long as in Engine.IO's ids, because it alone authenticates the client. */
@@ -14,5 +15,5 @@ export function newSessionId(owner: string): string {
 
 /** @returns `undefined` if the client's text is not a session id of this package. */
 export function ownerOf(sid: unknown): string | undefined {
-  return typeof sid === 'string' ? OWNER.exec(sid)?.[1] : undefined;
+  return typeof sid === 'string' ? SESSION_ID.exec(sid)?.[1] : undefined;
 }
