@@ -153,7 +153,7 @@ function page() {
   };
 }
 
-/** The packages that may lie beside this one. */
+/** The packages in `packages/`, which may be missing. */
 const beside = existsSync('packages')
   ? readdirSync('packages').map((name) => `packages/${name}`)
   : [];

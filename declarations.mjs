@@ -1,5 +1,5 @@
-// Writes the declarations of each package into its dist, and removes those that no entry leads to.
-// The compiler writes one for each file, but a user's compiler reads only those of the public names.
+// Writes the declarations of each package into its dist, and removes the declarations that no entry
+// leads to. The compiler writes one for each file, but a user's compiler reads only the public names.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -12,7 +12,7 @@ export {
 } from '../offload/admission/remote-runner.js';
 export type { Task } from '../offload/task/task.js';
 
-/** What the packages `@nestjs-cluster/*` use of this process. No other package may rely on it. */
+/** The parts of this process that the packages `@nestjs-cluster/*` use. Other packages must not rely on them. */
 export interface Extension {
   readonly identity: WorkerIdentity;
   /** The desired number of worker processes. */

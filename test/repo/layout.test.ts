@@ -45,7 +45,7 @@ const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
   tools: 3_600,
 };
 
-/** What a package may import of the core: what its users import too, and the one page made for packages. */
+/** The entries of the core that a package may import: the public entries, and the entry for packages. */
 const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing))?$/;
 
 /** Lines that each entry loads at once, at most. These limits only fall. */

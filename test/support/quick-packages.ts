@@ -71,7 +71,7 @@ const COPIES = [
   '@nestjs/throttler',
 ];
 
-/** The packages under test: this one, and those that lie beside it. */
+/** The packages under test: this package, and the packages in `packages/`. */
 const OWN = [
   { name: 'nestjs-cluster', from: root },
   ...packagesBeside().map((directory) => ({

@@ -39,8 +39,11 @@ export function validate<const S extends v.GenericSchema>(
   const result = v.safeParse(schema, input);
   if (result.success) return result.output;
   const problems = result.issues.map((issue) => {
-    const expected = issue.expected === 'never' ? 'no such option' : issue.message;
-    return `${v.getDotPath(issue) ?? subject}: ${show(issue.input)} is not allowed; expected ${expected}`;
+    const key = v.getDotPath(issue) ?? subject;
+    if (issue.type === 'strict_object' && issue.expected === 'never') {
+      return `${key} is not allowed; known are ${Object.keys((schema as object as { entries: object }).entries).join(', ')}`;
+    }
+    return `${key}: ${show(issue.input)} is not allowed; expected ${issue.message}`;
   });
   throw new ClusterConfigurationError(`invalid ${subject}: ${problems.join(' | ')}`);
 }

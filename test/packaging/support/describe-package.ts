@@ -14,7 +14,7 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-/** Of Nest 11, the fixture's; all else is installed at the root. */
+/** Where packages are looked for: those of Nest 11 in the fixture, all others at the root. */
 const NEST_11 = ['', 'test/fixtures/nest-11'];
 
 const read = (path: string): Manifest =>

@@ -76,6 +76,7 @@ export class ClusterCache {
    */
   async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
     const ttlMs = ttlOf(options, 'getOrSet()');
+    const until = performance.now() + LEASE_MS;
     for (let joined = 0; joined < 2; joined += 1) {
       const round = this.#rounds.get(key);
       if (round === undefined) break;
@@ -83,11 +84,11 @@ export class ClusterCache {
       // A second computation began after this call, so its value is new enough in any case.
       if (found !== undefined && (found.fresh || joined > 0)) return found.value as T;
     }
-    return (await this.#begin(key, compute, ttlMs)).value as T;
+    return (await this.#begin(key, compute, ttlMs, until)).value as T;
   }
 
   /** Begins a computation that later callers of this process join, for at most 30 s. */
-  #begin(key: string, compute: () => unknown, ttlMs: number | null): Promise<Found> {
+  #begin(key: string, compute: () => unknown, ttlMs: number | null, until: number): Promise<Found> {
     const leave = (): void => {
       clearTimeout(timer);
       if (this.#rounds.get(key) === round) this.#rounds.delete(key);
@@ -102,6 +103,7 @@ export class ClusterCache {
         }
       },
       ttlMs,
+      until,
     );
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<undefined>((resolve) => {

@@ -120,15 +120,23 @@ export class SharedCache {
    * Gets a value. If there is none, one process of the cluster computes it. If that process fails
    * or ends, the next process computes. The result is kept unless its key was changed by then.
    *
+   * @param until when the wait for another process ends, by `performance.now()`.
    * @throws every error of `compute`.
    */
-  async getOrCompute(key: string, compute: () => unknown, ttlMs: number | null): Promise<Found> {
+  async getOrCompute(
+    key: string,
+    compute: () => unknown,
+    ttlMs: number | null,
+    until: number,
+  ): Promise<Found> {
     const at = { cache: this.name, key };
     const known = await orNone(this.#hub.ask({ op: 'get', ...at }, DEADLINE_MS));
     // Without an answer the process computes by itself, because the hub may hang.
     const answer =
       known?.header.t === 'miss'
-        ? await orNone(this.#hub.ask({ op: 'lease', ...at }, LEASE_MS))
+        ? await orNone(
+            this.#hub.ask({ op: 'lease', ...at }, Math.max(0, until - performance.now())),
+          )
         : known;
     if (answer?.header.t === 'granted')
       return this.#compute(at, compute, ttlMs, answer.header.grant);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   MAX_BODY_BYTES,
   MAX_TEXT_LENGTH,
@@ -188,14 +187,14 @@ export class HubClient implements LineEvents {
     const until = performance.now() + waitMs;
     const left = (): number => Math.max(0, until - performance.now());
     for (;;) {
-      const isReady = await this.ready(Math.max(left(), this.#isNew ? FIRST_MS : 0));
-      if (!isReady) throw this.#error();
+      const firstMs = this.#isNew ? FIRST_MS : 0;
+      if (!this.open && !(await this.ready(Math.max(left(), firstMs)))) throw this.#error();
       try {
         return await this.ask(question(left()), left());
       } catch (error) {
         if ((error as HubError).failure !== 'lost' || left() === 0) throw error;
         // Waits here, because the connection may be open although the hub does not read.
-        await delay(AGAIN_MS);
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }
   }

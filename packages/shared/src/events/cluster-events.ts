@@ -39,8 +39,8 @@ const slotSchema = integer(0, 255);
 const nameSchema = text(MAX_TEXT_LENGTH);
 
 const receivers = <const T extends string>(...names: T[]) =>
-  v.union(
-    [v.picklist(names), slotSchema],
+  v.custom<T | number>(
+    (to) => names.includes(to as T) || v.is(slotSchema, to),
     `${names.map((each) => `'${each}'`).join(', ')} or the number of a slot`,
   );
 

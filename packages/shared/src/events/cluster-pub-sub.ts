@@ -13,8 +13,6 @@ const CHANNEL = 'pub-sub';
 /** Maximum wait for the hub, in ms. Beyond it, a subscription gets only the messages of this process. */
 const JOIN_MS = 3_000;
 
-type OnMessage = (payload: never) => unknown;
-
 /**
  * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers. It has the
  * methods of `PubSubEngine` of graphql-subscriptions. All workers get the messages in one order,
@@ -54,7 +52,8 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     _options?: object,
   ): Promise<number> {
     const id = (this.#lastId += 1);
-    const listener = (payload: unknown): void => void this.#call(trigger, onMessage, payload);
+    const listener = (payload: unknown): void =>
+      void this.#logging(`a subscriber of ${trigger} failed`, () => onMessage(payload as never));
     this.#emitter.on(`on ${trigger}`, listener);
     this.#unsubscribe.set(id, () => this.#emitter.off(`on ${trigger}`, listener));
     this.#open();
@@ -128,16 +127,18 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   }
 
   #deliver(body: Buffer): void {
-    const [trigger, payload] = deserialize(body) as [string, unknown];
-    this.#emitter.emit(`on ${trigger}`, payload);
+    void this.#logging('a message of another worker cannot be read', () => {
+      const [trigger, payload] = deserialize(body) as [string, unknown];
+      this.#emitter.emit(`on ${trigger}`, payload);
+    });
   }
 
-  /** An error must not reach other subscribers, the hub's connection or the process. */
-  async #call(trigger: string, onMessage: OnMessage, payload: unknown): Promise<void> {
+  /** Logs an error, which must not reach other subscribers, the hub's connection or the process. */
+  async #logging(failure: string, run: () => unknown): Promise<void> {
     try {
-      await onMessage(payload as never);
+      await run();
     } catch (error) {
-      this.#logger.error(`a subscriber of ${trigger} failed: ${messageOf(error)}`);
+      this.#logger.error(`${failure}: ${messageOf(error)}`);
     }
   }
 }

@@ -8,6 +8,9 @@ import { encode, messageOf } from '../options.js';
 /** Maximum wait for the hub, and for calls that began during the drain, in ms. Older calls have ended by then. */
 const DEADLINE_MS = 1_000;
 
+/** Maximum length of an error's message in a reply, in characters. */
+const MAX_MESSAGE_LENGTH = 4_096;
+
 /** How long draining workers still answer: in a shutdown, all workers drain and ask each other. */
 const STILL_ASKED_MS = 5_000;
 
@@ -87,7 +90,7 @@ export class EventHandlers {
       const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
       reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
     } catch (error) {
-      reply(true, messageOf(error));
+      reply(true, messageOf(error).slice(0, MAX_MESSAGE_LENGTH));
     }
   }
 }

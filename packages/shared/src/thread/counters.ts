@@ -14,8 +14,6 @@ interface Client {
   expiresAt: number;
   blockExpiresAt: number;
   isBlocked: boolean;
-  /** Until this time the client is remembered. */
-  until: number;
   /** The times at which hits expire, by throttler, earliest first. */
   readonly hits: Map<string, number[]>;
 }
@@ -37,15 +35,12 @@ export class Counters {
 
   /** @param now whole milliseconds of `performance.now()`. */
   count({ key, ttl, limit, block, throttler }: Hit, now: number): HitRecord {
-    const client: Client = this.#clients.get(key) ?? {
+    const client: Client = this.#clients.get(key, { allowStale: true }) ?? {
       expiresAt: now + ttl,
       blockExpiresAt: 0,
       isBlocked: false,
-      until: 0,
       hits: new Map(),
     };
-    client.until = Math.max(client.until, now + ttl + block);
-    this.#clients.set(key, client, { ttl: client.until - now + 1 });
     const hits = (client.hits.get(throttler) ?? []).filter((until) => until > now);
     client.hits.set(throttler, hits);
     let timeToExpire = seconds(client.expiresAt - now);
@@ -53,9 +48,18 @@ export class Counters {
       client.expiresAt = now + ttl;
       timeToExpire = seconds(ttl);
     }
-    return block <= 0
-      ? slide(hits, { ttl, limit }, timeToExpire, now)
-      : blockAbove(client, hits, { ttl, limit, block }, timeToExpire, now);
+    const record =
+      block <= 0
+        ? slide(hits, { ttl, limit }, timeToExpire, now)
+        : blockAbove(client, hits, { ttl, limit, block }, timeToExpire, now);
+    const lasts = [...client.hits.values()].map((each) => each.at(-1) ?? 0);
+    const until = Math.max(
+      client.expiresAt,
+      client.isBlocked ? client.blockExpiresAt : 0,
+      ...lasts,
+    );
+    this.#clients.set(key, client, { ttl: until - now - 0.5 }); // stale from `until` on
+    return record;
   }
 
   /** Forgets clients whose hits and blocks have expired. */
