@@ -2,4 +2,3 @@
 export { type ChannelMember, HubChannels } from './client/hub-channels.js';
 export type { HubClient } from './client/hub-client.js';
 export { hubOf } from './client/hub-of-process.js';
-export { decodeJson, encodeJson } from './client/json-payload.js';

@@ -1,4 +1,4 @@
-import { decodeJson, encodeJson, type HubChannels } from '@nestjs-cluster/shared/internal';
+import type { HubChannels } from '@nestjs-cluster/shared/internal';
 import { extension } from 'nestjs-cluster/extension';
 import {
   ClusterAdapterWithHeartbeat,
@@ -6,6 +6,7 @@ import {
   type ClusterResponse,
   MessageType,
 } from 'socket.io-adapter';
+import { decodeJson, encodeJson } from './json-payload.js';
 
 /** The part of Socket.IO's namespaces that this package uses. */
 export interface Namespace {
