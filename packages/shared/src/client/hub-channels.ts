@@ -1,6 +1,6 @@
 import { extension } from 'nestjs-cluster/extension';
 import { messageOf } from '../options.js';
-import type { ChannelPush, HubClient } from './hub-client.js';
+import type { HubClient, Push } from './hub-client.js';
 
 /** A member of a channel, in this process. */
 export interface ChannelMember {
@@ -43,7 +43,7 @@ export class HubChannels {
         this.#echoes.clear();
         for (const echo of lost) echo();
       },
-      heard: (push, body) => this.#onPush(push, body),
+      pushed: (push, body) => this.#onPush(push, body),
     });
   }
 
@@ -92,7 +92,7 @@ export class HubChannels {
     );
   }
 
-  #onPush(push: ChannelPush, body: Buffer): void {
+  #onPush(push: Push, body: Buffer): void {
     if (push.t === 'said') return this.#members.get(push.to)?.member.said(body);
     if (push.t === 'left') {
       for (const { channel, member } of this.#members.values()) {
@@ -100,8 +100,8 @@ export class HubChannels {
       }
       return;
     }
-    const echo = this.#echoes.get(push.echo);
-    if (echo === undefined) return; // the echo is for another HubChannels of this process
+    const echo = push.t === 'echo' ? this.#echoes.get(push.echo) : undefined;
+    if (push.t !== 'echo' || echo === undefined) return; // it is for another HubChannels of this process
     this.#echoes.delete(push.echo);
     if (push.missed > 0) this.hub.noteOutcome('say', 'missed', push.missed);
     echo();

@@ -6,16 +6,11 @@ import {
   type ToHub,
 } from '../wire/protocol.js';
 
-/** The reason why a question has no answer. */
-export type HubFailure =
-  /** The hub did not answer in time. */
-  | 'timeout'
-  /** The connection was lost, or does not exist yet. */
-  | 'lost'
-  /** The hub cannot be used now, so callers do not wait for it. */
-  | 'unavailable'
-  /** The hub refuses the request, or the request is too large to be sent. */
-  | 'refused';
+/**
+ * The reason why a question has no answer: not in time; no connection, or it was lost; the hub cannot
+ * be used now, so callers do not wait for it; the hub refuses the request, or it is too large.
+ */
+export type HubFailure = 'timeout' | 'lost' | 'unavailable' | 'refused';
 
 export class HubError extends Error {
   constructor(
@@ -61,16 +56,14 @@ export interface Answer {
 
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
-export type EventPush = Extract<FromHub, { t: 'event' }>;
-export type ChannelPush = Extract<FromHub, { t: 'said' | 'left' | 'echo' }>;
+export type Push = Extract<FromHub, { t: 'event' | 'said' | 'left' | 'echo' }>;
 
 /** A part of this process that uses the hub. */
 export interface HubListener {
   /** @param anew whether this is another hub, without the state of the former hub. */
   opened?(anew: boolean): void;
   closed?(): void;
-  pushed?(event: EventPush, body: Buffer): void;
-  heard?(push: ChannelPush, body: Buffer): void;
+  pushed?(push: Push, body: Buffer): void;
 }
 
 /** A question that has no answer yet. */
@@ -238,12 +231,8 @@ export class HubClient implements LineEvents {
   }
 
   frame(header: FromHub, body: Buffer): void {
-    if (header.t === 'event') {
+    if (!('id' in header)) {
       for (const listener of this.#listeners) listener.pushed?.(header, body);
-      return;
-    }
-    if (header.t === 'said' || header.t === 'left' || header.t === 'echo') {
-      for (const listener of this.#listeners) listener.heard?.(header, body);
       return;
     }
     const pending = this.#pending.get(header.id);

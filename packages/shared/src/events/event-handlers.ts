@@ -2,8 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import type { EventEmitter2 } from '@nestjs/event-emitter';
-import { type EventPush, type HubClient, orNone, type Question } from '../client/hub-client.js';
+import { type HubClient, orNone, type Push, type Question } from '../client/hub-client.js';
 import { encode, messageOf } from '../options.js';
+
+type EventPush = Extract<Push, { t: 'event' }>;
 
 /** Maximum wait for the hub, and for calls that began during the drain, in ms. Older calls have ended by then. */
 const DEADLINE_MS = 1_000;
@@ -31,7 +33,7 @@ export class EventHandlers {
     const { hub } = this;
     this.#unlisten = hub.listen({
       opened: () => void this.#tell({ op: 'subscribe' }),
-      pushed: (event, body) => this.#begin(event, body),
+      pushed: (push, body) => push.t === 'event' && this.#begin(push, body),
     });
     void this.#tell({ op: 'subscribe' });
   }

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import * as v from 'valibot';
-import { HubError } from '../client/hub-client.js';
 import { hubOf } from '../client/hub-of-process.js';
 import { ClusterLockTimeoutError, ClusterSharedError } from '../errors.js';
 import { durationMs, text, validate } from '../options.js';
-import { type HeldLock, HeldLocks, refuseThread } from './held-locks.js';
+import { HeldLocks, refuseThread } from './held-locks.js';
 
 /** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
@@ -59,23 +58,14 @@ export class ClusterLock {
     const { waitMs } = validate(optionsSchema, options ?? {}, 'options of runExclusive()');
     refuseThread('runExclusive', name);
     const held = (this.#held ??= new HeldLocks(hubOf()));
-    const lock = await acquire(held, name, waitMs);
+    const lock = await held.acquire({ name }, waitMs).catch(({ message }: Error) => {
+      throw new ClusterSharedError(`the lock '${name}' cannot be requested: ${message}`);
+    });
+    if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
     try {
       return await fn({ signal: lock.signal, token: lock.token });
     } finally {
       held.release(lock);
     }
   }
-}
-
-async function acquire(held: HeldLocks, name: string, waitMs: number): Promise<HeldLock> {
-  let lock: HeldLock | undefined;
-  try {
-    lock = await held.acquire({ name }, waitMs);
-  } catch (error) {
-    if (!(error instanceof HubError)) throw error;
-    throw new ClusterSharedError(`the lock '${name}' cannot be requested: ${error.message}`);
-  }
-  if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
-  return lock;
 }

@@ -40,16 +40,13 @@ export class Caches {
         from.send({ t: 'done', id, changed: 1 });
         return this.#leases.revoke(leaseOf(request));
       case 'fill': {
+        const waiting = this.#leases.dismiss(leaseOf(request), request.grant, from);
         // If the lease is gone, the key has changed since, so the computed value is old.
-        if (!this.#leases.holds(leaseOf(request), request.grant, from)) {
-          return from.send({ t: 'void', id });
-        }
+        if (waiting === undefined) return from.send({ t: 'void', id });
         this.#entriesFor(request).set(request.key, body, request.ttlMs);
         from.send({ t: 'done', id, changed: 1 });
         // Waiting peers get the value even if it is too large to be kept.
-        for (const waiting of this.#leases.dismiss(request.grant)) {
-          waiting.peer.send({ t: 'hit', id: waiting.id }, body);
-        }
+        for (const each of waiting) each.peer.send({ t: 'hit', id: each.id }, body);
         return;
       }
       case 'delete': {

@@ -75,18 +75,18 @@ export class Locks<R extends LockRequest = LockRequest> {
     if (this.#grants.get(grant)?.peer === peer) this.#free(grant);
   }
 
-  /** Releases a lock and ends all waits for it. @returns the requests that waited. */
-  dismiss(grant: number): R[] {
-    const { lock } = this.#grants.get(grant)!;
+  /**
+   * Releases a lock and ends all waits for it.
+   *
+   * @returns the requests that waited; `undefined` if the peer does not hold the lock.
+   */
+  dismiss(name: string, grant: number, peer: Peer): R[] | undefined {
+    const { lock, peer: holder } = this.#grants.get(grant) ?? {};
+    if (lock?.name !== name || holder !== peer) return undefined;
     const waiting = [...lock.queue];
     for (const each of waiting) this.#endWait(lock, each);
     this.#free(grant);
     return waiting;
-  }
-
-  holds(name: string, grant: number, peer: Peer): boolean {
-    const held = this.#grants.get(grant);
-    return held?.lock.name === name && held.peer === peer;
   }
 
   /** Takes a lock from its holders. */

@@ -1,10 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { setCurrentLink } from '../support/current-link.js';
-import {
-  type ClusterThrottlerOptions,
-  ClusterThrottlerStorage,
-} from '../../../src/throttler/index.js';
+import { ClusterThrottlerStorage } from '../../../src/throttler/index.js';
 import { HubCore } from '../../../src/thread/hub-core.js';
 import { connect, enterWorker, forgetHub } from '../support/hub-workers.js';
 
@@ -23,10 +20,10 @@ afterEach(() => {
 });
 
 /** The storage of a worker. */
-async function start(options?: ClusterThrottlerOptions) {
+async function start() {
   const connection = connect(new HubCore(), 0);
   enterWorker(connection.hub);
-  const storage = new ClusterThrottlerStorage(options);
+  const storage = new ClusterThrottlerStorage();
   await storage.onModuleInit();
   const send = (limit = 2) => storage.increment('client', 1_000, limit, 0, 'default');
   return { ...connection, send };
@@ -55,18 +52,4 @@ describe('a limit while the hub is silent', () => {
       /the hub did not answer within 1000 ms; this worker counts/,
     );
   });
-
-  it('refuses with 503 where that is wanted', async () => {
-    const { send, lost } = await start({ onHubSilent: 'refuse' });
-    lost.add('count');
-    await expect(send()).rejects.toMatchObject({ status: 503 });
-  });
-});
-
-it.each([
-  [{ onHubSilent: 'no' }, /onHubSilent: "no".*'local' or 'refuse'/],
-  [{ deadline: 1 }, /deadline is not allowed; known are onHubSilent/],
-])('options %o are refused', (options, message) => {
-  const make = () => new ClusterThrottlerStorage(options as ClusterThrottlerOptions);
-  expect(make).toThrow(message);
 });
