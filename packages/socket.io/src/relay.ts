@@ -3,6 +3,7 @@ import {
   type ClientRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
+  type OutgoingHttpHeaders,
   request as httpRequest,
   ServerResponse,
 } from 'node:http';
@@ -32,24 +33,24 @@ export class Relay {
     return this.#open;
   }
 
-  /** @param gone called if there is no owner, or if it ended before the client got an answer. */
+  /** @param gone called if the owner is gone before the client got an answer. */
   request(
     socketPath: string,
     request: IncomingMessage,
     response: ServerResponse,
     gone: () => void,
   ): void {
-    const isPost = request.method === 'POST';
-    const relayed = this.#relay(socketPath, request, response, gone);
+    const { method, url = '' } = request;
+    const relayed = this.#relay(socketPath, request, response, {}, gone);
     if (relayed === undefined) return;
-    if (request.method === 'GET') {
-      const release = (): void => releasePoll(socketPath, request.url!);
+    if (method === 'GET') {
+      const release = (): void => releasePoll(socketPath, url);
       this.#open.add(release);
       response.once('close', () => this.#open.delete(release));
     }
-    // Only a POST has a body here. Node sends a body of other methods without its length, so the
-    // owner would take it for another request.
-    if (isPost) request.pipe(relayed);
+    // Node would send the body of other methods without its length, so the owner would read it as
+    // another request.
+    if (method === 'POST') request.pipe(relayed);
     else relayed.end();
   }
 
@@ -65,7 +66,8 @@ export class Relay {
     response.assignSocket(client as Socket);
     response.once('finish', () => client.end()); // the owner has refused the upgrade
     client.on('error', () => client.destroy());
-    const relayed = this.#relay(socketPath, request, response, () => {
+    const headers = { connection: 'Upgrade', upgrade: request.headers.upgrade };
+    const relayed = this.#relay(socketPath, request, response, headers, () => {
       response.detachSocket(client as Socket);
       gone();
     });
@@ -98,11 +100,11 @@ export class Relay {
     socketPath: string,
     { method, url: path, headers: given }: IncomingMessage,
     response: ServerResponse,
+    more: OutgoingHttpHeaders,
     gone: () => void,
   ): ClientRequest | undefined {
-    const { 'content-length': _, ...headers } = relayedHeaders(given);
-    if (given.upgrade !== undefined)
-      Object.assign(headers, { connection: 'Upgrade', upgrade: given.upgrade });
+    const { 'content-length': _, ...others } = relayedHeaders(given);
+    const headers = { ...others, ...more };
     let relayed: ClientRequest;
     try {
       relayed = httpRequest({ socketPath, path, method, headers, agent: this.#agent });

@@ -274,9 +274,9 @@ describe('a reload', () => {
   });
 });
 
-it('clients on TLS connect and upgrade, whichever of two workers has their requests', async () => {
+it('clients on TLS connect and upgrade where the primary hands out connections', async () => {
   const secure = await ClusterProcess.start({
-    options: { workers: 2, control: false },
+    options: { workers: 2, control: false, balancing: 'round-robin' },
     env: { ...behaviour('socket-io'), TEST_TLS: JSON.stringify(selfSignedCertificate()) },
   });
   const url = secure.url.replace('http:', 'https:');

@@ -1,38 +1,54 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type HubClient, hubOf } from '@nestjs-cluster/shared/internal';
 import { Server } from 'socket.io';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { askToReconnect, shareSessions } from '../../src/cluster-sessions.js';
 import type { Engine, EngineClient } from '../../src/engine.interface.js';
-import { newOwner, newSessionId, ownerOf } from '../../src/session-id.js';
+import { SessionSockets } from '../../src/session-sockets.js';
 
 describe('a session id', () => {
-  it('tells its owner', () => {
-    const owner = newOwner(12);
-    expect(owner).toMatch(/^[\da-f]{8}\.12$/);
-    expect(ownerOf(newSessionId(owner))).toBe(owner);
-    expect(newSessionId(owner)).not.toBe(newSessionId(owner));
+  const find = async () => ({ path: join(temporaryDirectory(), '7.01234567.thread'), token: '' });
+  async function socketsOf(slot: number) {
+    const cluster = { identity: { slot, pid: 1, generation: 0 }, warn: vi.fn() };
+    const own = { handleRequest: vi.fn(), handleUpgrade: vi.fn(), release: vi.fn() };
+    const sockets = new SessionSockets(cluster as never, find, own);
+    await sockets.open();
+    return sockets;
+  }
+
+  it('leads to the socket of its worker, and in that worker nowhere', async () => {
+    const [own, other] = [await socketsOf(12), await socketsOf(3)];
+    const id = other.newSessionId();
+    expect(id).toMatch(/^[\da-f]{8}\.3\.[\w-]{20}$/);
+    expect(id).not.toBe(other.newSessionId());
+    expect(own.pathOf(id)).toMatch(new RegExp(`/7\\.${id.slice(0, 10)}\\.thread$`));
+    expect(other.pathOf(id)).toBeUndefined();
   });
 
   const tail = 'a'.repeat(20);
-  it.each([
-    undefined,
-    ['00000000.0.' + tail],
-    'a'.repeat(20),
-    `../00000000.0.${tail}`,
-    `00000000.0/x.${tail}`,
-    `0000000g.0.${tail}`,
-    `00000000.0.${tail}a`,
-    `00000000.0.${tail}\n`,
-    `00000000.00000.${tail}`,
-    `00000000.-1.${tail}`,
-  ])('is none: %j', (sid) => {
-    expect(ownerOf(sid)).toBeUndefined();
+  it('of another form leads nowhere', async () => {
+    const sockets = await socketsOf(0);
+    for (const sid of [
+      undefined,
+      [`00000000.0.${tail}`],
+      'a'.repeat(20),
+      `../00000000.0.${tail}`,
+      `00000000.0/x.${tail}`,
+      `0000000g.0.${tail}`,
+      `00000000.0.${tail}a`,
+      `00000000.0.${tail}\n`,
+      `00000000.00000.${tail}`,
+      `00000000.-1.${tail}`,
+      `00000000.${tail}`,
+    ]) {
+      expect(sockets.pathOf(sid), JSON.stringify(sid)).toBeUndefined();
+    }
+    expect(sockets.pathOf(`00000000.0.${tail}`)).toBeDefined();
   });
 });
 
@@ -83,12 +99,11 @@ describe('a client that polls', () => {
 describe('sessions that are shared', () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'sio-'));
+    directory = temporaryDirectory();
   });
   const KEY = Symbol.for('nestjs-cluster.hub');
   const holder = globalThis as { [KEY]?: HubClient | undefined };
   afterEach(() => {
-    rmSync(directory, { recursive: true });
     holder[KEY] = undefined;
   });
 
@@ -114,7 +129,7 @@ describe('sessions that are shared', () => {
   }
 
   const pathOf = (start: string, id: string): string =>
-    join(directory, `${start}.${ownerOf(id)!}.thread`);
+    join(directory, `${start}.${id.split('.').slice(0, 2).join('.')}.thread`);
 
   it('have a socket that only this user can open, and that is opened again when it was removed', async () => {
     const starts = ['11', '22'];

@@ -253,7 +253,7 @@ it('a drain releases each waiting poll', async () => {
     await vi.waitFor(() => expect(waiting).toHaveLength(urls.length), 5_000);
     for (const release of relay.open) release();
     await vi.waitFor(() => expect(released).toHaveBeenCalledTimes(urls.length), 5_000);
-    expect(released.mock.calls.flat().toSorted()).toEqual(urls);
+    expect(new Set(released.mock.calls.flat())).toEqual(new Set(urls));
     for (const response of waiting) response.end();
     await Promise.all(answers);
     await vi.waitFor(() => expect([...relay.open]).toEqual([]), 5_000);
