@@ -12,7 +12,7 @@ const IN_MEMORY: ReadonlySet<string> = new Set(['Adapter', 'SessionAwareAdapter'
 const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 const REMEDY =
-  'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of nestjs-cluster/socket.io, which your own adapter may extend';
+  'app.useWebSocketAdapter(new ClusterIoAdapter(app)) of @nestjs-cluster/socket.io, which your own adapter may extend';
 
 export const socketIoAdapter: Check = {
   name: 'socket-io-adapter',
