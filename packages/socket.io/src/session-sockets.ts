@@ -27,10 +27,10 @@ const CHECK_MS = 1_000;
 /** The unix sockets on which workers accept requests for their sessions from each other. */
 export class SessionSockets {
   readonly #owner: string;
-  /** What the paths of all sockets begin with; `undefined` until this worker listens. */
+  /** The common start of the paths of all sockets; `undefined` until this worker listens. */
   #start: string | undefined;
 
-  /** @param find finds the thread beside whose socket the others are. Only this user can enter that directory. */
+  /** @param find finds the thread of the hub. The sockets are in its directory, which only this user can enter. */
   constructor(
     private readonly cluster: Pick<Extension, 'identity' | 'warn'>,
     private readonly find: () => Promise<ThreadAddress>,
