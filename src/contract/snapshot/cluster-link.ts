@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ClusterSnapshot, ReloadResult, RestartResult } from './cluster-snapshot.js';
 import type { WorkerStats } from './stats.js';
 import type { MetricsContribution } from './prometheus.js';
@@ -92,14 +91,6 @@ export interface LeaderRole {
   begun(job: string): void;
 }
 
-/** Applies the limit of open connections to connections between workers, which need descriptors too. */
-export interface RelayLimit {
-  /** Whether another connection may be opened. If not, this call counts a refused connection. */
-  admits(): boolean;
-  /** Counts a connection between workers until it closes. */
-  count(socket: Socket): void;
-}
-
 /**
  * A Nest app's only link to its cluster. The link of a worker asks the primary. In a process
  * without a primary, the link answers by itself.
@@ -185,6 +176,4 @@ export interface ClusterLink {
   contributeMetrics(contribution: MetricsContribution): void;
   /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
   thread(name: string): (() => Promise<ThreadAddress>) | undefined;
-  /** Missing if the cluster cannot have other workers. */
-  readonly connectionLimit?: RelayLimit | undefined;
 }

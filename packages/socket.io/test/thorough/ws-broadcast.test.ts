@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
-import { WebSocketClient } from '../support/web-socket-client.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { WebSocketClient } from '../../../../test/support/web-socket-client.js';
 
 const WORKERS = 3;
 const MESSAGES = 100;
