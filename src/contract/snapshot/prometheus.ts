@@ -25,7 +25,7 @@ type MetricClass<T> = new (options: MetricSettings<T>) => T;
 interface MetricSettings<T> {
   readonly name: string;
   readonly help: string;
-  readonly registers: [];
+  readonly registers: readonly never[];
   readonly labelNames?: readonly string[];
   readonly buckets?: readonly number[];
   /** How the values of several workers are merged. Default `sum`. */

@@ -52,7 +52,7 @@ export function hubMetrics(
       .finally(() => (asked = undefined)));
   const caches = CACHE_METRICS.map(
     ([name, help, kind, key]) =>
-      new client[kind]({
+      new (client[kind] as typeof client.Counter)({
         ...named(name, help, 'cache'),
         aggregator: 'max', // every worker reports the same caches
         async collect() {
