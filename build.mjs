@@ -22,7 +22,6 @@ const SINGLE_FILES = {
   'nestjs-cluster': {
     'programs/early-boot': 'src/worker/boot/early-boot.ts',
     'programs/watchdog-thread': 'src/worker/watchdog/watchdog-thread.ts',
-    'programs/admin-thread': 'src/observe/admin/admin-thread.ts',
   },
   '@nestjs-cluster/shared': { thread: 'src/thread/thread.ts' },
 };

@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
 /** In the order in which they need each other. */
-const PACKAGES = ['.'];
+const PACKAGES = ['.', 'packages/shared', 'packages/socket.io', 'packages/bullmq'];
 
 for (const directory of PACKAGES.filter(existsSync).map((each) => resolve(each))) {
   process.chdir(directory);

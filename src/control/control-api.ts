@@ -83,9 +83,7 @@ export class ControlApi {
         return cluster.restart(slot, REASON);
       },
       'GET /v1/workers/:slot/stack': ({ slot }) => inspections.stack(slot).catch(refuseInspection),
-      // `advise` needs the methods of the app along with the profile.
-      'POST /v1/workers/:slot/cpu-profile': ({ slot, query }) =>
-        record(slot, query.has('methods') ? 'method-profile' : 'cpu-profile', query),
+      'POST /v1/workers/:slot/cpu-profile': ({ slot, query }) => record(slot, 'cpu-profile', query),
       'POST /v1/workers/:slot/heap-profile': ({ slot, query }) =>
         record(slot, 'heap-profile', query),
       'POST /v1/stop': async ({ body }) => {

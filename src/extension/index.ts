@@ -1,9 +1,14 @@
-import type { Metrics, MetricsContribution, ThreadAddress } from '../contract/snapshot/index.js';
-import type { WorkerIdentity } from '../contract/snapshot/index.js';
+import type {
+  Metrics,
+  MetricsClient,
+  MetricsContribution,
+  ThreadAddress,
+  WorkerIdentity,
+} from '../contract/snapshot/index.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
 export { closedByOwner } from '../contract/process/closed-by-owner.js';
-export type { Metrics, MetricsContribution, ThreadAddress, WorkerIdentity };
+export type { Metrics, MetricsClient, MetricsContribution, ThreadAddress, WorkerIdentity };
 export type { PackageThreadData, PackageThreadMessage } from './package-thread.js';
 export {
   REMOTE_RUNNER,
@@ -11,6 +16,7 @@ export {
   type RemoteSituation,
 } from '../offload/admission/remote-runner.js';
 export type { Task } from '../offload/task/task.js';
+export type { TaskError } from '../offload/task/task-error.js';
 
 /** The parts of this process that the packages `@nestjs-cluster/*` use. Other packages must not rely on them. */
 export interface Extension {

@@ -15,7 +15,7 @@ import { bootstrap } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './cluster-event.explorer.js';
-import { ShadowedRoutes } from '../observe/endpoints/shadowed-routes.js';
+import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
@@ -38,7 +38,6 @@ import {
 } from '../contract/options/module.js';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterOptions } from '../contract/options/index.js';
-import { LIST_METHODS } from '../contract/snapshot/inspection.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 
 const PROVIDERS: Provider[] = [
@@ -46,7 +45,7 @@ const PROVIDERS: Provider[] = [
   Terminus,
   HealthEndpoints,
   MetricsEndpoint,
-  ShadowedRoutes,
+  Routes,
   ClusterEventExplorer,
   Offload,
   OffloadExplorer,
@@ -102,13 +101,10 @@ export class ClusterModule
     @Inject(HealthEndpoints) private readonly health: HealthEndpoints,
     @Inject(MetricsEndpoint) private readonly metrics: MetricsEndpoint,
     @Inject(Offload) private readonly offload: Offload,
-    @Inject(ShadowedRoutes) private readonly routes: ShadowedRoutes,
-    @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
+    @Inject(Routes) private readonly routes: Routes,
   ) {
     // Begins in the constructor, because main.ts may register routes before Nest calls configure().
-    if (!host.httpAdapter) return;
-    routes.follow(host.httpAdapter);
-    if (options.metrics !== false) metrics.followRoutes(host.httpAdapter);
+    if (host.httpAdapter) routes.follow(host.httpAdapter);
   }
 
   /** Nest calls this before it registers the app's routes, so our routes come first. */
@@ -126,20 +122,14 @@ export class ClusterModule
 
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
-    this.routes.refuse();
+    this.routes.refuseShadowed();
     // Nest does not call configure() without an HTTP server. Without bootstrap() nobody reads the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }
 
-  async onApplicationBootstrap(): Promise<void> {
+  onApplicationBootstrap(): void {
     this.link.attach(this.host.httpAdapter?.getHttpServer());
-    if (!this.link.bootstrapped) return;
-    const hasModule = this.options.offload.module !== undefined;
-    // Not in idle time: under full load from the start, `advise` would find no list for seconds.
-    const { listMethods } = await import('../observe/endpoints/method-list.js');
-    const list = () => listMethods(this.explorer.members(), hasModule);
-    Reflect.set(globalThis, LIST_METHODS, list);
   }
 
   onModuleDestroy(): void {
@@ -149,7 +139,6 @@ export class ClusterModule
   /** Ends the threads last, because other hooks and the last requests may still use them. */
   async onApplicationShutdown(): Promise<void> {
     await this.offload.close();
-    this.metrics.close();
   }
 
   /** Starts the measurements of this process and its health checks. */

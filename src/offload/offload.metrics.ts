@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Metric } from 'prom-client';
+import type { MetricsClient } from '../contract/snapshot/index.js';
 import { named } from '../contract/snapshot/metric-names.js';
 import type { OffloadSnapshot } from './task/offload-snapshot.js';
 import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
@@ -9,14 +9,19 @@ const RUN_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 
 /** Counts and times the calls of `@CpuBound()` methods. */
 export class OffloadMetrics implements TaskObserver {
-  readonly #tasks: Counter<'task' | 'outcome'>;
-  readonly #wait: Histogram<'task'>;
-  readonly #run: Histogram<'task'>;
+  readonly #tasks: InstanceType<MetricsClient['Counter']>;
+  readonly #wait: InstanceType<MetricsClient['Histogram']>;
+  readonly #run: InstanceType<MetricsClient['Histogram']>;
   /** Metrics with a label for this worker. */
-  readonly labelled: readonly Metric[];
+  readonly labelled: readonly object[];
 
   /** @param slot the value of the label `worker` of the gauges. */
-  constructor(slot: number, tasks: readonly Task[], read: () => OffloadSnapshot) {
+  constructor(
+    { Counter, Gauge, Histogram }: MetricsClient,
+    slot: number,
+    tasks: readonly Task[],
+    read: () => OffloadSnapshot,
+  ) {
     this.#tasks = new Counter({
       ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by how they ended'),
       labelNames: ['task', 'outcome'],
@@ -37,7 +42,7 @@ export class OffloadMetrics implements TaskObserver {
       labelNames: ['task'],
       buckets: RUN_BUCKETS,
     });
-    const gauge = (name: string, help: string, value: () => number): Metric =>
+    const gauge = (name: string, help: string, value: () => number): object =>
       new Gauge({
         ...named(name, help),
         labelNames: ['worker'],
@@ -60,7 +65,7 @@ export class OffloadMetrics implements TaskObserver {
   }
 
   /** Metrics that are summed over all workers. */
-  get all(): readonly Metric[] {
+  get all(): readonly object[] {
     return [this.#tasks, this.#wait, this.#run];
   }
 

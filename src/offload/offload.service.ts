@@ -1,32 +1,29 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
-import type { Metric } from 'prom-client';
+import type { Metrics } from '../contract/snapshot/index.js';
 import { ClusterConfigurationError, OnceAMinute, oneLine } from '../contract/errors/index.js';
 import {
   availableCores,
   COMMON_JS,
   type FindingName,
-  loadPeer,
+  loadPrometheusClients,
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
 import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { bindOffloaded } from './cpu-bound.metadata.js';
+import { bindOffloaded, definitionsOf } from './cpu-bound.metadata.js';
 import { Dispatcher } from './admission/dispatcher.js';
 import { InlineRunner } from './admission/inline-runner.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
-import type { OffloadMetrics } from './offload.metrics.js';
+import { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './task/refusals.js';
-import {
-  REMOTE_RUNNER,
-  refusalsOfQueues,
-  type RemoteRunner,
-  startRemote,
-} from './admission/remote-runner.js';
+import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './admission/remote-runner.js';
 import type { Runner } from './task/runner.interface.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
+import { captureContexts } from './task/carry-context.js';
+import { describeError, restoreError } from './task/task-error.js';
 import { methodsOf, planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
 import { reasonOf } from './thread/problem.js';
@@ -102,12 +99,17 @@ export class Offload {
     this.#dispatcher = dispatcher;
     const client = new WaitingClient(this.link);
     this.#client = client;
-    const { metrics } = this.options;
-    const submitterOf = await startRemote(this.remote, {
-      tasks,
+    await this.remote?.start({
+      tasks: tasks.filter(({ queue }) => queue !== undefined),
+      find: (type, name) => {
+        const own = definitionsOf(type.prototype as object).find(({ method }) => method === name);
+        return tasks[methods.findIndex(({ definition }) => definition === own)];
+      },
       local: dispatcher,
       threads: this.#runner.size,
-      measured: metrics !== false,
+      captureContexts,
+      describeError,
+      restoreError,
     });
     this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
     for (const { instance, definition } of found) {
@@ -116,16 +118,16 @@ export class Offload {
       bindOffloaded(instance, definition, (args) =>
         runner?.isInside
           ? definition.body.apply(instance, args)
-          : client.call(submitterOf(task), task, args),
+          : client.call(task.queue === undefined ? dispatcher : this.remote!, task, args),
       );
     }
     return true;
   }
 
   /** Metrics for the registry of this process; empty if nothing is offloaded or measured. */
-  get metrics(): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
+  get metrics(): Metrics {
     const { all = [], labelled = [] } = this.#metrics ?? {};
-    return { all: [...all, ...(this.remote?.metrics ?? [])], labelled };
+    return { all, labelled };
   }
 
   snapshot(): OffloadSnapshot {
@@ -206,9 +208,9 @@ export class Offload {
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
-    const { OffloadMetrics } = await loadPeer('metrics', () => import('./offload.metrics.js'));
+    const [client] = await loadPrometheusClients();
     const { slot } = this.link.identity;
-    this.#metrics = new OffloadMetrics(slot, tasks, () => this.snapshot());
+    this.#metrics = new OffloadMetrics(client!, slot, tasks, () => this.snapshot());
     return this.#metrics;
   }
 

@@ -156,9 +156,6 @@ export class Switchboard {
       case 'metrics':
         relay.store(worker, message.body, message.asked, now - message.ageMs);
         return undefined;
-      case 'folded':
-        relay.folded(worker, message.epoch, message.count, message.body);
-        return undefined;
       case 'thread-request':
         void this.#tellThread(worker, message.id, message.name);
         return undefined;

@@ -48,6 +48,7 @@ describe('a reload', () => {
   it.each([
     { adapter: 'express', workers: 2, reloads: 1 },
     { adapter: 'fastify', workers: 1, reloads: 2 },
+    { adapter: 'node', workers: 2, reloads: 1 },
   ])('loses no request: $adapter, $workers workers', async ({ adapter, workers, reloads }) => {
     const cluster = await ClusterProcess.start({
       options: { workers },

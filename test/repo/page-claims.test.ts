@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { seal } from '../../src/contract/ipc/index.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
-import { HUB_VERSION } from '../../src/hub/wire/limits.js';
+import { HUB_VERSION } from '../../packages/shared/src/wire/protocol.js';
 import { VERSION as JOB_VERSION } from '../../src/integrations/bullmq/redis/messages.js';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
 
@@ -19,8 +19,13 @@ describe('the promise that no request is lost', () => {
 
   it('is as wide as the drain: the page lists each kind of work that a drain waits for', () => {
     const drained = sectionOf(readDocument('docs/reload-and-releases.md'), 'What drains');
-    for (const page of ['microservices', 'scheduled-jobs', 'hub', 'websockets']) {
-      expect(drained).toContain(`](${page}.md`);
+    for (const page of [
+      'microservices.md',
+      'scheduled-jobs.md',
+      '../packages/shared/README.md',
+      'websockets.md',
+    ]) {
+      expect(drained).toContain(`](${page}`);
     }
   });
 });

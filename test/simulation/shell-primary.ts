@@ -85,7 +85,7 @@ export class ShellPrimary implements Primary {
           });
         },
         acceptors: { close: () => this.#closed() },
-        hub: { address: () => Promise.reject(new Error('no hub')) },
+        threads: { address: () => Promise.reject(new Error('no thread')) },
       },
     );
   }

@@ -17,10 +17,16 @@ export default async function setup(): Promise<void> {
     throw new Error('dist/ is missing: run "npm run build" first (npm test does)');
   }
   const fixture = join(root, 'test/fixtures/nest-11');
-  const copy = join(fixture, 'node_modules/nestjs-cluster');
-  rmSync(copy, { recursive: true, force: true });
-  cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(copy, 'package.json'));
+  const packages = { 'nestjs-cluster': root };
+  for (const name of ['shared', 'socket.io']) {
+    Object.assign(packages, { [`@nestjs-cluster/${name}`]: join(root, 'packages', name) });
+  }
+  for (const [name, from] of Object.entries(packages)) {
+    const copy = join(fixture, 'node_modules', name);
+    rmSync(copy, { recursive: true, force: true });
+    cpSync(join(from, 'dist'), join(copy, 'dist'), { recursive: true });
+    cpSync(join(from, 'package.json'), join(copy, 'package.json'));
+  }
   for (const program of ['app.mjs', 'no-http.mjs', 'behaviours/socket-io.mjs']) {
     cpSync(join(root, 'test/fixtures', program), join(fixture, basename(program)));
   }

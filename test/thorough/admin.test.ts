@@ -3,14 +3,12 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { adminUrlOf, probe } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { freePorts, holdPort } from '../support/free-ports.js';
+import { freePorts } from '../support/free-ports.js';
 import type { HealthBody } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { NetworkNamespace } from '../support/network-namespace.js';
@@ -22,22 +20,12 @@ import { describeWith } from '../support/system-packages.js';
 /** Pings often, so that a test need not wait; kills nobody. */
 const PATIENT = 120_000;
 
-const END_ADMIN_THREAD = [
-  '--import',
-  pathToFileURL(join(import.meta.dirname, '../fixtures/preload/end-admin-thread.mjs')).href,
-];
-
 const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
 );
 
 /** Series of a page that name a worker's state. */
 const SILENT = { worker: '0' };
-
-/** How many threads the fixture counts now. */
-function adminThreads({ output }: ClusterProcess): number {
-  return Number([...output.matchAll(/^admin threads: (\d+)$/gm)].at(-1)?.[1]);
-}
 
 /** Runs `during` while each of these processes is stopped. */
 async function stopped(pids: readonly number[], during: () => Promise<void>): Promise<void> {
@@ -62,7 +50,6 @@ describe('the admin listener', () => {
         shutdown: { drainTimeoutMs: 60_000 },
       },
       env: behaviour('app-metrics'),
-      execArgv: END_ADMIN_THREAD,
     });
     admin = adminUrlOf(cluster);
     // So that each worker has sent what it measures.
@@ -137,9 +124,10 @@ describe('the admin listener', () => {
 
   it('has no time for clients that send nothing, or a byte now and then', async () => {
     const slow = await RawClient.open(admin);
-    // There is room for 64. Beyond that the oldest makes room.
-    const idle = await Promise.all(Array.from({ length: 60 }, () => RawClient.open(admin)));
+    // There is room for 64.
+    const idle = await Promise.all(Array.from({ length: 63 }, () => RawClient.open(admin)));
     onTestFinished(() => idle.forEach((client) => client.destroy()));
+    expect((await request(admin, '/health/live')).outcome).toBe('reset');
     const text = 'GET /metrics HTTP/1.1\r\n'.padEnd(80, 'x');
     let sent = 0;
     const typing = setInterval(() => slow.write(text[sent++ % text.length]!), 500);
@@ -147,7 +135,7 @@ describe('the admin listener', () => {
 
     await slow.end(); // after 5 s
     expect(slow.text).toMatch(/^(HTTP\/1\.1 408 |$)/);
-    idle.push(...(await Promise.all(Array.from({ length: 72 }, () => RawClient.open(admin)))));
+    await Promise.all(idle.map((client) => client.end()));
     expect((await request(admin, '/health/live')).status).toBe(200);
   });
 
@@ -212,7 +200,6 @@ describe('the admin listener', () => {
     onTestFinished(() => agent.destroy());
     expect((await request(admin, '/health/live', { agent })).status).toBe(200);
     await stopped([cluster.pid], async () => {
-      // The thread stops with its process: nobody answers.
       const asked = await request(admin, '/health/live', { timeoutMs: 1_500 });
       expect(asked.outcome).toBe('timeout');
     });
@@ -225,51 +212,6 @@ describe('the admin listener', () => {
     expect((await request(admin, '/metrics', { agent })).status).toBe(200);
     expect((await scrapeAll(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
     expect(cluster.all('worker-died')).toEqual([]);
-  });
-
-  it('is started anew on the same port, with a warning, when its thread ends', async () => {
-    expect(adminThreads(cluster)).toBe(1);
-    cluster.kill('SIGUSR2');
-
-    const warning = await cluster.event('warning', ({ message }) => message.includes('admin'));
-    expect(warning.message).toContain(
-      `the admin listener on ${new URL(admin).host} ended and is started anew`,
-    );
-    await eventually(
-      'an answer on the same port',
-      () => request(admin, '/health/ready'),
-      ({ status }) => status === 200,
-    );
-    expect(adminThreads(cluster)).toBe(1);
-    expect((await scrapeAll(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-  });
-
-  it('waits with one thread, and no more, while another has its port', async () => {
-    const port = Number(new URL(admin).port);
-    // A test that is late may find the next thread there already: then that is ended too.
-    const other = await eventually('its port', async () => {
-      const before = cluster.output.length;
-      cluster.kill('SIGUSR2');
-      await cluster.until('the end of its thread', () =>
-        cluster.output.slice(before).includes('admin threads: 0\n'),
-      );
-      return holdPort(port).catch(() => undefined);
-    });
-    onTestFinished(() => void other!.close());
-
-    const failed = await cluster.event('warning', ({ message }) => message.includes('EADDRINUSE'));
-    expect(failed.message).toContain('admin listener');
-    expect(failed.message).toContain('already in use (EADDRINUSE)');
-    expect(adminThreads(cluster)).toBeLessThanOrEqual(1);
-
-    await new Promise((closed) => other!.close(closed));
-    await eventually(
-      'an answer',
-      () => request(admin, '/health/live'),
-      ({ status }) => status === 200,
-    );
-    expect(adminThreads(cluster)).toBe(1);
   });
 
   it('answers while the cluster drains, and ends with it', async () => {

@@ -75,54 +75,13 @@ function itCounts(adapter: Adapter, rows: readonly Row[]): void {
   });
 }
 
+/** Routes that Nest does not know. */
 const NATIVE: readonly Row[] = [
-  ...['1', 'a%20b'].flatMap((id): Row[] => [
-    ...[`/tenants/${id}`, `/tenants/${id}/houses/${id}`].flatMap((at): Row[] => {
-      const prefix = at.includes('houses') ? '/tenants/:tenant/houses/:house' : '/tenants/:tenant';
-      return [
-        {
-          path: `${at}/cats/7`,
-          status: 200,
-          route: { express: '*', fastify: `${prefix}/cats/:cat` },
-        },
-        {
-          path: `${at}/fails/7`,
-          status: 500,
-          route: { express: '*', fastify: `${prefix}/fails/:cat` },
-        },
-      ];
-    }),
-    { path: `/tenants/${id}/dogs/7`, status: 404, route: 'unmatched' },
-    { path: `/apps/${id}/houses/5/cats/7`, status: 200, route: { express: '*' } },
-    ...['apps', 'hidden', 'one', 'two'].flatMap((at): Row[] => [
-      { path: `/${at}/${id}/cats/7`, status: 200, route: { express: '*' } },
-      { path: `/${at}/${id}/fails/7`, status: 500, route: { express: '*' } },
-    ]),
-    { path: `/passed/${id}/${id}`, status: 404, route: { express: '/passed/*rest' } },
-    { path: `/passed/${id}`, status: 200, route: { express: '/passed/:id' } },
-    { path: `/stopped/${id}`, status: 200, route: 'unmatched' },
-  ]),
-  { path: '/pattern/15', status: 200, route: { express: '/^\\\\/pattern\\\\/\\\\d+$/' } },
-  { path: '/or/15', status: 200, route: { express: '/either/:id,/or/:id' } },
-  { path: '/static/statuses.mjs', status: 200, route: { express: 'unmatched' } },
-  {
-    path: '/static/a.css',
-    status: { express: 404, fastify: 200 },
-    route: { express: 'unmatched', fastify: '/static/*' },
-  },
-  { path: '/static/b.css', status: 404, route: { express: 'unmatched', fastify: '/static/*' } },
-  {
-    path: '/constrained/5',
-    headers: { host: 'a.test' },
-    status: 200,
-    route: { fastify: '/constrained/:id' },
-  },
-  {
-    path: '/constrained/5',
-    headers: { host: 'b.test' },
-    status: 404,
-    route: { fastify: 'unmatched' },
-  },
+  { path: '/tenants/1/cats/7', status: 200, route: 'unmatched' },
+  { path: '/tenants/1/fails/7', status: 500, route: 'unmatched' },
+  { path: '/tenants/1/dogs/7', status: 404, route: 'unmatched' },
+  { path: '/pattern/15', status: 200, route: 'unmatched' },
+  { path: '/stopped/1', status: 200, route: 'unmatched' },
 ];
 
 const LONG = 'x'.repeat(10_000);
@@ -150,7 +109,7 @@ const NEST: readonly Row[] = [
   { path: '/bad/5', status: 400, route: '/bad/:id' },
   { path: '/fail/5', status: 500, route: '/fail/:id' },
   { path: '/guarded/5', status: 403, route: '/guarded/:id' },
-  { path: '/refused/5', status: 429, route: { express: '/refused/:id', fastify: 'unmatched' } },
+  { path: '/refused/5', status: 429, route: 'unmatched' },
   { path: '/nothing/here', status: 404, route: 'unmatched' },
   { path: '/%zz', status: 400, route: 'unmatched' },
   { path: '/cats/%zz', status: 400, route: 'unmatched' },
@@ -169,7 +128,7 @@ const NEST: readonly Row[] = [
     headers: JSON_BODY,
     body: '{"a":',
     status: 400,
-    route: { express: 'unmatched', fastify: '/cats/:id' },
+    route: 'unmatched',
   },
   {
     path: '/cats/5',
@@ -177,7 +136,7 @@ const NEST: readonly Row[] = [
     headers: JSON_BODY,
     body: JSON.stringify('x'.repeat(2_000_000)),
     status: 413,
-    route: { express: 'unmatched', fastify: '/cats/:id' },
+    route: 'unmatched',
   },
 ];
 
@@ -206,8 +165,7 @@ const METHODS = ['GET', 'GET', 'GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'
 
 /** Each `?` is replaced by text that no other request has. */
 const PREFIXES =
-  ' /cats /all /files /areas/? /versioned /refused /stopped /static /tenants/? /tenants/?/houses/? ' +
-  '/apps/? /apps/?/houses/? /hidden/? /one/? /two/? /pattern /either /passed /%zz ' +
+  ' /cats /all /files /areas/? /versioned /refused /stopped /tenants/? /pattern /%zz ' +
   'http://?.test http://a.test/tenants/?';
 const TAILS = ['', '/', '/?', '/cats/?', '/fails/?', '/?/?/?/?', '/?/%zz', '/cats/?/?'];
 
@@ -256,8 +214,6 @@ describe.each(['express', 'fastify'] as const)('the routes of an app on %s', (ad
     expect([...counts.keys()].sort()).toEqual(routes);
     const templates = templatesOf(adapter, [...NEST, ...NATIVE]);
     expect(templates).toEqual(expect.arrayContaining(routes));
-    const mounted = templates.filter((route) => /^(\*$|\/tenants\/)/.test(route));
-    expect(routes).toEqual(expect.arrayContaining(mounted));
     const page = await scrape(cluster.url);
     const [methods, statuses] = ['method', 'status_code'].map((label) =>
       page.labelValues(COUNT, label),

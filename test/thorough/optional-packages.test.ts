@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
+import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { request } from '../support/http-client.js';
@@ -8,7 +9,8 @@ import { request } from '../support/http-client.js';
 afterEach(stopAll);
 
 const PRELOAD = join(import.meta.dirname, '../fixtures/preload/without-packages.mjs');
-const PACKAGES = ['@nestjs/terminus', 'prom-client'] as const;
+const CLIENTS = ['@prometheus-io/client', 'prom-client'];
+const PACKAGES = ['@nestjs/terminus', ...CLIENTS];
 
 /** An app in whose node_modules these are not. */
 function startWithout(
@@ -28,7 +30,7 @@ function startWithout(
   });
 }
 
-describe('an app without @nestjs/terminus and prom-client', () => {
+describe('an app without @nestjs/terminus and a Prometheus client', () => {
   it.each([
     { program: 'app', env: behaviour('offload-answers'), path: '/answers/decorated/7?who=tom' },
     { program: 'nest11', env: {}, path: '/hello' },
@@ -48,29 +50,44 @@ describe('an app without @nestjs/terminus and prom-client', () => {
 describe('one that is missing', () => {
   it.each([
     {
-      name: '@nestjs/terminus',
+      packages: ['@nestjs/terminus'],
       group: 'health',
       other: 'metrics',
-      install: '@nestjs/terminus (with Nest 11: @nestjs/terminus@11)',
+      needs:
+        '@nestjs/terminus, which is not installed; run npm install @nestjs/terminus (with Nest 11: @nestjs/terminus@11)',
     },
-    { name: 'prom-client', group: 'metrics', other: 'health', install: 'prom-client' },
+    {
+      packages: CLIENTS,
+      group: 'metrics',
+      other: 'health',
+      needs:
+        'a Prometheus client, and none is installed; run npm install prom-client, or @prometheus-io/client with Node 22 and later',
+    },
   ])(
-    '$name ends the start where $group is on, in one line that says what to do',
-    async ({ name, group, other, install }) => {
-      const cluster = startWithout([name], { [other]: false });
+    'ends the start where $group is on, in one line that says what to do',
+    async ({ packages, group, other, needs }) => {
+      const cluster = startWithout(packages, { [other]: false });
       expect(await cluster.exited()).toEqual({ code: 78, signal: null });
       expect(cluster.all('failed').map(({ message }) => message)).toEqual([
-        `giving up (exit code 78): ${group} of ClusterModule needs ${name}, which is not installed; run npm install ${install}, or set ${group}: false in forRoot()`,
+        `giving up (exit code 78): ${group} of ClusterModule needs ${needs}; or set ${group}: false in forRoot()`,
       ]);
     },
   );
 
   it.each([
-    { name: '@nestjs/terminus', off: { health: false }, path: '/metrics' },
-    { name: 'prom-client', off: { metrics: false }, path: '/health' },
-  ])('$name takes nothing from the other', async ({ name, off, path }) => {
-    const cluster = startWithout([name], off);
+    { packages: ['@nestjs/terminus'], off: { health: false }, path: '/metrics' },
+    { packages: CLIENTS, off: { metrics: false }, path: '/health' },
+  ])('takes nothing from the others: $packages', async ({ packages, off, path }) => {
+    const cluster = startWithout(packages, off);
     await cluster.event('listening');
     expect((await request(cluster.url, path)).status).toBe(200);
+  });
+
+  it('is named by the admin listener', async () => {
+    const cluster = startWithout(CLIENTS, { metrics: false }, { options: { admin: { port: 0 } } });
+    await cluster.event('listening');
+    const { status, body } = await request(adminUrlOf(cluster), '/metrics');
+    expect([status, body]).toEqual([500, expect.stringContaining('run npm install prom-client')]);
+    expect((await request(adminUrlOf(cluster), '/health')).status).toBe(200);
   });
 });

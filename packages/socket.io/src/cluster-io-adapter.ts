@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
 import { IoAdapter } from '@nestjs/platform-socket.io';
-import { OnceAMinute } from '../../../src/contract/errors/once-a-minute.js';
-import { currentLink } from '../../../src/contract/snapshot/current-link.js';
-import { HubChannels } from '@nestjs-cluster/shared/internal';
-import { hubOf } from '@nestjs-cluster/shared/internal';
-import { CLUSTER_SESSIONS, shareSessions } from './cluster-sessions.js';
-import { limitConnects } from './connect-limit.js';
+import { HubChannels, hubOf } from '@nestjs-cluster/shared/internal';
+import { extension } from 'nestjs-cluster/extension';
+import { shareSessions } from './cluster-sessions.js';
 import type { Engine } from './engine.interface.js';
 import { HubAdapter, type Namespace } from './hub-adapter.js';
 
@@ -13,8 +10,8 @@ import { HubAdapter, type Namespace } from './hub-adapter.js';
 type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
 type IoServer = ReturnType<IoAdapter['createIOServer']>;
 
-/** The maximum length of a namespace's name in the name of its channel. Longer names are hashed. */
-const MAX_NAME = 64;
+/** Marks an engine whose sessions any worker can reach. The core looks for this mark in its checks of the app. */
+const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 /**
  * Socket.IO for an app with several workers. Rooms, broadcasts and `fetchSockets()` reach the
@@ -24,32 +21,30 @@ const MAX_NAME = 64;
 export class ClusterIoAdapter extends IoAdapter {
   #channels: HubChannels | undefined;
 
+  /**
+   * Called by Nest for each port of a gateway. `options.adapter` replaces this package's rooms and
+   * broadcasts; otherwise `options.connectionStateRecovery` has no effect.
+   */
   override createIOServer(port: number, options?: ServerOptions): IoServer {
-    const { path = '' } = options ?? {};
-    const link = currentLink();
-    const hub = hubOf(link);
-    const warnings = new OnceAMinute((line) => link?.warn(line));
-    const warn = (text: string): void => warnings.say(text, text);
-    const channels = (this.#channels ??= new HubChannels(hub, warn));
+    const channels = (this.#channels ??= new HubChannels(hubOf()));
     // Not an arrow function, because Socket.IO calls it with `new`.
     function adapter(nsp: Namespace): HubAdapter {
-      const channel = `socket.io ${JSON.stringify([port, path, shortened(nsp.name)])}`;
-      return new HubAdapter(nsp, channels, channel, warn);
+      return new HubAdapter(nsp, channels, channelOf(port, options?.path, nsp.name));
     }
-    // Sessions of this adapter end with their connection.
+    // A session ends with its connection.
     const own = { adapter, connectionStateRecovery: undefined };
     const used = options?.adapter === undefined ? { ...options, ...own } : options;
     const server = super.createIOServer(port, used as ServerOptions);
     const engine = server.engine as unknown as Engine & { [CLUSTER_SESSIONS]?: true };
     engine[CLUSTER_SESSIONS] = true;
-    limitConnects(engine, warn);
-    if (link !== undefined) shareSessions(engine, link, hub);
+    const cluster = extension();
+    if (cluster !== undefined) shareSessions(engine, cluster);
     return server;
   }
 }
 
-/** Clients choose the names of dynamic namespaces, so two names never share a channel. */
-function shortened(name: string): string {
-  if (name.length <= MAX_NAME) return `=${name}`;
-  return `#${createHash('sha256').update(name).digest('base64url')}`;
+/** Hashed, because clients choose the names of dynamic namespaces, of any length. */
+function channelOf(...parts: readonly unknown[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  return `socket.io ${hash}`;
 }

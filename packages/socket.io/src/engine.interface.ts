@@ -7,7 +7,7 @@ export type EngineRequest = IncomingMessage & { _query?: Readonly<Record<string,
 export interface EngineClient {
   readonly transport: {
     readonly name: string;
-    /** For a client that polls: whether a poll is waiting for an answer. */
+    /** For a client that polls: whether a poll waits for an answer. */
     readonly writable: boolean;
     /** For a client that polls: how long `close()` waits for the client's next poll, in ms. */
     closeTimeout?: number;
@@ -15,19 +15,14 @@ export interface EngineClient {
   };
   /** @param discard drops the packets that were not sent yet. */
   close(discard?: boolean): void;
-  /** If the listener closes the client, Engine.IO does not read the packets after this one. */
-  on(
-    event: 'packet',
-    listener: (packet: { readonly type: string; readonly data?: unknown }) => void,
-  ): void;
 }
 
 /** The part of Engine.IO's server that this package uses. */
 export interface Engine {
   readonly clients: Readonly<Record<string, EngineClient>>;
+  /** Parses the query. */
   prepare(request: EngineRequest): void;
   handleRequest(request: EngineRequest, response: ServerResponse): void;
   handleUpgrade(request: EngineRequest, socket: Duplex, head: Buffer): void;
   generateId(request: EngineRequest): string | Promise<string>;
-  on(event: 'connection', listener: (client: EngineClient) => void): void;
 }

@@ -1,11 +1,12 @@
+import type { HubChannels } from '@nestjs-cluster/shared/internal';
+import { extension } from 'nestjs-cluster/extension';
 import {
   ClusterAdapterWithHeartbeat,
   type ClusterMessage,
   type ClusterResponse,
   MessageType,
 } from 'socket.io-adapter';
-import type { HubChannels } from '@nestjs-cluster/shared/internal';
-import { decodeJson, encodeJson } from '@nestjs-cluster/shared/internal';
+import { decodeJson, encodeJson } from './json-payload.js';
 
 /** The part of Socket.IO's namespaces that this package uses. */
 export interface Namespace {
@@ -21,24 +22,24 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     nsp: Namespace,
     private readonly channels: HubChannels,
     channel: string,
-    private readonly warn: (message: string) => void,
   ) {
     super(nsp, {});
     channels.join(channel, this.uid, {
       // Runs one microtask later, as the continuation of `doPublish()` does, to keep the order. So
       // an error of a listener of `serverSideEmit()` does not reach the connection to the hub.
-      said: (body) =>
+      said: (body) => {
+        const message = decodeJson(body) as ClusterMessage;
         queueMicrotask(() => {
-          const message = decodeJson(body) as ClusterMessage;
           if (message.type !== MessageType.BROADCAST) this.onMessage(message);
-          else void this.#sending(() => this.onMessage(message));
-        }),
+          else void sending(() => this.onMessage(message));
+        });
+      },
       left: (uid) => this.onMessage({ type: MessageType.ADAPTER_CLOSE, uid, nsp: nsp.name }),
       joined: () => super.init(),
     });
   }
 
-  /** Does nothing, because `joined()` calls `init()` of the base class once this adapter gets messages of others. */
+  /** Does nothing: `joined()` calls `super.init()` later, when messages of other workers arrive. */
   override init(): void {}
 
   override close(): void {
@@ -47,14 +48,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   }
 
   override broadcast(...packet: Parameters<ClusterAdapterWithHeartbeat['broadcast']>) {
-    return this.#sending(() => super.broadcast(...packet));
-  }
-
-  /** Nobody handles an error of a call that sends. A client may choose data that cannot be encoded. */
-  #sending(send: () => Promise<void> | void): Promise<void> {
-    return new Promise<void>((sent) => sent(send())).catch((error: unknown) =>
-      this.warn(`Socket.IO could not send a message: ${String(error)}`),
-    );
+    return sending(() => super.broadcast(...packet));
   }
 
   /** Resolves with the echo, so the base class sends to its own clients in the common order. */
@@ -65,30 +59,37 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   }
 
   protected override async doPublishResponse(to: string, response: ClusterResponse): Promise<void> {
-    this.channels.say(this.uid, this.#encodeResponse(response), { to });
+    this.channels.say(this.uid, encodeResponse(response), { to });
   }
+}
 
-  /** Leaves out data that is not JSON, because `fetchSockets()` in another worker needs an answer in any case. */
-  #encodeResponse(response: ClusterResponse): Buffer {
-    if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
-    try {
-      return encodeJson(response);
-    } catch {
-      const given = response.data.sockets as readonly { readonly data: unknown }[];
-      const sockets = given.map((each) => (this.#isJson(each) ? each : { ...each, data: {} }));
-      return encodeJson({ ...response, data: { ...response.data, sockets } });
-    }
+/** Reports an error, because Socket.IO handles none. A client may have chosen data that cannot be encoded. */
+async function sending(send: () => Promise<void> | void): Promise<void> {
+  try {
+    await send();
+  } catch (error) {
+    extension()?.warn(`Socket.IO could not send a message: ${String(error)}`);
   }
+}
 
-  #isJson(socket: { readonly data: unknown }): boolean {
-    try {
-      encodeJson(socket);
-      return true;
-    } catch (error) {
-      this.warn(
-        `socket.data of a client is not JSON, so other workers see it empty: ${(error as Error).message.split('\n')[0]}`,
-      );
-      return false;
-    }
+/** Leaves out data that is not JSON, because `fetchSockets()` of another worker waits for an answer. */
+function encodeResponse(response: ClusterResponse): Buffer {
+  if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
+  try {
+    return encodeJson(response);
+  } catch {
+    const given = response.data.sockets as readonly { readonly data: unknown }[];
+    const sockets = given.map((socket) => (isJson(socket) ? socket : { ...socket, data: {} }));
+    return encodeJson({ ...response, data: { ...response.data, sockets } });
+  }
+}
+
+function isJson(socket: { readonly data: unknown }): boolean {
+  try {
+    encodeJson(socket);
+    return true;
+  } catch {
+    extension()?.warn('socket.data of a client is not JSON, so other workers see it empty');
+    return false;
   }
 }

@@ -1,4 +1,4 @@
-// The methods that block the event loops, when somebody has asked for them.
+// The functions that block the event loops, when somebody has asked for them.
 import { html } from 'htm/preact/standalone';
 import { ms, NONE, percent } from './format.js';
 
@@ -16,37 +16,35 @@ export function Advice({ advice, actions, canChange }) {
           Profile for 20 s
         </button>`
       }
-      ${advice && (advice.nothing === null ? html`<${Methods} ...${advice} />` : html`<p class="meta">Nothing to gain: ${advice.nothing}.</p>`)}
+      ${advice && (advice.nothing === null ? html`<${Functions} ...${advice} />` : html`<p class="meta">Nothing to gain: ${advice.nothing}.</p>`)}
     </section>
   `;
 }
 
-function Methods({ methods, waitP99Ms }) {
+function Functions({ functions, waitP99Ms }) {
   return html`
     <p class="meta">A request waits for the event loop at least ${ms(waitP99Ms)} (p99).</p>
     <div class="scroll" role="region" aria-labelledby="advice" tabindex="0">
       <table>
         <thead>
           <tr>
-            <th scope="col">Method</th>
+            <th scope="col">Function</th>
             <th scope="col" class="number">Share</th>
             <th scope="col" class="number">Longest</th>
             <th scope="col" class="number">p99 without it</th>
-            <th scope="col">@CpuBound()</th>
-            <th scope="col">Route</th>
+            <th scope="col">Place</th>
             <th scope="col" class="exit">What helps</th>
           </tr>
         </thead>
         <tbody>
-          ${methods.map(
+          ${functions.map(
             (each) => html`
-              <tr key=${each.name}>
+              <tr key=${`${each.name} ${each.place}`}>
                 <th scope="row">${each.name}</th>
                 <td class="number">${percent(each.share)}</td>
                 <td class="number">${ms(each.longestMs)}</td>
                 <td class="number">${ms(each.waitP99WithoutMs)}</td>
-                <td>${each.cpuBound ?? NONE}</td>
-                <td>${each.route ?? NONE}</td>
+                <td>${each.place ?? NONE}</td>
                 <td class="exit">${each.remedy}</td>
               </tr>
             `,

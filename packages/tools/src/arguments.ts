@@ -1,11 +1,8 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 
-const MAX_PORT = 65_535;
+export const MAX_PORT = 65_535;
 const MAX_WORKERS = 256;
-
-/** `EX_USAGE` of sysexits.h. */
-export const USAGE_EXIT_CODE = 64;
 
 /** A parser of a whole number from 1 to `max`. */
 export function wholeNumber(max: number, what: string): (text: string) => number {

@@ -72,11 +72,14 @@ export const offload: Row = {
     }),
     timeSeries({
       title: 'Threads',
-      description: 'Threads of each worker; 0 where methods run on the event loop.',
+      description:
+        'Threads of each worker; 0 where methods run on the event loop. Of their time, the share in which they compute.',
       unit: Short,
-      stacked: true,
       queries: {
         '{{instance}} worker {{worker}}': select('nestjs_cluster_offload_threads'),
+        '{{instance}} worker {{worker}} busy': select(
+          'nestjs_cluster_worker_thread_utilization_ratio',
+        ),
       },
     }),
   ],

@@ -76,13 +76,12 @@ export const primary: Row = {
       },
     }),
     timeSeries({
-      title: 'Left out, and stale',
+      title: 'Lost lines, and stale state',
       description:
-        'Samples of metrics with too many series; lines of the log that the primary could not write; age of the state where the primary did not answer.',
+        'Lines of the log that the primary could not write; age of the state where the primary did not answer.',
       unit: Short,
       queries: {
         '{{instance}} log lines': `increase(${select('nestjs_cluster_primary_log_lines_dropped_total')}[$__rate_interval])`,
-        '{{instance}} {{metric}}': `increase(${select('nestjs_cluster_dropped_samples_total')}[$__rate_interval])`,
         '{{instance}} age of the state': select('nestjs_cluster_snapshot_age_seconds'),
       },
     }),

@@ -1,5 +1,5 @@
 import { Controller, Get, NotFoundException, Param, Post } from '@nestjs/common';
-import { ClusterQueues, type QueuedJob } from 'nestjs-cluster/bullmq';
+import { ClusterQueues, type QueuedJob } from '@nestjs-cluster/bullmq';
 import { LARGEST_FIBONACCI } from '../cpu/fibonacci.js';
 import { IntegerInRangePipe } from '../pipes/integer-in-range.pipe.js';
 import { QueuedController } from './queued.controller.js';

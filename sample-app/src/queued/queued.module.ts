@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ClusterQueueModule } from 'nestjs-cluster/bullmq';
+import { ClusterQueueModule } from '@nestjs-cluster/bullmq';
 import { JobsController } from './jobs.controller.js';
 import { QueuedController } from './queued.controller.js';
 

@@ -34,7 +34,6 @@ import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 import { obeySignals } from './obey-signals.js';
 import { Control } from '../../control/open-control.js';
-import type { AdminListener } from '../../observe/admin/admin-listener.js';
 import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
 
 type Warn = (message: string) => void;
@@ -74,7 +73,7 @@ export async function runPrimary(
     warn,
   );
   const acceptors = new ClusterAcceptors();
-  const threads = new PackageThreads(emit);
+  const threads = new PackageThreads(emit, () => program.resolve().script);
   const outside = { decide: transition, startProcess: forkWorker, acceptors, threads };
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
@@ -93,7 +92,7 @@ export async function runPrimary(
   const { ports, balancing } = listening;
   const { endpoints } = served;
   const url = withPort(served.url, ports[0]);
-  const adminUrl = doors.admin?.url ?? null;
+  const { adminUrl } = doors;
   if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
   // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
@@ -187,7 +186,7 @@ function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): Emit
 
 /** The ways by which others reach the primary itself: admin listener, control socket and systemd. */
 class Doors {
-  admin: AdminListener | undefined;
+  adminUrl: string | null = null;
   /** Resolves with `undefined` if the cluster has no control socket. */
   control: Promise<Control | undefined> = Promise.resolve(undefined);
   readonly #warn = (message: string): void => this.emit('warning', { message });
@@ -199,13 +198,13 @@ class Doors {
     private readonly emit: EmitEvent,
   ) {}
 
-  /** @throws ClusterAddressError, ClusterConfigurationError */
+  /** @throws ClusterAddressError */
   async openAdmin(): Promise<void> {
     const { admin } = this.options;
     if (admin === undefined) return;
     // Loaded only here, because most clusters have no admin listener.
-    const { AdminListener } = await import('../../observe/admin/admin-listener.js');
-    this.admin = await AdminListener.open(admin, this.supervisor, this.#warn);
+    const { openAdminListener } = await import('../../observe/admin/admin-listener.js');
+    this.adminUrl = await openAdminListener(admin, this.supervisor, this.#warn);
   }
 
   /** Never fails, because a cluster also serves without a control socket. */

@@ -21,9 +21,7 @@ const envelopeSchema = v.looseObject({
 export const LEAVE_SIGNAL = 'SIGTERM';
 
 /** Puts a message in its envelope. */
-export function seal<T extends WorkerMessage | PrimaryMessage>(
-  message: T,
-): T & typeof ENVELOPE {
+export function seal<T extends WorkerMessage | PrimaryMessage>(message: T): T & typeof ENVELOPE {
   return { ...ENVELOPE, ...message };
 }
 

@@ -69,8 +69,6 @@ export type PrimaryMessage =
   | ({ readonly type: 'thread'; readonly id: number } & ThreadAddress)
   | { readonly type: 'thread-refused'; readonly id: number; readonly reason: string }
   | { readonly type: 'collect' }
-  /** Merge the metrics of ended workers into one body. */
-  | { readonly type: 'fold'; readonly epoch: number; readonly bodies: readonly string[] }
   /** An event to which the worker has subscribed. */
   | {
       readonly type: 'event';

@@ -1,10 +1,6 @@
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/check/validate.js';
-import {
-  MAX_FOLDED_BODY_LENGTH,
-  MAX_METRICS_BODY_LENGTH,
-  type WorkerStats,
-} from '../snapshot/index.js';
+import { MAX_METRICS_BODY_LENGTH, STAT_NAMES, type WorkerStats } from '../snapshot/index.js';
 import { cutText, type ErrorReport } from './error-report.js';
 
 /** The maximum numbers of entries in a `BlockReport`. A message with more is refused. */
@@ -20,7 +16,7 @@ const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const text = v.pipe(v.string(), v.transform(cutText));
 const workerCount = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS));
 /** The primary starts a thread only for these packages. */
-const packageName = v.pipe(text, v.regex(/^@nestjs-cluster\/[a-z.-]{1,40}$/));
+const packageName = v.pipe(text, v.regex(/^@nestjs-cluster\/[a-z][a-z.-]{0,39}$/));
 const lines = (max: number) => v.pipe(v.array(text), v.maxLength(max));
 const body = v.pipe(v.string(), v.maxLength(MAX_METRICS_BODY_LENGTH));
 /** A measurement that counts as 0 if another version of this package leaves it out. */
@@ -28,28 +24,12 @@ const measured = v.fallback(amount, 0);
 const counted = v.fallback(count, 0);
 const maybe = v.fallback(v.optional(v.boolean()), undefined);
 
-const STATS = {
-  residentMemoryBytes: amount,
-  heapUsedBytes: amount,
-  eventLoopUtilization: amount,
-  eventLoopDelayP99Ms: amount,
-  cpuSecondsTotal: amount,
-  gcSecondsTotal: amount,
-  threadUtilization: amount,
-  openConnections: amount,
-  requestsInFlight: amount,
-  requestsTotal: amount,
-  rebalancedConnectionsTotal: amount,
-  logLinesDroppedTotal: amount,
-  droppedConnectionsTotal: amount,
-} satisfies Record<keyof WorkerStats, typeof amount>;
-
 /** Each number is checked separately. If a number is missing or wrong, its last known value stays. */
 const stats = v.pipe(
   v.fallback(v.optional(v.record(v.string(), v.unknown()), {}), {}),
   v.transform((given): Partial<WorkerStats> => {
-    const known = Object.entries(STATS).filter(([name, schema]) => v.is(schema, given[name]));
-    return Object.fromEntries(known.map(([name]) => [name, given[name]]));
+    const known = STAT_NAMES.filter((name) => v.is(amount, given[name]));
+    return Object.fromEntries(known.map((name) => [name, given[name]]));
   }),
 );
 
@@ -190,13 +170,6 @@ export const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('thread-request'), id: count, name: packageName }),
   /** From now on the primary sends only these events of the cluster to the worker. */
   v.object({ type: v.literal('subscribe'), events: lines(MAX_SUBSCRIPTIONS) }),
-  /** Answers `fold`: its `count` bodies, merged into one body. */
-  v.object({
-    type: v.literal('folded'),
-    epoch: count,
-    count,
-    body: v.pipe(v.string(), v.maxLength(MAX_FOLDED_BODY_LENGTH)),
-  }),
 ]);
 
 export type WorkerMessage = DeepReadonly<v.InferOutput<typeof workerMessageSchema>>;

@@ -15,7 +15,7 @@ export interface CpuBoundOptions {
   readonly abortOnDisconnect?: boolean | undefined;
   /**
    * Name of a queue, 1 to 100 letters, digits and `_ . -`. Any process that consumes this queue, on
-   * any machine, runs the calls. Needs `ClusterQueueModule` of `nestjs-cluster/bullmq`. Default: no
+   * any machine, runs the calls. Needs `ClusterQueueModule` of `@nestjs-cluster/bullmq`. Default: no
    * queue; a thread of this process runs the calls.
    */
   readonly queue?: string | undefined;

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client';
+import type { MetricsRegistry } from '../snapshot/index.js';
 import type { OffloadMode } from './choices.js';
 import type { InForce } from './resolved-options.interface.js';
 
@@ -40,10 +40,10 @@ export interface HealthOptions {
 export interface MetricsOptions {
   /** Path of the endpoint. Default `/metrics`. */
   path?: string | undefined;
-  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: prom-client's bounds. */
+  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: the client's bounds. */
   buckets?: readonly number[] | undefined;
-  /** The app's own registry. Default: prom-client's global registry. */
-  registry?: Registry | undefined;
+  /** A registry of the app, of prom-client or @prometheus-io/client. Default: the default registry of each that is installed. */
+  registry?: MetricsRegistry | undefined;
   /**
    * Whether the app's metrics and the default metrics get the label `worker` (the slot). Otherwise
    * the metrics of all workers are merged. Default false.

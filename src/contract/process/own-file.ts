@@ -9,7 +9,6 @@ export const LEAVE_OUT_OF_BUNDLE =
 
 /** The file names of the programs in `dist/programs`, which run as a process or a thread. */
 type ProgramFile =
-  | 'admin-thread.cjs'
   | 'early-boot.cjs'
   | 'offload-thread.js'
   | 'watchdog-thread.cjs';

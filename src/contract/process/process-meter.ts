@@ -10,6 +10,9 @@ const BYTES_PER_KB = 1024;
 /** Resolution of the event loop delay, in ms. The timer that measures it wakes up 50 times a second. */
 const DELAY_RESOLUTION_MS = 20;
 
+/** The measurements that this process takes of itself without help. */
+type Measured = Omit<ProcessStats, 'logLinesDroppedTotal'>;
+
 /** Measures this process: memory, CPU, garbage collection, event loop. Never throws. */
 export class ProcessMeter {
   /**
@@ -33,7 +36,7 @@ export class ProcessMeter {
   }
 
   /** Ends the current interval. The utilization and the delay cover the time since the last call of this method. */
-  measure(): ProcessStats {
+  measure(): Measured {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
     const eventLoopDelayP99Ms = this.#delaySoFar();
@@ -54,7 +57,7 @@ export class ProcessMeter {
    * Current numbers if they are cheap to read, otherwise the numbers of the last interval. The
    * delay includes the current interval, so that a block of the event loop is seen once it is over.
    */
-  peek(): ProcessStats {
+  peek(): Measured {
     if (this.#interval === undefined) return this.measure();
     const { user, system } = process.cpuUsage();
     return {

@@ -1,30 +1,22 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { LEAVE_OUT_OF_BUNDLE, ownFile } from './own-file.js';
 
 /**
  * The program of a thread, in one file that imports only modules of Node. The source is kept in
  * memory, because the files of the release may be removed before the thread starts.
  */
 export class ThreadProgram {
-  readonly #source: string | undefined;
+  readonly #source: string;
 
-  /** @param file `undefined` if the program was not found. */
   constructor(
     private readonly name: string,
-    file = ownFile('dist/programs/admin-thread.cjs'),
+    file: string,
   ) {
-    this.#source = file && readFileSync(file, 'utf8');
+    this.#source = readFileSync(file, 'utf8');
   }
 
-  /** Whether the program was found: a bundler may have left it out. */
-  get isThere(): boolean {
-    return this.#source !== undefined;
-  }
-
-  /** @throws Error if the program was not found, or the thread cannot start. */
+  /** @throws Error if the thread cannot start. */
   start(workerData: unknown): Worker {
-    if (this.#source === undefined) throw new Error(LEAVE_OUT_OF_BUNDLE);
     leaveRemovedDirectory();
     const thread = new Worker(this.#source, {
       eval: true,

@@ -1,5 +1,3 @@
-import type { WorkerStats } from './cluster-snapshot.js';
-
 export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory', 'killed'] as const;
 
 /**
@@ -30,13 +28,3 @@ export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
  * failed while the new release was observed, and the cluster went back to the previous release).
  */
 export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
-
-/** Counts that a slot adds up over all its workers, past and present. */
-export const SLOT_TOTALS = [
-  'requestsTotal',
-  'rebalancedConnectionsTotal',
-  'logLinesDroppedTotal',
-  'droppedConnectionsTotal',
-  'cpuSecondsTotal',
-  'gcSecondsTotal',
-] as const satisfies readonly (keyof WorkerStats)[];

@@ -1,11 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type {
-  ClusterSnapshot,
-  ReloadResult,
-  RestartResult,
-  WorkerStats,
-} from './cluster-snapshot.js';
+import type { ClusterSnapshot, ReloadResult, RestartResult } from './cluster-snapshot.js';
+import type { WorkerStats } from './stats.js';
+import type { MetricsContribution } from './prometheus.js';
 import type { CollectedMetrics } from './collected-metrics.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
@@ -68,24 +64,10 @@ export interface ThreadAddress {
   readonly token: string;
 }
 
-/** The classes of the app's Prometheus client. */
-export type MetricsClient = Pick<typeof import('prom-client'), 'Counter' | 'Gauge' | 'Histogram'>;
-
-export interface Metrics {
-  readonly all: readonly object[];
-  /** The metrics that already have a label for the worker. */
-  readonly labelled?: readonly object[];
-}
-
-/** Creates metrics, with `registers: []`. Called once it is known that the app has metrics. */
-export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<Metrics>;
-
 /** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
 export interface MetricsSource {
-  /** Serialises all metrics of this process. Does not wait for a metric of the app that hangs. */
+  /** All metrics of this process, as {@link encodeMetrics} gives them. Does not wait for a metric of the app that hangs. */
   serialize(): Promise<string>;
-  /** Merges several bodies of ended workers into one with the same totals. */
-  fold(bodies: readonly string[]): string;
   /** Adds metrics of another feature of this package. */
   extend?(contribution: MetricsContribution): Promise<void>;
 }
@@ -107,14 +89,6 @@ export interface LeaderRole {
   follow(told: (leading: Leading) => void): void;
   /** Reports that a job has begun that must run only once in the life of the cluster. */
   begun(job: string): void;
-}
-
-/** Applies the limit of open connections to connections between workers, which need descriptors too. */
-export interface RelayLimit {
-  /** Whether another connection may be opened. If not, this call counts a refused connection. */
-  admits(): boolean;
-  /** Counts a connection between workers until it closes. */
-  count(socket: Socket): void;
 }
 
 /**
@@ -202,6 +176,4 @@ export interface ClusterLink {
   contributeMetrics(contribution: MetricsContribution): void;
   /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
   thread(name: string): (() => Promise<ThreadAddress>) | undefined;
-  /** Missing if the cluster cannot have other workers. */
-  readonly connectionLimit?: RelayLimit | undefined;
 }

@@ -1,4 +1,5 @@
-import type { FailureCause, ReloadOutcome, RetireCause, SLOT_TOTALS } from './causes.js';
+import type { FailureCause, ReloadOutcome, RetireCause } from './causes.js';
+import type { CounterName, ProcessStats, WorkerStats } from './stats.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
@@ -31,42 +32,10 @@ export interface WorkerExit {
   readonly at: string;
 }
 
-/** The measurements that a process takes of itself. */
-export interface ProcessStats {
-  readonly residentMemoryBytes: number;
-  readonly heapUsedBytes: number;
-  /** Share of the last interval in which the event loop was busy, 0..1. */
-  readonly eventLoopUtilization: number;
-  /** 99th percentile of the event loop's delay over the last interval. */
-  readonly eventLoopDelayP99Ms: number;
-  /** User and system CPU time of all threads since the process started. */
-  readonly cpuSecondsTotal: number;
-  /** Time spent in garbage collections since the process started. */
-  readonly gcSecondsTotal: number;
-}
-
-/** The measurements that a worker takes of itself. */
-export interface WorkerStats extends ProcessStats {
-  /** Share of the last interval in which the threads ran `@CpuBound()` calls, 0..1; 0 without threads. */
-  readonly threadUtilization: number;
-  readonly openConnections: number;
-  readonly requestsInFlight: number;
-  /** Number of finished responses. */
-  readonly requestsTotal: number;
-  /** Connections closed to balance the load: their clients were asked to connect again. */
-  readonly rebalancedConnectionsTotal: number;
-  /** Lines that the worker could not write to standard output or standard error. */
-  readonly logLinesDroppedTotal: number;
-  /** Connections refused because the limit of open files was reached. */
-  readonly droppedConnectionsTotal: number;
-}
-
 /** The measurements that the primary takes of itself. */
 export interface PrimaryStats extends ProcessStats {
   readonly pid: number;
   readonly uptimeSeconds: number;
-  /** Lines that the primary could not write to standard output or standard error. */
-  readonly logLinesDroppedTotal: number;
 }
 
 /** Counts of a slot over all its workers, past and present. */
@@ -77,7 +46,7 @@ export type SlotCounts = {
   readonly abortedRequestsTotal: number;
   /** Messages of the slot's workers that were dropped because they do not match the protocol. */
   readonly droppedMessagesTotal: number;
-} & Pick<WorkerStats, (typeof SLOT_TOTALS)[number]>;
+} & Pick<WorkerStats, CounterName>;
 
 /** One worker as the primary sees it. Measurements are `null` until the worker's first heartbeat. */
 export type WorkerSnapshot = SlotCounts & {

@@ -3,12 +3,10 @@ import type { ClusterSnapshot } from './cluster-snapshot.js';
 /** Maximum length of one process's serialised metrics. The primary does not keep longer metrics. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 
-/** Maximum length of several merged bodies. They share most series, so four times one body is enough. */
-export const MAX_FOLDED_BODY_LENGTH = 4 * MAX_METRICS_BODY_LENGTH;
-
 /** Metrics of one worker as the worker itself serialised them. */
 export interface WorkerMetrics {
   readonly slot: number;
+  readonly generation: number;
   /** Time since the worker serialised the metrics, in ms. */
   readonly ageMs: number;
   readonly body: string;
@@ -18,7 +16,7 @@ export interface WorkerMetrics {
 export interface CollectedMetrics {
   readonly snapshot: ClusterSnapshot;
   readonly workers: readonly WorkerMetrics[];
-  /** Serialised metrics of ended workers. */
+  /** For each slot, what its ended workers have counted. */
   readonly retired: readonly string[];
   /** Age of the snapshot in ms. Set only if the primary did not answer and the workers' metrics are unknown. */
   readonly snapshotAgeMs?: number | undefined;

@@ -18,9 +18,3 @@ export const COLLECTION_TIMEOUT_MS = 500;
 
 /** How long a worker waits for the metrics of all workers. */
 export const SCRAPE_TIMEOUT_MS = 900;
-
-/**
- * How long the admin listener waits for the metrics of all workers. On a machine without a free
- * core the primary may need several times its 500 ms, and a late page is better than none.
- */
-export const ADMIN_SCRAPE_TIMEOUT_MS = 5_000;

@@ -1,4 +1,4 @@
-import { Counter, type Metric } from 'prom-client';
+import type { MetricsClient } from '../../contract/snapshot/index.js';
 import { named } from '../../contract/snapshot/metric-names.js';
 
 const JOB_OUTCOMES = ['succeeded', 'failed'] as const;
@@ -10,10 +10,10 @@ const OTHER = 'OTHER';
 
 /** Counts the runs of jobs, over all workers together. */
 export class JobMetrics {
-  readonly #runs: Counter<'job' | 'outcome'>;
+  readonly #runs: InstanceType<MetricsClient['Counter']>;
   readonly #names = new Set<string>();
 
-  constructor() {
+  constructor({ Counter }: MetricsClient) {
     this.#runs = new Counter({
       ...named(
         'jobs_total',
@@ -23,7 +23,7 @@ export class JobMetrics {
     });
   }
 
-  get all(): readonly Metric[] {
+  get all(): readonly object[] {
     return [this.#runs];
   }
 

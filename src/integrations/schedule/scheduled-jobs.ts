@@ -15,7 +15,7 @@ import { CLUSTER_LINK, currentLink } from '../../contract/snapshot/current-link.
 import { SoloLink } from '../../worker/link/solo-link.js';
 import { type CronJob, divertTicks } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
-import type { JobMetrics } from './job-metrics.js';
+import { JobMetrics } from './job-metrics.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { providersOf, wrapMethods } from './schedule-internals.js';
 
@@ -94,10 +94,9 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async () => {
-      const { JobMetrics } = await import('./job-metrics.js'); // loads prom-client
-      this.#metrics = new JobMetrics();
-      return { all: this.#metrics.all, labelled: [] };
+    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend((client) => {
+      this.#metrics = new JobMetrics(client);
+      return { all: this.#metrics.all };
     });
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {

@@ -1,100 +1,183 @@
-import type { Worker } from 'node:worker_threads';
-import { ClusterAddressError, ClusterConfigurationError } from '../../contract/errors/index.js';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, isIP } from 'node:net';
+import {
+  ClusterAddressError,
+  ClusterConfigurationError,
+  OnceAMinute,
+} from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
-import { LEAVE_OUT_OF_BUNDLE } from '../../contract/process/own-file.js';
-import { ThreadProgram } from '../../contract/process/thread-program.js';
+import { loadPrometheusClients } from '../../contract/options/module.js';
 import { whenFree } from '../../contract/process/when-free.js';
-import type { AdminAnswer, AdminData, AdminSource, AdminThreadMessage } from './admin-messages.js';
-import { hashOf } from './authorization.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
+import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
+import { shareInFlight } from '../endpoints/share-in-flight.js';
+import { clusterRegistry } from '../exposition/cluster-registry.js';
+import { MetricsPage } from '../exposition/metrics-page.js';
+import { ALIVE, healthReport } from './admin-health.js';
 
-/** Wait before an ended thread is restarted, in ms. It doubles with each failed start, up to the maximum. */
-const RESTART_MS = 1_000;
-const MAX_RESTART_MS = 30_000;
+/** Further connections are closed at once. */
+const MAX_CONNECTIONS = 64;
+/** Within this time, in ms, a request must be complete; a connection without traffic is closed after twice as long. */
+const REQUEST_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 20_000;
 
-/**
- * The primary's own listener, in a separate thread, so that the supervisor's event loop only
- * answers messages of the thread, whatever the number of requests.
- */
-export class AdminListener {
-  url = '';
+const TEXT = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json; charset=utf-8';
 
-  private constructor(
-    private readonly program: ThreadProgram,
-    private readonly source: AdminSource,
-    private readonly warn: (message: string) => void,
-  ) {}
-
-  /**
-   * @param warn is called when the thread has ended and is restarted.
-   * @returns once the thread listens.
-   * @throws ClusterAddressError, or ClusterConfigurationError if the thread's program is missing.
-   */
-  static async open(
-    { host, port, token }: ResolvedAdminOptions,
-    source: AdminSource,
-    warn: (message: string) => void,
-  ): Promise<AdminListener> {
-    const program = new ThreadProgram('admin');
-    if (!program.isThere) {
-      throw new ClusterConfigurationError(`there can be no admin listener: ${LEAVE_OUT_OF_BUNDLE}`);
-    }
-    const tokenHash = token === undefined ? undefined : new Uint8Array(hashOf(token));
-    const listener = new AdminListener(program, source, warn);
-    await whenFree(() => listener.#start({ host, port, tokenHash }));
-    return listener;
-  }
-
-  /** Resolves once the thread listens. */
-  async #start(data: AdminData): Promise<void> {
-    // If the thread cannot start, this throws. The caller sees a rejection, as if the thread had
-    // ended at once.
-    const thread = this.program.start(data);
-    return new Promise((resolve, reject) => {
-      let port: number | undefined;
-      let reason = 'it ended by itself';
-      thread.on(
-        'error',
-        (error) => (reason = error instanceof Error ? error.message : String(error)),
-      );
-      thread.on('exit', () => {
-        if (port === undefined) reject(new Error(reason));
-        else this.#restart({ ...data, port }, reason);
-      });
-      thread.on('message', (message: AdminThreadMessage) => {
-        switch (message.type) {
-          case 'ask':
-            return void this.#answer(thread, message.id, message.what);
-          case 'listening':
-            ({ port, url: this.url } = message);
-            return resolve();
-          case 'failed':
-            void thread.terminate();
-            return reject(new ClusterAddressError(addressOf(data), message.error));
-        }
-      });
-    });
-  }
-
-  async #answer(thread: Worker, id: number, what: keyof AdminSource): Promise<void> {
-    try {
-      const answer = await this.source[what]();
-      thread.postMessage({ id, answer } satisfies AdminAnswer);
-    } catch (error) {
-      // The primary goes on, and the client gets an error at the deadline of its request.
-      this.warn(`the admin listener has no answer to ${what}: ${String(error)}`);
-    }
-  }
-
-  #restart(data: AdminData, reason: string, afterMs = RESTART_MS): void {
-    this.warn(`the admin listener on ${addressOf(data)} ended and is started anew: ${reason}`);
-    setTimeout(() => {
-      this.#start(data).catch((error: Error) =>
-        this.#restart(data, error.message, Math.min(2 * afterMs, MAX_RESTART_MS)),
-      );
-    }, afterMs).unref();
-  }
+interface AdminSource {
+  snapshot(): ClusterSnapshot;
+  collectMetrics(): Promise<CollectedMetrics>;
 }
 
-function addressOf({ host, port }: AdminData): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+/**
+ * The primary's own listener, without the app: `/health` and `/metrics`. No request changes anything.
+ *
+ * @param warn logs a request that cannot be answered.
+ * @returns its URL.
+ * @throws ClusterAddressError
+ */
+export function openAdminListener(
+  options: ResolvedAdminOptions,
+  source: AdminSource,
+  warn: (message: string) => void,
+): Promise<string> {
+  return whenFree(() => listen(options, source, warn));
+}
+
+async function listen(
+  options: ResolvedAdminOptions,
+  source: AdminSource,
+  warn: (message: string) => void,
+): Promise<string> {
+  const { host, port } = options;
+  const answerTo = answers(options, source);
+  const failures = new OnceAMinute(warn);
+  const server = createServer(
+    {
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    (request, response) => {
+      answerTo(request).then(
+        (answer) => send(request, response, answer),
+        (error: unknown) => {
+          failures.say(
+            `the admin listener cannot answer ${request.url}: ${String(error)}`,
+            'failure',
+          );
+          send(request, response, failure(error));
+        },
+      );
+    },
+  );
+  server.timeout = 2 * REQUEST_TIMEOUT_MS;
+  server.maxConnections = MAX_CONNECTIONS;
+  server.listen({ host, port });
+  const bracketed = (address: string) => (address.includes(':') ? `[${address}]` : address);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw new ClusterAddressError(`${bracketed(host)}:${port}`, error as NodeJS.ErrnoException);
+  }
+  server.unref(); // the workers keep the primary alive
+  const { address, port: actual } = server.address() as AddressInfo;
+  return `http://${bracketed(address)}:${actual}`;
+}
+
+function answers(
+  { token }: ResolvedAdminOptions,
+  source: AdminSource,
+): (request: IncomingMessage) => Promise<EndpointResponse> {
+  // Loaded now, because the files of the release may be removed before the first scrape.
+  const clients = loadPrometheusClients();
+  clients.catch(() => {}); // `/metrics` reports it
+  const page = shareInFlight(async () => {
+    const [client] = await clients;
+    const { registry } = clusterRegistry(client!, await source.collectMetrics());
+    return new MetricsPage(registry.contentType, await registry.metrics());
+  });
+  const routes: Readonly<
+    Record<string, (request: IncomingMessage) => EndpointResponse | Promise<EndpointResponse>>
+  > = {
+    '/health': () => json(healthReport(source.snapshot(), 'whole')),
+    '/health/ready': () => json(healthReport(source.snapshot(), 'ready')),
+    '/health/live': () => json(ALIVE),
+    '/metrics': async (request) => (await page()).respond(request),
+  };
+  return async (request) => {
+    const refusal = token === undefined ? foreign(request) : unauthorized(request, token);
+    if (refusal !== undefined) return refusal;
+    if (!['GET', 'HEAD'].includes(request.method!)) return plain(405, 'only GET and HEAD');
+    const { url = '' } = request;
+    // A proxy sends the target with the host (RFC 9112, 3.2.2).
+    const path = URL.canParse(url, 'http://localhost')
+      ? new URL(url, 'http://localhost').pathname
+      : '';
+    const route = routes[path];
+    return route?.(request) ?? plain(404, `not found; here are ${Object.keys(routes).join(', ')}`);
+  };
+}
+
+/**
+ * Refuses a request that a malicious web page could have sent from a browser on this machine: by a
+ * host name of its own that resolves to this address (DNS rebinding), or from another site.
+ */
+function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
+  const { host = '', origin } = headers;
+  const name = host.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');
+  // A public domain has a dot; the name of a service in the same namespace has none.
+  if (isIP(name) === 0 && !/^[a-z\d-]+$/i.test(name)) {
+    return plain(421, 'misdirected request: the Host header names another server');
+  }
+  if (
+    headers['sec-fetch-site'] === 'cross-site' ||
+    (origin ?? `http://${host}`) !== `http://${host}`
+  ) {
+    return plain(403, 'forbidden: the request comes from another site');
+  }
+  return undefined;
+}
+
+/** Compares hashes, which takes the same time for every token. */
+function unauthorized({ headers }: IncomingMessage, token: string): EndpointResponse | undefined {
+  const hashOf = (text: string) => createHash('sha256').update(text).digest();
+  const [, given = ''] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
+  if (timingSafeEqual(hashOf(given), hashOf(token))) return undefined;
+  const headersOfAnswer = { 'WWW-Authenticate': 'Bearer realm="nestjs-cluster"' };
+  const message = 'unauthorized: send the token as Authorization: Bearer …';
+  return { ...plain(401, message), headers: headersOfAnswer };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, answer: EndpointResponse): void {
+  const { status, contentType, body, headers = {} } = answer;
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > 0;
+  response.writeHead(status, {
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    // The body of a request is not read, so the connection cannot be used again.
+    ...(hasBody && { Connection: 'close' }),
+    ...headers,
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** Says what to install if there is no Prometheus client. Other errors may name files or hosts. */
+function failure(error: unknown): EndpointResponse {
+  return plain(500, error instanceof ClusterConfigurationError ? error.message : 'internal error');
+}
+
+function plain(status: number, message: string): EndpointResponse {
+  return { status, contentType: TEXT, body: `${message}\n` };
+}
+
+function json({ status, report }: { status: number; report: object }): EndpointResponse {
+  return { status, contentType: JSON_TYPE, body: JSON.stringify(report) };
 }

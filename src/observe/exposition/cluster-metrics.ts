@@ -1,83 +1,63 @@
 import {
   type ClusterSnapshot,
   type CollectedMetrics,
+  COUNTERS,
   FAILURE_CAUSES,
-  type PrimaryStats,
+  GAUGES,
+  type MetricJson,
+  type MetricLabels,
+  OF_ANY_PROCESS,
   RELOAD_OUTCOMES,
+  type StatName,
+  STATS,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
 } from '../../contract/snapshot/index.js';
-import { type Labels, type MetricFamily, plainFamily } from './metric-family.js';
 
-type Values = readonly (readonly [Labels, number])[];
-
-/** Metrics that are each read from one field. A field whose name ends in `Ms` is shown in seconds. */
-type Metrics<T> = readonly (readonly [name: string, field: keyof T & string, help: string])[];
-type OfProcess = Pick<PrimaryStats, keyof PrimaryStats & keyof WorkerSnapshot>;
+type Values = readonly (readonly [MetricLabels, number])[];
 
 const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
 
-/** Names are without the prefixes `nestjs_cluster_worker_` and `nestjs_cluster_primary_`. */
-const PROCESS_GAUGES: Metrics<OfProcess> = [
-  ['uptime_seconds', 'uptimeSeconds', 'Time since the process was started'],
-  ['resident_memory_bytes', 'residentMemoryBytes', 'Resident memory of the process'],
-  ['heap_used_bytes', 'heapUsedBytes', 'JavaScript heap in use by the process'],
-  [
-    'event_loop_utilization_ratio',
-    'eventLoopUtilization',
-    'Share of the last heartbeat interval that the event loop was busy, 0 to 1',
-  ],
-  [
-    'event_loop_delay_p99_seconds',
-    'eventLoopDelayP99Ms',
-    '99th percentile of the event loop delay over the last heartbeat interval',
-  ],
+/** Metrics that are each read from one field. A field whose name ends in `Ms` is shown in seconds. */
+type Rows<T> = readonly {
+  readonly field: keyof T & string;
+  readonly metric: string;
+  readonly help: string;
+}[];
+
+const rowsOf = <Name extends StatName>(names: readonly Name[]) =>
+  names.map((field) => ({ field, ...STATS[field] }));
+
+const UPTIME = {
+  field: 'uptimeSeconds',
+  metric: 'worker_uptime_seconds',
+  help: 'Time since the process was started',
+} as const;
+
+const WORKER_GAUGES: Rows<WorkerSnapshot> = [
+  UPTIME,
+  {
+    field: 'heartbeatAgeMs',
+    metric: 'worker_heartbeat_age_seconds',
+    help: "Time since the worker's last sign of life",
+  },
+  ...rowsOf(GAUGES),
 ];
 
-const WORKER_GAUGES: Metrics<WorkerSnapshot> = [
-  ...PROCESS_GAUGES,
-  ['heartbeat_age_seconds', 'heartbeatAgeMs', "Time since the worker's last sign of life"],
-  ['open_connections', 'openConnections', 'Connections open to the worker'],
-  ['requests_in_flight', 'requestsInFlight', 'Requests that the worker has begun and not answered'],
-];
-
-const PROCESS_COUNTERS: Metrics<Pick<OfProcess, keyof OfProcess & keyof SlotCounts>> = [
-  ['cpu_seconds_total', 'cpuSecondsTotal', 'CPU time, user and system, of all threads'],
-  ['gc_seconds_total', 'gcSecondsTotal', 'Time spent in garbage collections'],
-];
-
-const LOG_LINES_DROPPED = [
-  'log_lines_dropped_total',
-  'logLinesDroppedTotal',
-  'Lines that could not be written to standard output or standard error',
-] as const;
-
-/** The counters of each slot. Names are without the prefix `nestjs_cluster_`. */
-const SLOT_COUNTERS: Metrics<SlotCounts> = [
-  ...PROCESS_COUNTERS.map(([name, ...rest]) => [`worker_${name}`, ...rest] as const),
-  LOG_LINES_DROPPED,
-  ['worker_requests_total', 'requestsTotal', 'Responses finished by the worker'],
-  [
-    'worker_aborted_requests_total',
-    'abortedRequestsTotal',
-    'Requests cut off because a drain reached its deadline',
-  ],
-  [
-    'rebalanced_connections_total',
-    'rebalancedConnectionsTotal',
-    'Connections closed because their clients were asked to connect again, for the balance',
-  ],
-  [
-    'worker_dropped_connections_total',
-    'droppedConnectionsTotal',
-    'Connections turned away because the worker had as many as its limit of open files has room for',
-  ],
-  [
-    'ipc_messages_dropped_total',
-    'droppedMessagesTotal',
-    'Messages of the worker that do not match the protocol',
-  ],
+/** The counters of each slot. */
+const SLOT_COUNTERS: Rows<SlotCounts> = [
+  ...rowsOf(COUNTERS),
+  {
+    field: 'abortedRequestsTotal',
+    metric: 'worker_aborted_requests_total',
+    help: 'Requests cut off because a drain reached its deadline',
+  },
+  {
+    field: 'droppedMessagesTotal',
+    metric: 'ipc_messages_dropped_total',
+    help: 'Messages of the worker that do not match the protocol',
+  },
 ];
 
 /** The metrics that describe the cluster itself, computed from its snapshot. */
@@ -85,9 +65,14 @@ export function clusterMetrics({
   snapshot,
   workers: reports,
   snapshotAgeMs = 0,
-}: Omit<CollectedMetrics, 'retired'>): MetricFamily[] {
-  const family: MakeFamily = (type, name, help, values) =>
-    plainFamily(type, `nestjs_cluster_${name}`, help, values);
+}: Omit<CollectedMetrics, 'retired'>): MetricJson[] {
+  const family: MakeFamily = (type, name, help, values) => ({
+    name: `nestjs_cluster_${name}`,
+    help,
+    type,
+    aggregator: 'sum',
+    values: values.map(([labels, value]) => ({ labels, value })),
+  });
   const ages = new Map(reports.map((each) => [each.slot, each.ageMs]));
   return [
     ...wholeCluster(snapshot, family),
@@ -113,9 +98,9 @@ type MakeFamily = (
   name: string,
   help: string,
   values: Values,
-) => MetricFamily;
+) => MetricJson;
 
-function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
+function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[] {
   const { workers, balancing, desired, generation, reloads } = snapshot;
   const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
@@ -144,7 +129,7 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricFami
   ];
 }
 
-function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily[] {
+function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[] {
   const workers = workersBySlot(snapshot);
   const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
   const restarts = counts.flatMap(({ slot, restartsByCause }) =>
@@ -175,26 +160,28 @@ function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricFamily
       'Whether the slot is in a crash loop (1) or not (0)',
       byWorker(workers, ({ degraded }) => (degraded ? 1 : 0)),
     ),
-    ...SLOT_COUNTERS.map(([name, field, help]) => {
+    ...SLOT_COUNTERS.map(({ field, metric, help }) => {
       const values = byWorker(counts, (slot) => read(slot, field));
-      return family('counter', name, help, values);
+      return family('counter', metric, help, values);
     }),
-    ...WORKER_GAUGES.map(([name, field, help]) => {
+    ...WORKER_GAUGES.map(({ field, metric, help }) => {
       const values = byWorker(workers, (worker) => read(worker, field));
-      return family('gauge', `worker_${name}`, help, values);
+      return family('gauge', metric, help, values);
     }),
   ];
 }
 
-function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily): MetricFamily[] {
+const ofPrimary = (metric: string): string => `primary_${metric.replace(/^worker_/, '')}`;
+
+function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily): MetricJson[] {
   if (primary === null) return [];
-  const gauges = PROCESS_GAUGES.map(([name, field, help]) =>
-    family('gauge', `primary_${name}`, help, [[{}, read(primary, field)!]]),
+  const uptime = family('gauge', ofPrimary(UPTIME.metric), UPTIME.help, [
+    [{}, primary.uptimeSeconds],
+  ]);
+  const measured = rowsOf(OF_ANY_PROCESS).map(({ field, kind, metric, help }) =>
+    family(kind, ofPrimary(metric), help, [[{}, read(primary, field)!]]),
   );
-  const counters = [...PROCESS_COUNTERS, LOG_LINES_DROPPED].map(([name, field, help]) =>
-    family('counter', `primary_${name}`, help, [[{}, read(primary, field)!]]),
-  );
-  return [...gauges, ...counters];
+  return [uptime, ...measured];
 }
 
 /** One worker for each slot: its newest ready process, or its newest process if none is ready. */

@@ -1,7 +1,9 @@
-import type {
-  AgedSnapshot,
-  ClusterSnapshot,
-  WorkerSnapshot,
+import {
+  type AgedSnapshot,
+  type ClusterSnapshot,
+  IN_HEALTH,
+  pick,
+  type WorkerSnapshot,
 } from '../../contract/snapshot/index.js';
 
 type MinReady = ClusterSnapshot['minReady'];
@@ -74,7 +76,7 @@ export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
   };
 }
 
-/** Copies field by field, so that a field added to a snapshot is not published by accident. */
+/** Names each field, so that a field added to a snapshot is not published by accident. */
 function describeWorker(worker: WorkerSnapshot) {
   return {
     slot: worker.slot,
@@ -85,12 +87,6 @@ function describeWorker(worker: WorkerSnapshot) {
     restarts: worker.restarts,
     lastExit: worker.lastExit,
     heartbeatAgeMs: worker.heartbeatAgeMs,
-    residentMemoryBytes: worker.residentMemoryBytes,
-    heapUsedBytes: worker.heapUsedBytes,
-    eventLoopUtilization: worker.eventLoopUtilization,
-    eventLoopDelayP99Ms: worker.eventLoopDelayP99Ms,
-    openConnections: worker.openConnections,
-    requestsInFlight: worker.requestsInFlight,
-    requestsTotal: worker.requestsTotal,
+    ...pick(worker, IN_HEALTH),
   };
 }

@@ -1,4 +1,5 @@
-import type { Class } from '../endpoints/controller-routes.js';
+/** A class of the app. */
+export type Class = abstract new (...args: never[]) => unknown;
 
 /** A provider or controller in Nest's container: a class of the app, or a value made by a factory. */
 export interface Member {
@@ -62,6 +63,26 @@ function membersOf({ metatype: type }: NestModule, wrappers: NestModule['provide
       type: Array.isArray(inject) ? undefined : (metatype ?? undefined),
       instance,
     }));
+}
+
+/** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
+export function metadataOf(key: string, target: object): unknown {
+  const { getMetadata } = Reflect as { getMetadata?(key: string, target: object): unknown };
+  return getMetadata?.(key, target);
+}
+
+/** The names of the methods of a class and of the classes that it extends, that have this metadata. */
+export function methodsWith(key: string, { prototype }: Class): string[] {
+  const methods: string[] = [];
+  let owner = prototype as object | null;
+  for (; owner !== null && owner !== Object.prototype; owner = Object.getPrototypeOf(owner)) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (typeof value === 'function' && metadataOf(key, value as object) !== undefined) {
+        methods.push(name);
+      }
+    }
+  }
+  return methods;
 }
 
 /** The name of an object's class, without the number that a bundler may have added (`Adapter$1`). */

@@ -1,6 +1,5 @@
 import type { FindingName } from '../../contract/options/index.js';
-import { metadataOf, methodsOf } from '../endpoints/controller-routes.js';
-import { type AppView, at, classOf } from './app-view.js';
+import { type AppView, at, type Class, classOf, metadataOf, methodsWith } from './app-view.js';
 
 /** Something in an app that does not work correctly in several workers. */
 export interface Finding {
@@ -32,9 +31,7 @@ const scheduledJobs: Check = {
     const declared = [...providers, ...controllers].flatMap(({ type, module, instance }) => {
       const owner = type ?? at(instance, 'constructor');
       if (typeof owner !== 'function') return [];
-      return methodsOf(owner as NonNullable<typeof type>)
-        .filter(([, method]) => metadataOf(JOB, method) !== undefined)
-        .map(([name]) => `${owner.name}.${name}() (${module})`);
+      return methodsWith(JOB, owner as Class).map((name) => `${owner.name}.${name}() (${module})`);
     });
     if (declared.length > 0) return declared;
     // Jobs that no decorator has declared.

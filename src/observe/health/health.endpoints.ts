@@ -7,14 +7,13 @@ import type {
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { OnceAMinute } from '../../contract/errors/index.js';
-import { isInstalled, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { hasTerminus, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,
   type ClusterLink,
 } from '../../contract/snapshot/index.js';
-import { AppChecks, OUR_KEYS } from './app-checks.js';
-import { appIndicators } from './app-indicators.js';
+import { appChecks } from './app-checks.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
 import { memoryHealth } from './memory.health.js';
@@ -55,7 +54,7 @@ export class HealthEndpoints {
    * cannot work.
    */
   async prepare(options: Options): Promise<void> {
-    if (!isInstalled('health')) await this.#load();
+    if (!hasTerminus()) await this.#load();
     this.link.afterStart(() => this.#load());
     this.#ofProcess = this.#indicatorsOfProcess(options);
   }
@@ -92,16 +91,11 @@ export class HealthEndpoints {
   }
 
   #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
-    const own = new AppChecks(
-      appIndicators(options.indicators, this.moduleRef),
-      this.terminus,
-      this.#log,
-    );
     return [
       () => this.eventLoop.check(),
       () => memoryHealth(this.link.stats()),
       () => this.offload.check(),
-      () => own.check(),
+      ...appChecks(options.indicators, this.moduleRef, this.#log),
     ];
   }
 
@@ -151,6 +145,9 @@ export class HealthEndpoints {
     }
   }
 }
+
+/** Keys of this package's own indicators. */
+const OUR_KEYS: readonly string[] = ['cluster', 'eventLoop', 'memory', 'offload'];
 
 function isOurs(key: string): boolean {
   return OUR_KEYS.includes(key);

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import type { HealthCheckService } from '@nestjs/terminus';
-import { loadPeer } from '../../contract/options/module.js';
+import { loadTerminus } from '../../contract/options/module.js';
 
 /** The service of terminus whose method shows which version is installed. */
 interface IndicatorService {
@@ -23,7 +23,7 @@ export class Terminus {
 
   /** @throws ClusterConfigurationError if terminus is not installed. */
   async load(): Promise<HealthCheckService> {
-    const terminus = await loadPeer('health', () => import('@nestjs/terminus'));
+    const terminus = await loadTerminus();
     const { HealthCheckService, HealthIndicatorService, TerminusModule } = terminus;
     const module = await this.loader.load(
       // The logger of terminus would write the whole report at each probe while something is down.

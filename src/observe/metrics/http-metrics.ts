@@ -1,16 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  histogramColumns,
-  type Labels,
-  labelText,
-  type MetricFamily,
-  PLAIN,
-  type Row,
-} from '../exposition/metric-family.js';
-import type { SeriesLimit } from '../exposition/series-limit.js';
-import type { ResponseObserver } from '../../contract/snapshot/index.js';
-import { Buckets } from './buckets.js';
-import { OTHER_ROUTE, type RouteTemplateReader, UNMATCHED } from './route-template.js';
+import { templateOf, UNMATCHED } from '../endpoints/routes.js';
+import type {
+  MetricJson,
+  MetricLabels,
+  MetricValue,
+  ResponseObserver,
+} from '../../contract/snapshot/index.js';
 
 /** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -23,16 +18,53 @@ const OTHER_INDEX = METHODS.length;
 const METHOD_FACTOR = 1_000;
 
 /** The label of routes beyond the limit of series. Only a mistake gives an app that many routes. */
-const OVERFLOW = OTHER_ROUTE;
+const OVERFLOW = 'other';
 
-/** The share of a metric's series that is kept for the overflow. */
-const OVERFLOW_SHARE = 0.05;
+/** Maximum number of series. The series of the overflow do not count. */
+const MAX_SERIES = 10_000;
 
 /** The status code of a request without a response. */
 const ABORTED = 0;
 
 /** Bucket bounds in bytes, from an empty response to a large download. */
 const SIZE_BOUNDS = [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+/** The counts of one series of a histogram. */
+class Buckets {
+  /** Counts of observations above the previous bound and up to each bound. The last count is for +Inf. */
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(private readonly bounds: readonly number[]) {
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  /** Runs for every request, so it must be cheap. */
+  add(value: number): void {
+    const { bounds } = this;
+    let bucket = 0;
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket += 1;
+    this.#counts[bucket]! += 1;
+    this.#sum += value;
+  }
+
+  get count(): number {
+    return this.#counts.reduce((sum, each) => sum + each, 0);
+  }
+
+  values(name: string, labels: MetricLabels): MetricValue[] {
+    let count = 0;
+    const bucket = (each: number, i: number): MetricValue => {
+      const le = this.bounds[i] ?? '+Inf';
+      return { value: (count += each), labels: { le, ...labels }, metricName: `${name}_bucket` };
+    };
+    return [
+      ...this.#counts.map(bucket),
+      { value: this.#sum, labels, metricName: `${name}_sum` },
+      { value: count, labels, metricName: `${name}_count` },
+    ];
+  }
+}
 
 /** The measurements of one route, method and status. */
 interface Series {
@@ -50,18 +82,11 @@ interface Series {
 export class HttpMetrics implements ResponseObserver {
   readonly #routes = new Map<string, Map<number, Series>>();
   #size = 0;
-  /** The maximum number of series, without the share for the overflow. */
-  readonly #maxSeries: number;
 
   constructor(
     private readonly boundsSeconds: readonly number[],
-    private readonly readTemplate: RouteTemplateReader,
-    private readonly limit: SeriesLimit,
-    /** The slot, which becomes a label of every series if workers are shown separately. */
-    private readonly workerLabel?: number,
-  ) {
-    this.#maxSeries = Math.ceil(limit.maxSeries * (1 - OVERFLOW_SHARE));
-  }
+    private readonly maxSeries = MAX_SERIES,
+  ) {}
 
   /** Counts one response. Runs for every request, so it must be cheap. */
   finished(
@@ -80,43 +105,33 @@ export class HttpMetrics implements ResponseObserver {
   }
 
   /** The metrics as they are now. */
-  families(): MetricFamily[] {
-    const all = [...this.#routes]
-      // The overflow comes first, so that it stays: if all workers together have too many series,
-      // the last series are left out.
-      .toSorted(([a], [b]) => Number(b === OVERFLOW) - Number(a === OVERFLOW))
-      .flatMap(([route, byKey]) => [...byKey].map(([key, series]) => ({ route, key, series })));
-    const histogram = (
-      name: string,
-      help: string,
-      bounds: readonly number[],
-      read: (series: Series) => Buckets,
-    ): MetricFamily => ({
+  metrics(): MetricJson[] {
+    const all = [...this.#routes].flatMap(([route, byKey]) =>
+      [...byKey].map(([key, series]) => {
+        const method = METHODS[Math.floor(key / METHOD_FACTOR)] ?? OTHER;
+        return { labels: { method, route }, status_code: key % METHOD_FACTOR, series };
+      }),
+    );
+    const histogram = (name: string, help: string, read: (series: Series) => Buckets) => ({
       name,
       help,
       type: 'histogram',
       aggregator: 'sum',
-      columns: histogramColumns(bounds),
-      series: new Map(
-        all
-          .filter(({ series }) => read(series).used)
-          .map(({ route, key, series }) => [
-            this.#labels(key, route, { status_code: key % METHOD_FACTOR }),
-            read(series).row(),
-          ]),
-      ),
+      values: all
+        .filter(({ series }) => read(series).count > 0)
+        .flatMap(({ labels, status_code, series }) =>
+          read(series).values(name, { ...labels, status_code }),
+        ),
     });
     return [
       histogram(
         'http_request_duration_seconds',
         'Duration of HTTP requests in seconds, by route template',
-        this.boundsSeconds,
         ({ seconds }) => seconds,
       ),
       histogram(
         'http_response_size_bytes',
         'Size of HTTP responses with their heads in bytes, by route template',
-        SIZE_BOUNDS,
         ({ bytes }) => bytes,
       ),
       {
@@ -124,27 +139,15 @@ export class HttpMetrics implements ResponseObserver {
         help: 'HTTP requests whose clients went away before the response was complete, by route template',
         type: 'counter',
         aggregator: 'sum',
-        columns: PLAIN,
-        series: new Map(
-          all
-            .filter(({ series }) => series.aborted > 0)
-            .map(({ route, key, series }): [string, Row] => [
-              this.#labels(key, route),
-              [series.aborted],
-            ]),
-        ),
+        values: all
+          .filter(({ series }) => series.aborted > 0)
+          .map(({ labels, series }) => ({ labels, value: series.aborted })),
       },
     ];
   }
 
-  #labels(key: number, route: string, others: Labels = {}): string {
-    const method = METHODS[Math.floor(key / METHOD_FACTOR)] ?? OTHER;
-    const worker = this.workerLabel;
-    return labelText({ method, route, ...others, ...(worker !== undefined && { worker }) });
-  }
-
   #seriesOf(request: IncomingMessage, status: number): Series {
-    const template = this.readTemplate(request);
+    const template = templateOf(request);
     // Scanners try every method on paths that do not exist.
     const known = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
     const method = known ?? OTHER_INDEX;
@@ -157,8 +160,7 @@ export class HttpMetrics implements ResponseObserver {
    * it, requests are counted under one overflow route, so that sums over all routes stay correct.
    */
   #addSeries(template: string, key: number): Series {
-    if (this.#size >= this.#maxSeries && template !== OVERFLOW) {
-      this.limit.dropped('http_request_duration_seconds', 1);
+    if (this.#size >= this.maxSeries && template !== OVERFLOW) {
       return this.#routes.get(OVERFLOW)?.get(key) ?? this.#addSeries(OVERFLOW, key);
     }
     if (template !== OVERFLOW) this.#size += 1;

@@ -2,17 +2,20 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
-import { clusterPage } from '../exposition/cluster-page.js';
+import { clusterRegistry } from '../exposition/cluster-registry.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
-import { loadPeer, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import {
+  loadPrometheusClients,
+  type ResolvedModuleOptions,
+} from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type ClusterLink,
   type MetricsContribution,
+  type PrometheusClient,
 } from '../../contract/snapshot/index.js';
-import type { HttpMetrics } from './http-metrics.js';
-import type { ProcessMetrics } from './process-metrics.js';
-import { createRouteTemplateReader, type RouteTemplateReader } from './route-template.js';
+import { HttpMetrics } from './http-metrics.js';
+import { ProcessMetrics } from './process-metrics.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 type Link = Pick<
@@ -25,43 +28,27 @@ type Link = Pick<
 export class MetricsEndpoint {
   readonly #logger = new Logger('ClusterModule');
   #metrics: ProcessMetrics | undefined;
-  #http: typeof HttpMetrics | undefined;
-  #routes:
-    { readonly adapter: AbstractHttpAdapter; readonly read: RouteTemplateReader } | undefined;
+  #client: PrometheusClient | undefined;
   readonly #page = shareInFlight(() => this.#collect());
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
 
-  /** Must be called before any route is registered, because Fastify reports only later routes. */
-  followRoutes(adapter: AbstractHttpAdapter): void {
-    // In a testing module the adapter is created after the modules.
-    if (this.#routes?.adapter === adapter) return;
-    this.#routes = { adapter, read: createRouteTemplateReader(adapter) };
-  }
-
-  /** Measures this process. @throws ClusterConfigurationError if prom-client is not installed. */
+  /** Measures this process. @throws ClusterConfigurationError if no Prometheus client is installed. */
   async measure({ registry, perWorker }: Options): Promise<void> {
-    const [{ register }, { ProcessMetrics }, { HttpMetrics }] = await loadPeer('metrics', () =>
-      Promise.all([
-        import('prom-client'),
-        import('./process-metrics.js'),
-        import('./http-metrics.js'),
-      ]),
-    );
-    this.#http = HttpMetrics;
+    const clients = await loadPrometheusClients();
+    const [client] = clients;
+    const registries = registry ? [registry] : clients.map(({ register }) => register);
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
-    this.#metrics = new ProcessMetrics(registry ?? register, workerLabel, this.#logger);
+    this.#client = client;
+    this.#metrics = new ProcessMetrics(client!, registries, workerLabel, this.#logger);
     this.#metrics.measureDefaults();
     this.link.provideMetrics(this.#metrics);
   }
 
   /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
   mount(adapter: AbstractHttpAdapter, { path, buckets }: Options, isServed = true): string {
-    const metrics = this.#metrics!;
-    const { workerLabel } = metrics;
-    this.followRoutes(adapter);
-    const http = new this.#http!(buckets, this.#routes!.read, metrics.limit, workerLabel);
-    metrics.http = http;
+    const http = new HttpMetrics(buckets);
+    this.#metrics!.http = http;
     this.link.observeResponses(http);
     if (isServed) {
       mountEndpoint(adapter, path, async (request) => (await this.#page()).respond(request));
@@ -74,16 +61,10 @@ export class MetricsEndpoint {
     await this.#metrics?.extend(contribution);
   }
 
-  /** Ends the measurements. */
-  close(): void {
-    this.#metrics?.stop();
-  }
-
   async #collect(): Promise<MetricsPage> {
-    const metrics = this.#metrics!;
     const collected = await this.link.collectMetrics();
-    const { families, conflicts } = clusterPage(collected, metrics.limit);
-    metrics.warnOfConflicts(conflicts);
-    return new MetricsPage(families);
+    const { registry, conflicts } = clusterRegistry(this.#client!, collected);
+    this.#metrics!.warnOfConflicts(conflicts);
+    return new MetricsPage(registry.contentType, await registry.metrics());
   }
 }

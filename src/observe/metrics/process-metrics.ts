@@ -1,21 +1,20 @@
 import type { Logger } from '@nestjs/common';
-import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
-import { foldBodies } from '../exposition/cluster-page.js';
-import type { MetricFamily } from '../exposition/metric-family.js';
-import { encodeBody } from '../exposition/metrics-body.js';
-import { droppedFamily, SeriesLimit } from '../exposition/series-limit.js';
+import { inTime } from '../../contract/process/in-time.js';
 import {
   MAX_METRICS_BODY_LENGTH,
+  type MetricJson,
   type MetricsContribution,
+  type MetricsRegistry,
   type MetricsSource,
+  type PrometheusClient,
+  READ_TIMEOUT_MS,
 } from '../../contract/snapshot/index.js';
-import { measureDefaults } from './default-metrics.js';
+import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-body.js';
 import type { HttpMetrics } from './http-metrics.js';
-import { type Reading, readRegistry } from './read-registry.js';
 
 /**
- * Default metrics of prom-client that are left out, because they are gauges with the suffix of a
- * counter. The metrics with the same names without `_total` give the same numbers by type.
+ * Default metrics that are left out, because they are gauges with the suffix of a counter. The
+ * metrics with the same names without `_total` give the same numbers by type.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',
@@ -23,113 +22,103 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
-/** The names of prom-client's default metrics. */
+/** The names of the clients' default metrics, which an app may collect itself. */
 const DEFAULT = /^(process|nodejs)_/;
 
 /** All metrics of this process: the app's metrics and the metrics of this package. */
 export class ProcessMetrics implements MetricsSource {
-  /** The registry of this package's metrics. The app's own registry is not changed. */
-  readonly #own = new Registry();
+  /** The registry of this package's metrics. The app's own registries are not changed. */
+  readonly #own: MetricsRegistry;
   /** The metrics that already have their own label `worker`. */
-  readonly #labelled = new Registry();
-  readonly #reading: Reading;
+  readonly #labelled: MetricsRegistry;
   http: HttpMetrics | undefined;
-  /** Ends the measurements. The measured values stay. */
-  stop: () => void = () => {};
-  /** Names of metrics about which a warning was logged. */
-  readonly #conflicts = new Set<string>();
-  readonly #unreadable = new Set<string>();
-  #toldOfSize = false;
+  /** The last metrics of each registry, for a scrape in which its `collect()` functions fail. */
+  readonly #last = new WeakMap<MetricsRegistry, readonly MetricJson[]>();
+  /** The problems about which a warning was logged. */
+  readonly #told = new Set<string>();
 
+  /** @param apps registries of the app. If two have a metric of the same name, the first is used. */
   constructor(
-    private readonly app: Registry,
-    /** The slot, which becomes a label of every series if workers are shown separately. */
+    private readonly client: PrometheusClient,
+    private readonly apps: readonly MetricsRegistry[],
+    /** The slot, which becomes a label of every value if workers are shown separately. */
     readonly workerLabel: number | undefined,
     private readonly logger: Logger,
-    readonly limit = new SeriesLimit(),
   ) {
-    this.#reading = {
-      limit,
-      workerLabel,
-      unordered: false,
-      last: new WeakMap(),
-      hung: new WeakSet(),
-      failed: (name, reason) => this.#warnOfUnreadable(name, reason),
-    };
+    this.#own = new client.Registry();
+    this.#labelled = new client.Registry();
   }
 
-  /** Adds prom-client's default metrics of the process. */
+  /** Adds the client's default metrics of the process. */
   measureDefaults(): void {
-    this.stop = measureDefaults(this.#own);
+    this.client.collectDefaultMetrics({ register: this.#own });
     for (const name of MISNAMED) this.#own.removeSingleMetric(name);
   }
 
   /** Adds metrics that another part of this package measures. */
   async extend(contribution: MetricsContribution): Promise<void> {
     try {
-      const { all, labelled = [] } = await contribution({ Counter, Gauge, Histogram });
-      for (const metric of all as readonly Metric[]) this.#own.registerMetric(metric);
-      for (const metric of labelled as readonly Metric[]) this.#labelled.registerMetric(metric);
+      const { all, labelled = [] } = await contribution(this.client);
+      for (const metric of all) this.#own.registerMetric(metric);
+      for (const metric of labelled) this.#labelled.registerMetric(metric);
     } catch (error) {
       this.logger.warn(`Metrics are left out: ${String(error)}`);
     }
   }
 
   async serialize(): Promise<string> {
-    const { app, own } = await this.#read();
-    const body = encodeBody([...app, ...own]);
+    const apps = await Promise.all(this.apps.map((registry) => this.#read(registry)));
+    const own = [...(await this.#read(this.#own)), ...(this.http?.metrics() ?? [])];
+    const names = new Set<string>();
+    const unnamed = (metrics: readonly MetricJson[]): MetricJson[] => {
+      const fresh = metrics.filter(({ name }) => !names.has(name));
+      this.warnOfConflicts(metrics.flatMap(({ name }) => (names.has(name) ? name : [])));
+      for (const { name } of metrics) names.add(name);
+      return fresh;
+    };
+    const ofApps = apps.flatMap(unnamed);
+    const ofPackage = unnamed(own);
+    const labelled = unnamed(await this.#read(this.#labelled));
+    const encode = (metrics: readonly MetricJson[]) =>
+      encodeMetrics([...labelWorkers(metrics, this.workerLabel), ...labelled]);
+    const body = encode([...ofApps, ...ofPackage]);
     if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
-    this.#warnOfSize(body.length);
-    return encodeBody(own);
-  }
-
-  fold(bodies: readonly string[]): string {
-    return foldBodies(bodies, this.limit);
-  }
-
-  /** The metrics of the app and of this package. If both have the same name, the app's metric is used. */
-  async #read(): Promise<{ app: readonly MetricFamily[]; own: readonly MetricFamily[] }> {
-    const app = await readRegistry(this.app, { ...this.#reading, unordered: true });
-    const own = [
-      ...(await readRegistry(this.#own, this.#reading)),
-      ...(await readRegistry(this.#labelled, { ...this.#reading, workerLabel: undefined })),
-      ...(this.http?.families() ?? []),
-    ];
-    const names = new Set(app.map(({ name }) => name));
-    this.warnOfConflicts(own.map(({ name }) => name).filter((name) => names.has(name)));
-    const shown = own.filter(({ name }) => !names.has(name));
-    return { app, own: [...shown, droppedFamily(this.limit.counts)] };
-  }
-
-  #warnOfSize(length: number): void {
-    if (this.#toldOfSize) return;
-    this.#toldOfSize = true;
-    const megabytes = (characters: number) => Math.round(characters / 1024 / 1024);
-    this.logger.warn(
-      `The app's metrics are left out: with ${megabytes(length)} MB they are larger than ${megabytes(MAX_METRICS_BODY_LENGTH)} MB. ` +
-        `Give them fewer labels`,
+    const megabytes = MAX_METRICS_BODY_LENGTH / 1024 / 1024;
+    this.#tellOnce(
+      `The app's metrics are left out: they have more than ${megabytes} MB. Give them fewer labels`,
     );
+    return encode(ofPackage);
   }
 
-  #warnOfUnreadable(name: string, reason: string): void {
-    if (this.#unreadable.has(name)) return;
-    this.#unreadable.add(name);
-    this.logger.warn(
-      `The metric ${name} is left out, or as it was, while it cannot be read: ${reason}`,
-    );
+  warnOfConflicts(names: readonly string[]): void {
+    for (const name of names) {
+      // An app that collects default metrics itself has the same values in them.
+      if (!DEFAULT.test(name))
+        this.#tellOnce(
+          `The metric ${name} exists twice, and the app's is shown. Rename or remove one of them`,
+        );
+    }
   }
 
-  /**
-   * Warns once for each name. The first warning comes at start, when the worker first sends its
-   * metrics. Default metrics cause no warning, because the app's default metrics are the same.
-   */
-  warnOfConflicts(conflicts: readonly string[]): void {
-    const news = conflicts.filter((name) => !this.#conflicts.has(name) && !DEFAULT.test(name));
-    if (news.length === 0) return;
-    for (const name of news) this.#conflicts.add(name);
-    this.logger.warn(
-      `The app registers metrics of the same names as this package, and only the app's are shown: ${news.join(', ')}. ` +
-        `Rename or remove them in the app`,
+  /** If a `collect()` of the registry fails or hangs, its last metrics stand for it. */
+  async #read(registry: MetricsRegistry): Promise<readonly MetricJson[]> {
+    const failed = (reason: string): readonly MetricJson[] => {
+      this.#tellOnce(`Metrics cannot be read, and their last values are shown: ${reason}`);
+      return this.#last.get(registry) ?? [];
+    };
+    const read = (registry.getMetricsAsJSON() as Promise<MetricJson[]>).then(
+      (metrics) => {
+        this.#last.set(registry, metrics);
+        return metrics;
+      },
+      (error: unknown) => failed(String(error)),
     );
+    return inTime(read, READ_TIMEOUT_MS, () => failed(`no answer within ${READ_TIMEOUT_MS} ms`));
+  }
+
+  #tellOnce(problem: string): void {
+    if (this.#told.has(problem)) return;
+    this.#told.add(problem);
+    this.logger.warn(problem);
   }
 }

@@ -1,28 +1,34 @@
-import type { Metric } from 'prom-client';
+import type { Class } from '../../contract/options/module.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Found } from '../offload.explorer.js';
+import type { CarriedContexts } from '../task/carry-context.js';
 import type { Task } from '../task/task.js';
+import type { TaskError } from '../task/task-error.js';
 
 /** Accepts calls of tasks, and returns their results. */
 export type Submitter = Pick<Dispatcher, 'submit'>;
 
 /** The parts of this process that a remote runner needs. */
 export interface RemoteSituation {
-  /** The tasks of the app. A remote runner gets only the tasks with a queue. */
+  /** The tasks of the app that have a queue. */
   readonly tasks: readonly Task[];
+  /** Finds the task of a method; `undefined` if it is not one of the app's. */
+  readonly find: (type: Class, method: string) => Task | undefined;
   /** Runs a call in this process. */
   readonly local: Submitter;
   /** Number of calls that this process can run at the same time. */
   readonly threads: number;
-  /** Whether the app has metrics. */
-  readonly measured: boolean;
+  /** The caller's contexts, which a call carries to its method. */
+  readonly captureContexts: () => CarriedContexts | undefined;
+  /** A thrown value as plain data, and back. */
+  readonly describeError: (thrown: unknown) => TaskError;
+  readonly restoreError: (error: TaskError) => unknown;
 }
 
-/** Lets any machine run the calls of methods with a `queue`. `nestjs-cluster/bullmq` provides it. */
+/** Lets any machine run the calls of methods with a `queue`. `@nestjs-cluster/bullmq` provides it. */
 export interface RemoteRunner extends Submitter {
   /** Must not wait for servers that may be down. @throws ClusterConfigurationError for wrong options. */
   start(situation: RemoteSituation): Promise<void>;
-  readonly metrics: readonly Metric[];
   /** Ends within a bounded time. */
   close(): Promise<void>;
 }
@@ -39,16 +45,6 @@ export function refusalsOfQueues(
   return found.flatMap(({ name, definition: { options } }) =>
     options.queue === undefined
       ? []
-      : `${name} has queue: "${options.queue}", and the app has no queues; add ClusterQueueModule.forRoot({ connection }) of nestjs-cluster/bullmq to the imports of its root module, or take queue away`,
+      : `${name} has queue: "${options.queue}", and the app has no queues; add ClusterQueueModule.forRoot({ connection }) of @nestjs-cluster/bullmq to the imports of its root module, or take queue away`,
   );
-}
-
-/** Starts the remote runner, if there is one. @returns a function that chooses the runner of a task. */
-export async function startRemote(
-  remote: RemoteRunner | undefined,
-  situation: RemoteSituation,
-): Promise<(task: Task) => Submitter> {
-  const tasks = situation.tasks.filter(({ queue }) => queue !== undefined);
-  await remote?.start({ ...situation, tasks });
-  return (task) => (task.queue === undefined ? situation.local : remote!);
 }

@@ -21,7 +21,6 @@ const NATIVE = 'its main thread did not answer: it is in native code';
 const EXTENSIONS: Readonly<Record<RecordingKind, string>> = {
   'cpu-profile': 'cpuprofile',
   'heap-profile': 'heapprofile',
-  'method-profile': 'methodprofile',
 };
 
 type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };

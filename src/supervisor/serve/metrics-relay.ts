@@ -1,12 +1,7 @@
 import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../../contract/snapshot/index.js';
+import { addUp } from '../../contract/snapshot/metrics-body.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerTable } from '../processes/worker-table.js';
-
-/** If dead workers have left more bodies than this, a worker is asked to fold the bodies into one. */
-const MAX_RETIRED_BODIES = 2;
-
-/** If there are more bodies than this, another worker is asked, because the first seems to be blocked. */
-const MAX_UNFOLDED_BODIES = 8;
 
 /** Runs `action` after `ms`. @returns a function that cancels it. */
 export type Later = (ms: number, action: () => void) => () => void;
@@ -25,20 +20,16 @@ interface Collection {
 }
 
 /**
- * Relays metrics between workers. The primary keeps the last body of each worker, also of dead
- * workers, as a string that it never parses. The process that asks for the metrics merges the
- * bodies.
+ * Relays metrics between workers. The primary keeps the last body of each worker, and for each slot
+ * what its ended workers have counted. The process that asks for the metrics merges the bodies.
  */
 export class MetricsRelay {
   readonly #last = new WeakMap<WorkerHandle, LastMetrics>();
   /** Workers that have not answered `collect` yet. They are not asked again until they do. */
   readonly #asked = new WeakSet<WorkerHandle>();
   #collection: Collection | undefined;
-  readonly #retired: string[] = [];
-  /** The number of folds so far, by which a late answer to an earlier fold is recognised. */
-  #epoch = 0;
-  /** Workers that were asked to fold in this epoch, with the number of bodies. The first answer is used. */
-  readonly #folding = new Map<WorkerHandle, number>();
+  /** The sums of the metrics of each slot's ended workers. */
+  readonly #retired = new Map<number, string>();
 
   constructor(
     private readonly table: Pick<WorkerTable, 'workers' | 'snapshot'>,
@@ -66,30 +57,9 @@ export class MetricsRelay {
   retire(worker: WorkerHandle): void {
     // The body is empty if the app does not import the module.
     const { body } = this.#last.get(worker) ?? {};
-    if (body) this.#retired.push(body);
-    this.#folding.delete(worker);
+    const { slot } = worker.identity;
+    if (body) this.#retired.set(slot, addUp(this.#retired.get(slot), body));
     this.#noLongerWaitFor(worker);
-    this.foldIfNeeded();
-  }
-
-  /** Bounds the memory for dead workers: asks a worker to fold their bodies into one body. */
-  foldIfNeeded(): void {
-    if (this.#retired.length <= MAX_RETIRED_BODIES) return;
-    // The worker that was asked may be blocked, so with many more bodies another worker is asked.
-    if (this.#folding.size > 0 && this.#retired.length <= MAX_UNFOLDED_BODIES) return;
-    const worker = this.#answering.find((each) => !this.#folding.has(each));
-    if (worker === undefined) return;
-    this.#folding.set(worker, this.#retired.length);
-    worker.send({ type: 'fold', epoch: this.#epoch, bodies: this.#retired });
-  }
-
-  /** Replaces the first `count` bodies of dead workers by the body that a worker made of them. */
-  folded(worker: WorkerHandle, epoch: number, count: number, body: string): void {
-    // An answer with another count is ignored, because bodies would be lost or counted twice.
-    if (this.#folding.get(worker) !== count || epoch !== this.#epoch) return;
-    this.#retired.splice(0, count, body);
-    this.#epoch += 1;
-    this.#folding.clear();
   }
 
   /** Workers that would read a request soon. */
@@ -142,10 +112,10 @@ export class MetricsRelay {
     const workers = this.table.workers.flatMap((worker) => {
       const last = this.#last.get(worker);
       if (last === undefined) return [];
-      const { slot } = worker.identity;
-      return [{ slot, ageMs: Math.round(now - last.serializedAt), body: last.body }];
+      const { slot, generation } = worker.identity;
+      return [{ slot, generation, ageMs: Math.round(now - last.serializedAt), body: last.body }];
     });
     // A copy: a worker that exits before the result is read would be added here, and count twice.
-    return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired] };
+    return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired.values()] };
   }
 }

@@ -1,6 +1,5 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { EmitEvent } from '../../contract/events/index.js';
@@ -20,16 +19,20 @@ const CHECK_MS = 1_000;
 /** A thread counts as hung after this many checks without a pulse. Load alone delays the pulse for less. */
 const MAX_SILENT_CHECKS = 3;
 
-/** `<pid of the primary>.<random>.thread`; a package's other sockets have a number before the end. */
+/** `<pid of the primary>.<random>.thread`; a package's other sockets have more before the end. */
 const SOCKET = /^(\d+)\.[\da-f]{8}\.(?:.+\.)?thread$/;
+
+/** The names of a package's other sockets are at most this much longer. */
+const MORE_BYTES = 14;
 
 /** The threads that the primary runs for packages `@nestjs-cluster/*`. A worker names the package, never a file. */
 export class PackageThreads {
   readonly #threads = new Map<string, PackageThread>();
 
+  /** @param script the main script of the current release; packages are looked for from there. */
   constructor(
     private readonly emit: EmitEvent,
-    private readonly script = process.argv[1]!,
+    private readonly script: () => string,
   ) {}
 
   /**
@@ -48,13 +51,13 @@ export class PackageThreads {
   }
 
   #find(name: string): string {
+    const script = this.script();
     try {
-      const main = createRequire(this.script).resolve(`${name}/package.json`);
+      // `node .` runs a directory, so the script is looked at as one.
+      const main = createRequire(join(script, '_')).resolve(`${name}/package.json`);
       return join(main, '../dist/thread.cjs');
     } catch {
-      throw new Error(
-        `${name} is not installed where ${this.script} can load it; npm install ${name}`,
-      );
+      throw new Error(`${name} cannot be loaded from ${script}; npm install ${name}`);
     }
   }
 }
@@ -63,37 +66,38 @@ export class PackageThreads {
 class PackageThread {
   readonly #pulse = new Int32Array(new SharedArrayBuffer(4));
   readonly #token = crypto.randomUUID();
-  readonly #path: string;
+  #path = '';
   #thread: Worker | undefined;
   #starting: Promise<void> | undefined;
   #starts = 0;
   #readyAt: number | undefined;
   #failures = NO_FAILURES;
+  #warned: string | undefined;
 
   constructor(
     private readonly name: string,
     private readonly program: ThreadProgram,
     private readonly warn: (message: string) => void,
   ) {
-    this.#path = socketPath(`${process.pid}.${crypto.randomUUID().slice(0, 8)}.thread`);
     process.once('exit', () => removeSocket(this.#path));
     this.#watch();
   }
 
   async address(): Promise<ThreadAddress> {
-    this.#starting ??= this.#start();
+    const starting = (this.#starting ??= this.#start());
     try {
-      await this.#starting;
+      await starting;
     } catch (error) {
-      if (this.#thread === undefined) this.#starting = undefined; // it never ran, so no 'exit' restarts it
+      // If it never ran, no 'exit' restarts it.
+      if (this.#thread === undefined && this.#starting === starting) this.#starting = undefined;
       throw error;
     }
     return { path: this.#path, token: this.#token };
   }
 
   async #start(): Promise<void> {
+    this.#path = socketPath(`${process.pid}.${crypto.randomUUID().slice(0, 8)}.thread`);
     this.#starts += 1;
-    this.#readyAt = undefined;
     const data: PackageThreadData = {
       path: this.#path,
       token: this.#token,
@@ -122,68 +126,55 @@ class PackageThread {
   }
 
   #ended(reason: string): void {
-    const livedMs = this.#readyAt === undefined ? undefined : performance.now() - this.#readyAt;
+    const wasReady = this.#readyAt !== undefined;
+    const livedMs = wasReady ? performance.now() - this.#readyAt! : undefined;
+    this.#thread = this.#readyAt = undefined;
+    removeSocket(this.#path);
     this.#failures = recordFailure(this.#failures, { cause: 'exit', livedMs });
-    const delayMs = restartDelayMs(this.#failures, Math.random());
-    // Each worker asks again each second, so only the first of several failures in a row is told.
-    if (this.#failures.inARow <= 1) {
+    // Workers ask again each second, so a thread that cannot start is reported once.
+    if (wasReady || reason !== this.#warned) {
       this.warn(`the thread of ${this.name} ended, and restarts without its state: ${reason}`);
     }
-    setTimeout(() => {
-      this.#starting = this.#start();
-      this.#starting.catch(() => {}); // 'exit' follows, and starts it again
-    }, delayMs).unref();
+    this.#warned = reason;
+    setTimeout(
+      () => {
+        this.#starting = undefined;
+        this.address().catch(() => {}); // 'exit' follows, and starts it again
+      },
+      restartDelayMs(this.#failures, Math.random()),
+    ).unref();
   }
 
   /** Ends a thread whose pulse stands still, or whose socket's file was removed (at the user's logout). */
   #watch(): void {
-    let seen = -1;
-    let silent = 0;
+    let [seen, silent] = [-1, 0];
     let watched = this.#thread;
     setInterval(() => {
       const now = Atomics.load(this.#pulse, 0);
       silent = now === seen && watched === this.#thread ? silent + 1 : 0;
-      seen = now;
-      watched = this.#thread;
+      [seen, watched] = [now, this.#thread];
       const isLost = this.#readyAt !== undefined && !existsSync(this.#path);
-      if (silent < MAX_SILENT_CHECKS && !isLost) return;
-      silent = 0;
-      void this.#thread?.terminate();
+      if (silent >= MAX_SILENT_CHECKS || isLost) void this.#thread?.terminate();
     }, CHECK_MS).unref();
   }
 }
 
 /**
- * A path beside the control socket, or in a new directory that only this user can enter.
+ * A path in the directory of the control socket, which only this user can enter. Absolute even if
+ * TMPDIR is relative, because a worker may have another working directory.
  *
- * @throws Error if no directory can be made, or if the path is too long for a socket.
+ * @throws Error without such a directory, or if the path is too long for a socket.
  */
 function socketPath(file: string): string {
-  let directory: string;
-  try {
-    // Absolute even if TMPDIR is relative, because a worker may have another working directory.
-    directory = resolve(ownDirectory());
-    claimDirectory(directory);
-    removeStale(directory);
-  } catch {
-    const made = mkdtempSync(resolve(tmpdir(), 'nestjs-cluster-'));
-    process.once('exit', () => rmSync(made, { recursive: true, force: true }));
-    directory = made;
+  const directory = resolve(ownDirectory());
+  claimDirectory(directory);
+  for (const other of readdirSync(directory)) {
+    const pid = SOCKET.exec(other)?.[1]; // of a primary that was killed
+    if (pid !== undefined && !isAlive(Number(pid))) removeSocket(join(directory, other));
   }
   const path = join(directory, file);
-  if (Buffer.byteLength(path) + OWNER_BYTES <= MAX_PATH_BYTES) return path;
+  if (Buffer.byteLength(path) + MORE_BYTES <= MAX_PATH_BYTES) return path;
   throw new Error(
-    `a path in ${tmpdir()} is too long for a unix socket; set XDG_RUNTIME_DIR or TMPDIR to a shorter directory`,
+    `a path in ${directory} is too long for a unix socket; set XDG_RUNTIME_DIR or TMPDIR to a shorter directory`,
   );
-}
-
-/** Sockets of workers are in the same directory. Their names are at most this much longer. */
-const OWNER_BYTES = 14;
-
-/** Removes sockets of primaries that were killed. */
-function removeStale(directory: string): void {
-  for (const file of readdirSync(directory)) {
-    const pid = SOCKET.exec(file)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) removeSocket(join(directory, file));
-  }
 }

@@ -1,7 +1,9 @@
-import type {
-  ClusterSnapshot,
-  SlotCounts as CountsInSnapshot,
-  WorkerSnapshot,
+import {
+  type ClusterSnapshot,
+  GAUGES,
+  type SlotCounts as CountsInSnapshot,
+  type WorkerSnapshot,
+  type WorkerStats,
 } from '../../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
 import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
@@ -69,21 +71,20 @@ function processSnapshot(
   handle: WorkerHandle | undefined,
   now: number,
 ) {
-  const stats = handle?.stats;
   return {
     pid: handle?.identity.pid ?? null,
     state: worker?.state ?? ('exited' as const),
     uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
     heartbeatAgeMs: handle?.seenAt === undefined ? null : Math.round(now - handle.seenAt),
     responsive: handle !== undefined && isResponsive(handle, now),
-    residentMemoryBytes: stats?.residentMemoryBytes ?? null,
-    heapUsedBytes: stats?.heapUsedBytes ?? null,
-    eventLoopUtilization: stats?.eventLoopUtilization ?? null,
-    eventLoopDelayP99Ms: stats?.eventLoopDelayP99Ms ?? null,
-    threadUtilization: stats?.threadUtilization ?? null,
-    openConnections: stats?.openConnections ?? null,
-    requestsInFlight: stats?.requestsInFlight ?? null,
+    ...gaugesOf(handle?.stats),
   };
+}
+
+/** Measurements that are unknown before the first heartbeat are `null`. */
+function gaugesOf(stats: Partial<WorkerStats> | undefined) {
+  const values = GAUGES.map((name) => [name, stats?.[name] ?? null] as const);
+  return Object.fromEntries(values) as Record<(typeof GAUGES)[number], number | null>;
 }
 
 /** Counts of all workers that the slot has had, so that no count falls when a worker dies. */

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Server, Socket } from 'node:net';
-import type { RelayLimit } from '../../contract/snapshot/index.js';
+import type { Server } from 'node:net';
 import type { RequestTracker } from './request-tracker.js';
 
 /** The smallest and largest number of file descriptors kept free for the rest of the process. */
@@ -8,9 +7,6 @@ const MIN_RESERVE = 64;
 const MAX_RESERVE = 1_024;
 /** The share of all file descriptors that is kept free, if it is between the minimum and the maximum. */
 const RESERVE_RATIO = 0.25;
-
-/** Above this share of the limit, no connection is relayed: the rest is kept for clients and probes. */
-const RELAY_RATIO = 0.875;
 
 /** Once the limit is reached, a connection is closed if it sends no first byte within this time. */
 const SILENT_GRACE_MS = 1_000;
@@ -67,10 +63,9 @@ interface Limited {
  * so that the limit counts the connections of all sockets that the process listens on together. If
  * the app sets `maxConnections` on a server, the app's value holds for that server.
  */
-export class ConnectionLimit implements RelayLimit {
+export class ConnectionLimit {
   readonly #max: number;
   readonly #limited = new WeakMap<Server, Limited>();
-  #relaying = 0;
   #told = false;
   #sweep: NodeJS.Timeout | undefined;
 
@@ -81,17 +76,6 @@ export class ConnectionLimit implements RelayLimit {
     private readonly openFiles = openFilesLimit(),
   ) {
     this.#max = connectionsWithin(openFiles);
-  }
-
-  admits(): boolean {
-    const isFree = this.#open < this.#max * RELAY_RATIO;
-    if (!isFree) this.#onDrop();
-    return isFree;
-  }
-
-  count(socket: Socket): void {
-    this.#relaying += 1;
-    socket.once('close', () => (this.#relaying -= 1));
   }
 
   /** Limits a listening server of the app. A second call for the server changes nothing. */
@@ -146,11 +130,7 @@ export class ConnectionLimit implements RelayLimit {
   }
 
   get #isFull(): boolean {
-    return this.#open >= this.#max;
-  }
-
-  get #open(): number {
-    return this.tracker.openConnections + this.#relaying;
+    return this.tracker.openConnections >= this.#max;
   }
 
   #onDrop(limited?: Limited): void {

@@ -151,8 +151,6 @@ export class WorkerAgent {
         return this.link.hear(message);
       case 'collect':
         return void this.#reports.metrics(true);
-      case 'fold':
-        return this.#reports.fold(message);
     }
   }
 

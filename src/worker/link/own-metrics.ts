@@ -37,11 +37,6 @@ export class OwnMetrics {
     return { body: this.#lastBody, ageMs };
   }
 
-  /** Merges the metrics of workers that have ended. `undefined` if the app has no metrics. */
-  fold(bodies: readonly string[]): string | undefined {
-    return this.#source?.fold(bodies);
-  }
-
   /** Makes {@link serialize} return the metrics of its last call from now on. */
   seal(): void {
     this.#sealed = true;

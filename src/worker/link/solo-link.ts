@@ -40,7 +40,9 @@ export class SoloLink extends LocalLink implements ClusterLink {
 
   async collectMetrics(): Promise<CollectedMetrics> {
     const metrics = await this.metrics.serialize();
-    const workers = [{ slot: this.identity.slot, ...metrics }];
+    const workers = [
+      { slot: this.identity.slot, generation: this.identity.generation, ...metrics },
+    ];
     return { snapshot: this.ownSnapshot(), workers, retired: [] };
   }
 

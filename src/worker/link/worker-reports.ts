@@ -1,11 +1,6 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type BlockedRequest,
-  type PrimaryMessage,
-  reportError,
-  reportUncaught,
-} from '../../contract/ipc/index.js';
+import { type BlockedRequest, reportError, reportUncaught } from '../../contract/ipc/index.js';
 import { ARE_CONTEXTS_CHEAP } from '../http/request-scopes.js';
 import { runningRequests } from '../http/running-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
@@ -71,12 +66,5 @@ export class WorkerReports {
   async lastMetrics(): Promise<void> {
     await Promise.race([this.metrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
     this.link.metrics.seal();
-  }
-
-  /** Merges metrics of workers that have ended, and sends the result to the primary. */
-  fold({ epoch, bodies }: PrimaryMessage & { type: 'fold' }): void {
-    const body = this.link.metrics.fold(bodies);
-    if (body === undefined) return;
-    void this.channel.send({ type: 'folded', epoch, count: bodies.length, body });
   }
 }

@@ -1,29 +1,11 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { LIST_METHODS } from '../../contract/snapshot/inspection.js';
-import type {
-  CodePlace,
-  MethodList,
-  MethodProfile,
-  RecordingKind,
-} from '../../contract/snapshot/index.js';
+import type { RecordingKind } from '../../contract/snapshot/index.js';
 
 interface Job {
   readonly kind: RecordingKind;
   readonly seconds: number;
   /** Whether the event loop of the main thread is blocked. */
   readonly blocked: boolean;
-}
-
-/** The used part of the inspector's objects. */
-interface RemoteObject {
-  readonly type: string;
-  readonly objectId?: string;
-  readonly value?: unknown;
-}
-
-interface Property {
-  readonly name: string;
-  readonly value?: RemoteObject;
 }
 
 /** Records a CPU or heap profile of the main thread, even if that is blocked. */
@@ -50,40 +32,7 @@ export class Recorder {
   readonly #recordings: Readonly<Record<RecordingKind, () => Promise<unknown>>> = {
     'cpu-profile': () => this.#ofCpu(),
     'heap-profile': () => this.#ofHeap(),
-    'method-profile': () => this.#ofMethods(),
   };
-
-  /** Lists the methods in the same session, so that the places belong to the scripts of the profile. */
-  async #ofMethods(): Promise<MethodProfile> {
-    const { list, places } = await this.#methods();
-    return { pid: process.pid, list, places, profile: await this.#ofCpu() };
-  }
-
-  async #methods(): Promise<Pick<MethodProfile, 'list' | 'places'>> {
-    const expression = `globalThis[Symbol.for(${JSON.stringify(LIST_METHODS.description)})]?.()`;
-    const listed = await this.#post('Runtime.evaluate', { expression });
-    const { objectId } = listed['result'] as RemoteObject;
-    if (objectId === undefined) return { list: null, places: [] };
-    const properties = await this.#post('Runtime.getProperties', { objectId, ownProperties: true });
-    let list: MethodList | null = null;
-    const places: (CodePlace | null)[] = [];
-    for (const { value } of properties['result'] as readonly Property[]) {
-      if (typeof value?.value === 'string') list = JSON.parse(value.value) as MethodList;
-      if (value?.type === 'function') places.push(await this.#placeOf(value.objectId));
-    }
-    return { list, places };
-  }
-
-  async #placeOf(objectId: string | undefined): Promise<CodePlace | null> {
-    const { internalProperties = [] } = await this.#post('Runtime.getProperties', {
-      objectId,
-      ownProperties: true,
-    });
-    const place = (internalProperties as readonly Property[]).find(
-      ({ name }) => name === '[[FunctionLocation]]',
-    );
-    return (place?.value?.value as CodePlace | undefined) ?? null;
-  }
 
   async #ofCpu(): Promise<unknown> {
     await this.#post('Profiler.enable');

@@ -1,5 +1,5 @@
 import { Controller, Get, Inject, Param } from '@nestjs/common';
-import { ClusterLock } from 'nestjs-cluster/lock';
+import { ClusterLock } from '@nestjs-cluster/shared/lock';
 import { decorate } from './routes.mjs';
 
 /** Routes that use the hub. */

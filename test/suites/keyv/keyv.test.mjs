@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { clusterCache } from 'nestjs-cluster/cache';
+import { clusterCache } from '@nestjs-cluster/shared/cache';
 import * as vitest from 'vitest';
 import { storeOfWorkers } from './store.mjs';
 

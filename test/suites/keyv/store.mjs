@@ -1,5 +1,5 @@
 import { deserialize, serialize } from 'node:v8';
-import { clusterCache } from 'nestjs-cluster/cache';
+import { clusterCache } from '@nestjs-cluster/shared/cache';
 
 const { opts } = clusterCache();
 

@@ -9,7 +9,7 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ClusterModule } from 'nestjs-cluster';
-import { ClusterIoAdapter } from 'nestjs-cluster/socket.io';
+import { ClusterIoAdapter } from '@nestjs-cluster/socket.io';
 
 /** The `process` of the worker: its messages go through a socket to the test. */
 function channelToTest() {

@@ -1,6 +1,6 @@
 const { createServer } = require('node:http');
-const { clusterCache } = require('nestjs-cluster/cache');
-const { ClusterIoAdapter } = require('nestjs-cluster/socket.io');
+const { clusterCache } = require('@nestjs-cluster/shared/cache');
+const { ClusterIoAdapter } = require('@nestjs-cluster/socket.io');
 const io = require('socket.io');
 
 /** Takes the place of `new Server(httpServer)` with an adapter of its own. */

@@ -4,6 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { AsyncResource } from 'node:async_hooks';
+import type { Metric } from 'prom-client';
 import { afterEach, describe, expect, it, vi, onTestFinished } from 'vitest';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
@@ -193,9 +194,9 @@ describe('@CpuBound() methods on the event loop', () => {
   it('are measured, unless nothing is', async () => {
     const { offload, instance } = await start();
     await instance.twice(1);
-    const { all, labelled } = offload.metrics;
+    const { all, labelled = [] } = offload.metrics;
     expect([all.length, labelled.length]).toEqual([3, 2]);
-    const counted = (await all[0]!.get()).values;
+    const counted = (await (all[0] as Metric).get()).values;
     expect(counted).toContainEqual({ labels: { task: 'double', outcome: 'completed' }, value: 1 });
     const { metrics } = (await start({ metrics: false })).offload;
     expect(metrics).toEqual({ all: [], labelled: [] });

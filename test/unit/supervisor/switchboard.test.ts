@@ -11,7 +11,7 @@ import { MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
 import { Switchboard } from '../../../src/supervisor/switchboard.js';
 import { WorkerReadings } from '../../../src/supervisor/serve/worker-readings.js';
 import { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
-import type { HubAddress } from '../../../src/contract/snapshot/index.js';
+import type { ThreadAddress } from '../../../src/contract/snapshot/index.js';
 import { FakeCluster, METER } from '../support/fake-cluster.js';
 import { later } from '../support/fake-relay.js';
 import { FakeWorker, knownWorker, STATS } from '../support/fake-worker.js';
@@ -28,7 +28,7 @@ const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 function start() {
   const [worker, other] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
   const emit = vi.fn();
-  const hub = vi.fn<() => Promise<HubAddress>>();
+  const threadOf = vi.fn<(name: string) => Promise<ThreadAddress>>();
   const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
   const listening = new SharedListening('shared', socket);
   const workers = new WorkerMap(
@@ -49,7 +49,7 @@ function start() {
     readings,
     inspections,
     emit,
-    hub: { address: hub },
+    threads: { address: threadOf },
   });
   const receiveRaw = (message: unknown, from = worker, handle?: unknown) =>
     switchboard.receive(from === worker ? 1 : 2, { type: 'message', message, handle });
@@ -62,7 +62,7 @@ function start() {
     receive: (message: WorkerMessage, from = worker, handle?: unknown) =>
       receiveRaw(seal(message), from, handle),
     receiveRaw,
-    hub,
+    threadOf,
     warnings: () => emit.mock.calls.map(([, event]: unknown[]) => event as object),
   };
 }
@@ -99,7 +99,6 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
-  { type: 'folded', epoch: 0, count: 0, body: '[]' },
   { type: 'warning', message: 'odd' },
 ];
 
@@ -323,23 +322,26 @@ describe('a warning of workers', () => {
   });
 });
 
-describe('a worker that asks for the hub', () => {
-  const ask = { type: 'hub-request', id: 3 } as const;
+describe('a worker that asks for the thread of a package', () => {
+  const ask = { type: 'thread-request', id: 3, name: '@nestjs-cluster/shared' } as const;
 
-  it('is told where it is, and that opens it', async () => {
-    const { worker, receive, hub } = start();
-    hub.mockResolvedValue({ path: '/run/1.ab.hub', token: 'secret' });
-    expect(hub).not.toHaveBeenCalled();
+  it('gets its address, and the first request starts it', async () => {
+    const { worker, receive, threadOf } = start();
+    threadOf.mockResolvedValue({ path: '/run/1.ab.thread', token: 'secret' });
+    expect(threadOf).not.toHaveBeenCalled();
     receive(ask);
     await vi.advanceTimersByTimeAsync(0);
-    expect(worker.sent('hub')).toMatchObject([{ id: 3, path: '/run/1.ab.hub', token: 'secret' }]);
+    expect(threadOf).toHaveBeenCalledWith('@nestjs-cluster/shared');
+    expect(worker.sent('thread')).toMatchObject([
+      { id: 3, path: '/run/1.ab.thread', token: 'secret' },
+    ]);
   });
 
-  it('is told why there can be none', async () => {
-    const { worker, receive, hub } = start();
-    hub.mockRejectedValue(new Error('no directory'));
+  it('gets the reason why there is none', async () => {
+    const { worker, receive, threadOf } = start();
+    threadOf.mockRejectedValue(new Error('no directory'));
     receive(ask);
     await vi.advanceTimersByTimeAsync(0);
-    expect(worker.sent('hub-refused')).toMatchObject([{ id: 3, reason: 'no directory' }]);
+    expect(worker.sent('thread-refused')).toMatchObject([{ id: 3, reason: 'no directory' }]);
   });
 });

@@ -1,13 +1,10 @@
-import { foldBodies } from '../../../src/observe/exposition/cluster-page.js';
-import { mergeFamilies } from '../../../src/observe/exposition/merge-families.js';
-import { decodeBody, encodeBody } from '../../../src/observe/exposition/metrics-body.js';
-import { SeriesLimit } from '../../../src/observe/exposition/series-limit.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
+import { encodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
 import { type Later, MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
 import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
-import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
 import { PRIMARY } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
-import { counter } from './metric-families.js';
+import { counter } from './metric-json.js';
 
 export const later: Later = (ms, action) => {
   const timer = setTimeout(action, ms);
@@ -28,19 +25,8 @@ export const SNAPSHOT: ClusterSnapshot = {
   primary: PRIMARY,
 };
 
-const limit = () => new SeriesLimit();
-
 /** A body that counts `n`. */
-export const body = (n: number) => encodeBody([counter(n)]);
-
-/** The sum of the counts in these bodies. */
-export const totalOf = (bodies: readonly string[]) => {
-  const families = bodies.map((text) => decodeBody(text)!);
-  return mergeFamilies([], families, limit())[0]?.series.get('')![0] ?? 0;
-};
-
-/** As the metrics module does it in a worker. */
-export const fold = (bodies: readonly string[]) => foldBodies(bodies, limit());
+export const body = (n: number) => encodeMetrics([counter(n)]);
 
 /** A relay and its workers; what the supervisor tells it of them. */
 export function relayOf(...workers: FakeWorker[]) {

@@ -1,29 +1,4 @@
-import { validate } from '../../../../src/contract/options/check/validate.js';
-import type { ClusterCacheOptions } from './cache-options.js';
-import { ttlSchema } from './cached-value.js';
-import { SharedCache } from './shared-cache.js';
-
-/** A store for Keyv 5 and 6. cache-manager wraps it in a `Keyv` of its own version. */
-export interface ClusterCacheStore {
-  readonly opts: Readonly<ClusterCacheOptions>;
-  /** The namespace of the keys. Keyv sets it. */
-  namespace: string | undefined;
-  get<Value>(key: string): Promise<Value | undefined>;
-  /** @param ttl in ms. */
-  set(key: string, value: unknown, ttl?: number): Promise<boolean>;
-  setMany(entries: readonly { key: string; value: unknown; ttl?: number }[]): Promise<boolean[]>;
-  has(key: string): Promise<boolean>;
-  hasMany(keys: readonly string[]): Promise<boolean[]>;
-  delete(key: string): Promise<boolean>;
-  /** @returns whether all keys existed. Keyv 6 uses this one result for each key. */
-  deleteMany(keys: readonly string[]): Promise<boolean>;
-  /** Removes the values of the namespace. Without a namespace, removes all values. */
-  clear(): Promise<void>;
-  /** Keys and values of the namespace (without a namespace, of all), unordered. */
-  iterator(): AsyncGenerator<[key: string, value: unknown]>;
-  /** Does nothing, because the store emits no events. */
-  on(event: string, listener: (...args: unknown[]) => void): this;
-}
+import { type ClusterCacheOptions, SharedCache, ttlOf } from './shared-cache.js';
 
 /**
  * A store for `CacheModule.register({ stores: [clusterCache({ maxBytes })] })`. All workers have
@@ -34,11 +9,15 @@ export interface ClusterCacheStore {
  * @throws ClusterConfigurationError
  */
 export function clusterCache(options?: ClusterCacheOptions): ClusterCacheStore {
-  return new Store(options);
+  return new ClusterCacheStore(options);
 }
 
-/** Keyv 6 lets a store handle namespaces only if the store has all of these methods. */
-class Store implements ClusterCacheStore {
+/**
+ * A store for Keyv 5 and 6. cache-manager wraps it in a `Keyv` of its own version. Keyv 6 lets a
+ * store handle namespaces only if the store has all of these methods.
+ */
+export class ClusterCacheStore {
+  /** The namespace of the keys. Keyv sets it. */
   namespace: string | undefined = undefined;
   readonly #cache: SharedCache;
 
@@ -51,11 +30,12 @@ class Store implements ClusterCacheStore {
   }
 
   async get<Value>(key: string): Promise<Value | undefined> {
-    return (await this.#cache.get(this.#prefix + key))?.value as Value | undefined;
+    return (await this.#cache.get(this.#prefix + key)) as Value | undefined;
   }
 
+  /** @param ttl in ms. */
   async set(key: string, value: unknown, ttl?: number): Promise<boolean> {
-    const { ttlMs } = validate(ttlSchema, { ttlMs: ttl ?? undefined }, 'options of set()');
+    const ttlMs = ttlOf({ ttlMs: ttl ?? undefined }, 'set()');
     return this.#cache.set(this.#prefix + key, value, ttlMs);
   }
 
@@ -77,14 +57,17 @@ class Store implements ClusterCacheStore {
     return this.#cache.delete(this.#prefix + key);
   }
 
+  /** @returns whether all keys existed. Keyv 6 uses this one result for each key. */
   async deleteMany(keys: readonly string[]): Promise<boolean> {
     return (await Promise.all(keys.map((key) => this.delete(key)))).every(Boolean);
   }
 
+  /** Removes the values of the namespace. Without a namespace, removes all values. */
   async clear(): Promise<void> {
     return this.#cache.clear(this.#prefix || undefined);
   }
 
+  /** Keys and values of the namespace (without a namespace, of all), unordered. */
   async *iterator(): AsyncGenerator<[key: string, value: unknown]> {
     const prefix = this.#prefix;
     for await (const [key, value] of this.#cache.entries(prefix)) {
@@ -92,7 +75,8 @@ class Store implements ClusterCacheStore {
     }
   }
 
-  on(): this {
+  /** Does nothing, because the store emits no events. */
+  on(_event: string, _listener: (...args: never[]) => void): this {
     return this;
   }
 

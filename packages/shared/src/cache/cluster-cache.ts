@@ -1,10 +1,11 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { validate } from '../../../../src/contract/options/check/validate.js';
-import { ClusterCacheReentryError } from './cache.errors.js';
-import type { ClusterCacheOptions } from './cache-options.js';
-import { ttlSchema } from './cached-value.js';
-import { LEASE_MS, SharedCache } from './shared-cache.js';
+import {
+  type ClusterCacheOptions,
+  type Found,
+  LEASE_MS,
+  SharedCache,
+  ttlOf,
+} from './shared-cache.js';
 
 /** Injection token for the options of a {@link ClusterCache} that Nest creates. */
 export const CLUSTER_CACHE_OPTIONS = Symbol('nestjs-cluster.cache-options');
@@ -14,25 +15,6 @@ export interface CacheTtl {
   /** The value's time to live, in ms. Default: no end, but the value may be evicted. */
   readonly ttlMs?: number | undefined;
 }
-
-/** A computation that several callers of this process wait for. */
-interface Round {
-  /** The result for the caller that began the computation. */
-  readonly value: Promise<unknown>;
-  /** The result for the callers that joined; `undefined` if the computation takes too long. */
-  readonly joined: Promise<{ readonly value: unknown; readonly fresh: boolean } | undefined>;
-}
-
-/** The computation inside which the current code runs, and the computation around that computation. */
-interface Computing {
-  readonly cache: string;
-  readonly key: string;
-  readonly outer: Computing | undefined;
-  ended: boolean;
-}
-
-/** Shared by all instances, because instances with the same name are one cache. */
-const COMPUTING = new AsyncLocalStorage<Computing>();
 
 /** The default name. It differs from `default`, the name of the cache of a `CacheModule`. */
 const NAME = 'values';
@@ -46,7 +28,7 @@ const NAME = 'values';
 export class ClusterCache {
   readonly #cache: SharedCache;
   /** The computations of this process that have not ended, by key. */
-  readonly #rounds = new Map<string, Round>();
+  readonly #rounds = new Map<string, Promise<Found | undefined>>();
 
   /** @throws ClusterConfigurationError */
   constructor(@Optional() @Inject(CLUSTER_CACHE_OPTIONS) options?: ClusterCacheOptions) {
@@ -55,95 +37,81 @@ export class ClusterCache {
 
   /** @returns `undefined` if the cache has no such value, or if the hub does not answer in time. */
   async get<T>(key: string): Promise<T | undefined> {
-    return (await this.#cache.get(key))?.value as T | undefined;
+    return (await this.#cache.get(key)) as T | undefined;
   }
 
   /**
    * Sets a value. When the promise resolves, no worker reads an older value any more.
    *
-   * @throws ClusterCacheUnconfirmedError if the hub does not confirm the change within 5 s;
+   * @throws ClusterSharedError if the hub does not confirm the change within 5 s;
    * ClusterConfigurationError for wrong options.
    */
   async set(key: string, value: unknown, options?: CacheTtl): Promise<void> {
-    const { ttlMs } = validate(ttlSchema, options, 'options of set()');
-    await this.#cache.set(key, value, ttlMs);
+    await this.#cache.set(key, value, ttlOf(options, 'set()'));
   }
 
   /**
    * Deletes a value. When the promise resolves, no worker reads a value that was set before.
    *
    * @returns whether there was a value.
-   * @throws ClusterCacheUnconfirmedError if the hub does not confirm the change within 5 s.
+   * @throws ClusterSharedError if the hub does not confirm the change within 5 s.
    */
   delete(key: string): Promise<boolean> {
     return this.#cache.delete(key);
   }
 
-  /** Deletes all values. @throws ClusterCacheUnconfirmedError */
+  /** Deletes all values. @throws ClusterSharedError */
   async clear(): Promise<void> {
     await this.#cache.clear();
   }
 
   /**
    * The value or, if there is none, the result of `compute`. One process of the cluster computes.
-   * The others wait for at most 30 s, then the next process computes. A caller waits for two
-   * computations at most. If `compute` throws, the waiting callers of its process fail too, and
-   * another process computes. The result is not kept if it took longer than 30 s, or if its key was
-   * set or deleted during the computation.
+   * The others wait for at most 30 s, then the next process computes. If `compute` throws, the
+   * waiting callers of its process fail too, and another process computes. The result is not kept if
+   * it took longer than 30 s, or if its key was set or deleted during the computation. A call inside
+   * `compute` for the same key waits for itself, for 30 s.
    *
-   * @throws ClusterCacheReentryError inside the computation of the key, and every error of
-   * `compute`.
+   * @throws ClusterSharedError for a value that cannot be copied, and every error of `compute`.
    */
   async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
-    const { ttlMs } = validate(ttlSchema, options, 'options of getOrSet()');
-    const { name } = this.#cache;
-    for (let each = COMPUTING.getStore(); each !== undefined; each = each.outer) {
-      if (!each.ended && each.cache === name && each.key === key) {
-        throw new ClusterCacheReentryError(key);
-      }
-    }
+    const ttlMs = ttlOf(options, 'getOrSet()');
     const until = performance.now() + LEASE_MS;
-    for (let joins = 0; ; joins += 1) {
-      // After waiting for two computations, a caller computes itself.
-      const round = joins < 2 ? this.#rounds.get(key) : undefined;
-      if (round === undefined) {
-        return this.#begin(key, compute, ttlMs, until).value as Promise<T>;
-      }
-      const joined = await round.joined;
+    for (let joined = 0; joined < 2; joined += 1) {
+      const round = this.#rounds.get(key);
+      if (round === undefined) break;
+      const found = await round;
       // A second computation began after this call, so its value is new enough in any case.
-      if (joined !== undefined && (joined.fresh || joins > 0)) return joined.value as T;
+      if (found !== undefined && (found.fresh || joined > 0)) return found.value as T;
     }
+    return (await this.#begin(key, compute, ttlMs, until)).value as T;
   }
 
-  #begin(key: string, compute: () => unknown, ttlMs: number | null, until: number): Round {
+  /** Begins a computation that later callers of this process join, for at most 30 s. */
+  #begin(key: string, compute: () => unknown, ttlMs: number | null, until: number): Promise<Found> {
     const leave = (): void => {
       clearTimeout(timer);
       if (this.#rounds.get(key) === round) this.#rounds.delete(key);
     };
-    // Later callers ask the hub again, because another worker may replace the value by then.
-    const found = this.#cache
-      .getOrCompute(key, () => this.#compute(key, compute).finally(leave), ttlMs, until)
-      .finally(leave);
-    let giveUp = (): void => {};
-    const late = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)));
-    const timer = setTimeout(() => {
-      leave();
-      giveUp();
-    }, LEASE_MS).unref();
-    const ended = found.then(async ({ value, fresh }) => ({ value, fresh: await fresh }));
-    const round = { value: found.then(({ value }) => value), joined: Promise.race([ended, late]) };
-    round.joined.catch(() => {}); // without joined callers, nobody handles its error
+    const found = this.#cache.getOrCompute(
+      key,
+      async () => {
+        try {
+          return await compute();
+        } finally {
+          leave(); // another worker may replace the value from now on, so later callers ask the hub
+        }
+      },
+      ttlMs,
+      until,
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), LEASE_MS).unref();
+    });
+    const round = Promise.race([found, late]);
     this.#rounds.set(key, round);
-    return round;
-  }
-
-  async #compute(key: string, compute: () => unknown): Promise<unknown> {
-    const { name: cache } = this.#cache;
-    const computing = { cache, key, outer: COMPUTING.getStore(), ended: false };
-    try {
-      return await COMPUTING.run(computing, async () => compute());
-    } finally {
-      computing.ended = true;
-    }
+    round.then(leave, leave);
+    return found;
   }
 }

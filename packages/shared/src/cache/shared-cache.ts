@@ -1,92 +1,118 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import type { HubClient } from '../client/hub-client.js';
-import type { Answer, Question } from '../client/hub-client.interface.js';
-import { HubError, orNone } from '../client/hub-error.js';
-import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { NO_BODY } from '../wire/limits.js';
-import { ClusterCacheUnconfirmedError } from './cache.errors.js';
-import { type ClusterCacheOptions, resolveCacheOptions } from './cache-options.js';
-import { decode, encode } from './cached-value.js';
-import { StaleKeys } from './stale-keys.js';
+import { deserialize } from 'node:v8';
+import * as v from 'valibot';
+import {
+  type Answer,
+  type HubClient,
+  HubError,
+  orNone,
+  type Question,
+} from '../client/hub-client.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { ClusterSharedError } from '../errors.js';
+import { encode, integer, text, validate } from '../options.js';
+
+/** The maximum size and the name of a cache that all workers share. */
+export interface ClusterCacheOptions {
+  /**
+   * The maximum size of all keys and values, at least 64 KiB. Beyond it, the least recently used
+   * values are removed. Default: 64 MiB.
+   */
+  readonly maxBytes?: number | undefined;
+  /**
+   * The cache's name, 1 to 256 characters. Caches with the same name share their values, and the
+   * maximum size of the first one. Default: `default`; for a `ClusterCache`, `values`.
+   */
+  readonly name?: string | undefined;
+}
 
 /** Maximum time that a read waits for the hub, in ms. Beyond it, the caller gets no value. */
 const DEADLINE_MS = 250;
 
-/** How long a change waits for the hub: long enough for the restart of a hub that hangs. */
+/** How long a change waits for the hub, in ms: long enough for the restart of a hub that hangs. */
 const CHANGE_MS = 5_000;
 
 /** Maximum time that callers wait for a computation, in ms. */
 export const LEASE_MS = 30_000;
 
-/** How long a computation is waited for, in ms, if the hub did not answer the read before it. */
-const DOUBTED_LEASE_MS = 1_000;
+const TTL = 'a number, 0 or more';
+const ttlSchema = v.strictObject({
+  ttlMs: v.nullish(v.pipe(v.number(TTL), v.minValue(0, TTL)), null),
+});
 
-type CachedValue = { readonly value: unknown } | undefined;
+/** @returns the time to live; `null` for no end. @throws ClusterConfigurationError */
+export function ttlOf(options: object | undefined, call: string): number | null {
+  return validate(ttlSchema, options ?? {}, `options of ${call}`).ttlMs;
+}
 
 /** The result of {@link SharedCache.getOrCompute}. */
 export interface Found {
   readonly value: unknown;
-  /** Whether the key stayed unchanged during the computation. Settles within seconds. */
-  readonly fresh: Promise<boolean>;
+  /** Whether the value was computed, and its key stayed unchanged during the computation. */
+  readonly fresh: boolean;
 }
 
-/** One of the hub's caches. While the hub does not answer, reads find nothing and writes fail. */
+/** One of the hub's caches. While the hub does not answer, reads find nothing and changes fail. */
 export class SharedCache {
   readonly #maxBytes: number;
   readonly name: string;
-  #stale: StaleKeys | undefined;
-  #hub: HubClient | undefined;
-  #warned: string | undefined;
+  #found: HubClient | undefined;
 
   /** @throws ClusterConfigurationError */
   constructor(options: ClusterCacheOptions | undefined, defaultName: string) {
-    const { maxBytes, name } = resolveCacheOptions(options, defaultName);
+    const schema = v.strictObject({
+      maxBytes: v.optional(integer(64 * 1024, 2 ** 40), 64 * 1024 * 1024),
+      name: v.optional(text(256), defaultName),
+    });
+    const { maxBytes, name } = validate(schema, options ?? {}, 'options of a cluster cache');
     this.#maxBytes = maxBytes;
     this.name = name;
-    loadHub();
   }
 
-  async get(key: string): Promise<CachedValue> {
-    return this.#valueIn(await this.#ask({ op: 'get', cache: this.name, key }));
+  /** Connected at the first use, because the module may be loaded where no app runs. */
+  get #hub(): HubClient {
+    return (this.#found ??= hubOf());
+  }
+
+  /** @returns `undefined` for a missing value, or if the hub does not answer in time. */
+  async get(key: string): Promise<unknown> {
+    const question = { op: 'get', cache: this.name, key } as const;
+    return valueIn(await orNone(this.#hub.ask(question, DEADLINE_MS)));
   }
 
   /**
-   * @returns whether the value is kept. If it is not kept, the older value is deleted.
-   * @throws ClusterCacheUnconfirmedError
+   * Sends the value only once: before a second try, another worker may have set the key. If the hub
+   * does not confirm it, the key is deleted.
+   *
+   * @returns whether the value is kept.
+   * @throws ClusterSharedError if the value cannot be copied, or the hub confirms neither.
    */
   async set(key: string, value: unknown, ttlMs: number | null): Promise<boolean> {
     const until = performance.now() + CHANGE_MS;
-    const answer = await this.#put(key, value, ttlMs);
-    if (answer?.header.t === 'done') return true;
-    // The hub has not set the value, so the old value must go.
-    await this.#change('set()', key, { op: 'delete', cache: this.name, key }, until);
+    const body = encode('the value', value);
+    const set = { op: 'set', cache: this.name, key, ttlMs, maxBytes: this.#maxBytes } as const;
+    if (await orNone(this.#hub.ask(set, CHANGE_MS, { body }))) return true;
+    await this.#change('set()', { op: 'delete', cache: this.name, key }, until);
     return false;
   }
 
-  /** @returns whether there was a value. @throws ClusterCacheUnconfirmedError */
+  /** @returns whether there was a value. @throws ClusterSharedError */
   async delete(key: string): Promise<boolean> {
-    const answer = await this.#change('delete()', key, { op: 'delete', cache: this.name, key });
-    return answer?.header.t === 'done' && answer.header.changed > 0;
+    const { header } = await this.#change('delete()', { op: 'delete', cache: this.name, key });
+    return header.t === 'done' && header.changed > 0;
   }
 
-  /** @param prefix only keys with this prefix are deleted. @throws ClusterCacheUnconfirmedError */
+  /** @param prefix only keys with this prefix are deleted. @throws ClusterSharedError */
   async clear(prefix?: string): Promise<void> {
-    await this.#change('clear()', undefined, { op: 'clear', cache: this.name, prefix });
+    await this.#change('clear()', { op: 'clear', cache: this.name, prefix });
   }
 
-  /**
-   * Keys and values, unordered.
-   *
-   * @throws Error if the hub does not answer, or the keys have more than 24 MiB.
-   */
+  /** Keys and values, unordered. @throws Error if the hub does not answer, or the keys have more than 24 MiB. */
   async *entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
     const question = { op: 'keys', cache: this.name, prefix } as const;
-    const answer = await this.#open().askUntil(question, CHANGE_MS);
-    if (answer?.header.t !== 'keys') throw new Error('the hub does not tell what a cache holds');
-    for (const key of answer.header.keys) {
-      const found = await this.get(key);
-      if (found !== undefined) yield [key, found.value];
+    const { header } = await this.#hub.ask(question, CHANGE_MS);
+    for (const key of header.t === 'keys' ? header.keys : []) {
+      const value = await this.get(key);
+      if (value !== undefined) yield [key, value];
     }
   }
 
@@ -101,41 +127,40 @@ export class SharedCache {
     key: string,
     compute: () => unknown,
     ttlMs: number | null,
-    until = performance.now() + LEASE_MS,
+    until: number,
   ): Promise<Found> {
-    const known = await this.#ask({ op: 'get', cache: this.name, key });
-    const cached = this.#valueIn(known);
-    if (cached !== undefined) return { value: cached.value, fresh: Promise.resolve(false) };
-    const hub = this.#open();
-    const leftMs = Math.max(0, until - performance.now());
-    const waitMs = known === undefined ? Math.min(DOUBTED_LEASE_MS, leftMs) : leftMs;
-    const question = { op: 'lease', cache: this.name, key, waitMs } as const;
-    const answer = await orNone(hub.askUntil(question, waitMs));
-    if (answer?.header.t === 'granted') return this.#compute(key, compute, ttlMs, answer.header);
-    const found = this.#valueIn(answer);
-    if (found !== undefined) return { value: found.value, fresh: Promise.resolve(false) };
+    const at = { cache: this.name, key };
+    const known = await orNone(this.#hub.ask({ op: 'get', ...at }, DEADLINE_MS));
+    // Without an answer the process computes by itself, because the hub may hang.
+    const answer =
+      known?.header.t === 'miss'
+        ? await orNone(
+            this.#hub.ask({ op: 'lease', ...at }, Math.max(0, until - performance.now())),
+          )
+        : known;
+    if (answer?.header.t === 'granted')
+      return this.#compute(at, compute, ttlMs, answer.header.grant);
+    const value = valueIn(answer);
     // Without a lease it is unknown whether the key changes during the computation.
-    return { value: await compute(), fresh: Promise.resolve(hub.isUnavailable) };
+    return { value: value === undefined ? await compute() : value, fresh: false };
   }
 
   /** Computes while this process has the hub's lease of the key. */
   async #compute(
-    key: string,
+    at: { readonly cache: string; readonly key: string },
     compute: () => unknown,
     ttlMs: number | null,
-    { grant }: { readonly grant: number },
+    grant: number,
   ): Promise<Found> {
-    const giveBack = (): void => void this.#open().tell({ op: 'unlock', grant });
+    const giveBack = (): void => void this.#hub.tell({ op: 'unlock', grant });
     const timer = setTimeout(giveBack, LEASE_MS).unref();
     try {
       const value = await compute();
-      const filled = this.#put(key, value, ttlMs, grant);
-      await Promise.race([filled, delay(DEADLINE_MS, undefined, { ref: false })]);
-      const fresh = filled.then((answer) => {
-        if (answer === undefined || answer.header.t === 'refused') giveBack();
-        return answer?.header.t === 'done';
-      });
-      return { value, fresh };
+      const fill = { op: 'fill', ...at, grant, ttlMs, maxBytes: this.#maxBytes } as const;
+      const body = encode('the value', value);
+      const filled = await orNone(this.#hub.ask(fill, DEADLINE_MS, { body }));
+      if (filled === undefined) giveBack();
+      return { value, fresh: filled?.header.t === 'done' };
     } catch (error) {
       giveBack();
       throw error;
@@ -145,88 +170,26 @@ export class SharedCache {
   }
 
   /**
-   * Sends a value, only once: before a second try, another worker may have set the key.
-   *
-   * @param grant the lease with which the value was computed.
-   * @throws Error if the value cannot be copied.
-   */
-  async #put(
-    key: string,
-    value: unknown,
-    ttlMs: number | null,
-    grant?: number,
-  ): Promise<Answer | undefined> {
-    const { form, body } = encode(value);
-    const cached = { cache: this.name, key, form, ttlMs, maxBytes: this.#maxBytes };
-    const question: Question =
-      grant === undefined ? { op: 'set', ...cached } : { op: 'fill', grant, ...cached };
-    const answer = await this.#askFor(this.#open().askUntil(question, CHANGE_MS, { body }));
-    if (answer?.header.t === 'done') this.#count('evicted', answer.header.evicted);
-    return answer;
-  }
-
-  /**
    * Deletes values, and asks again if the connection is lost, because a delete can be repeated.
    *
-   * @returns `undefined` if the hub refuses the request, and so has no such value.
-   * @throws ClusterCacheUnconfirmedError without an answer in time. The change is repeated later.
+   * @throws ClusterSharedError without an answer in time.
    */
   async #change(
     what: string,
-    key: string | undefined,
     question: Question,
     until = performance.now() + CHANGE_MS,
-  ): Promise<Answer | undefined> {
-    let why = `the hub has not answered within ${CHANGE_MS} ms`;
+  ): Promise<Answer> {
     try {
-      const left = Math.max(0, until - performance.now());
-      const answer = await this.#open().askPatiently(() => question, left);
-      if (answer !== undefined) return answer;
+      return await this.#hub.askPatiently(() => question, Math.max(0, until - performance.now()));
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      if (error.failure === 'refused') return void this.#noteRefusal(error);
-      why = error.message;
+      throw new ClusterSharedError(
+        `${what} of the cache '${this.name}' is not confirmed: ${error.message}; other workers may read an older value, so try again`,
+      );
     }
-    this.#stale!.add(key);
-    const shown = key === undefined ? what : `${what} of '${key.slice(0, 40)}'`;
-    throw new ClusterCacheUnconfirmedError(this.name, shown, why);
   }
+}
 
-  #ask(question: Question): Promise<Answer | undefined> {
-    return this.#askFor(this.#open().ask(question, DEADLINE_MS));
-  }
-
-  /** @returns `undefined` if the hub does not answer. */
-  #askFor(asked: Promise<Answer | undefined>): Promise<Answer | undefined> {
-    return orNone(asked.catch((error) => this.#noteRefusal(error)));
-  }
-
-  /** @throws the error, if the hub has not refused the request. */
-  #noteRefusal(error: unknown): Answer {
-    if (!(error instanceof HubError) || error.failure !== 'refused') throw error;
-    const why = error.message;
-    if (why !== this.#warned)
-      currentLink()?.warn(`the cache '${this.name}' does not keep a value: ${why}`);
-    this.#warned = why;
-    return { header: { t: 'refused', id: 0, why }, body: NO_BODY };
-  }
-
-  #valueIn(answer: Answer | undefined): CachedValue {
-    const value = answer?.header.t === 'hit' ? decode(answer.header.form, answer.body) : undefined;
-    this.#count(value === undefined ? 'miss' : 'hit', 1);
-    return value;
-  }
-
-  #count(what: string, count: number): void {
-    this.#open().noteOutcome('cache', what, count);
-  }
-
-  /** Connects at the first use, because the module may be loaded where no app runs. */
-  #open(): HubClient {
-    if (this.#hub === undefined) {
-      this.#hub = hubOf(currentLink());
-      this.#stale = new StaleKeys(this.#hub, this.name);
-    }
-    return this.#hub;
-  }
+function valueIn(answer: Answer | undefined): unknown {
+  return answer?.header.t === 'hit' ? deserialize(answer.body) : undefined;
 }

@@ -1,19 +1,16 @@
-import { OnceAMinute } from '../../../../src/contract/errors/once-a-minute.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
-import type { RequestOf } from '../wire/protocol.js';
-import type { ChannelPush } from './hub-client.interface.js';
-import type { HubClient } from './hub-client.js';
+import { extension } from 'nestjs-cluster/extension';
+import { messageOf } from '../options.js';
+import type { HubClient, Push } from './hub-client.js';
 
 /** A member of a channel, in this process. */
 export interface ChannelMember {
+  /** @param body a view of memory that is reused. */
   said(body: Buffer): void;
   /** Called when another member is gone. */
   left(name: string): void;
   /** Called each time the member has joined. The member misses messages while the connection is lost. */
   joined(): void;
 }
-
-type Say = RequestOf<'say'>;
 
 export interface SayOptions {
   /** The name of the member that gets the message. Default: all other members. */
@@ -22,17 +19,7 @@ export interface SayOptions {
   readonly echo?: () => void;
 }
 
-interface Waiting {
-  readonly say: Say;
-  readonly body: Buffer;
-  readonly echo: SayOptions['echo'];
-  readonly since: number;
-}
-
-/** Maximum size of all messages that wait for the hub. Beyond it, the oldest message is given up. */
-const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-
-/** How long a message waits for the hub: long enough for a restart of the hub. */
+/** How long a message waits for a connection, in ms: long enough for a restart of the hub. */
 const MAX_WAIT_MS = 5_000;
 
 const ANSWER_MS = 1_000;
@@ -45,29 +32,18 @@ export class HubChannels {
     { readonly channel: string; readonly member: ChannelMember }
   >();
   readonly #echoes = new Map<number, () => void>();
-  readonly #waiting: Waiting[] = [];
-  #waitingBytes = 0;
-  /** The timer that gives up the message that has waited longest. */
-  #givingUp: NodeJS.Timeout | undefined;
-  readonly #large: OnceAMinute;
 
-  constructor(
-    private readonly hub: HubClient,
-    warn: (message: string) => void,
-  ) {
-    this.#large = new OnceAMinute(warn);
+  constructor(private readonly hub: HubClient) {
     hub.listen({
       opened: () => {
         for (const name of this.#members.keys()) this.#join(name);
-        this.#flush();
       },
       closed: () => {
         const lost = [...this.#echoes.values()];
         this.#echoes.clear();
         for (const echo of lost) echo();
       },
-      drained: () => this.#flush(),
-      heard: (push, body) => this.#onPush(push, body),
+      pushed: (push, body) => this.#onPush(push, body),
     });
   }
 
@@ -84,14 +60,25 @@ export class HubChannels {
     this.hub.tell({ op: 'part', channel: own.channel, name });
   }
 
-  say(name: string, body: Buffer, { to, echo }: SayOptions = {}): void {
-    const own = this.#members.get(name);
-    if (own === undefined) return;
-    const number = echo && (this.hub.lastEcho += 1);
-    const say = { op: 'say', channel: own.channel, name, to, echo: number } as const;
-    this.#waiting.push({ say, body, echo, since: performance.now() });
-    this.#waitingBytes += body.length;
-    this.#flush();
+  say(name: string, body: Buffer, options: SayOptions = {}): void {
+    if (this.hub.open) this.#say(name, body, options);
+    else void this.hub.ready(MAX_WAIT_MS).then(() => this.#say(name, body, options));
+  }
+
+  /** A message that cannot be sent does not reach other processes. */
+  #say(name: string, body: Buffer, { to, echo }: SayOptions): void {
+    const channel = this.#members.get(name)?.channel;
+    if (channel === undefined) return echo?.();
+    const number = echo && this.hub.nextNumber();
+    let sent = false;
+    try {
+      sent = this.hub.tell({ op: 'say', channel, name, to, echo: number }, body);
+    } catch (error) {
+      extension()?.warn(`a message does not reach other workers: ${messageOf(error)}`);
+    }
+    if (!sent) this.hub.noteOutcome('say', 'dropped');
+    if (sent && echo) this.#echoes.set(number!, echo);
+    else echo?.();
   }
 
   #join(name: string): void {
@@ -105,61 +92,18 @@ export class HubChannels {
     );
   }
 
-  #onPush(push: ChannelPush, body: Buffer): void {
-    if (push.t === 'echo') {
-      const echo = this.#echoes.get(push.echo);
-      if (echo === undefined) return; // the echo is for another HubChannels of this process
-      this.#echoes.delete(push.echo);
-      if (push.missed > 0) this.hub.noteOutcome('events', 'dropped', push.missed);
-      return echo();
-    }
-    if (push.t === 'said') {
-      return this.#members.get(push.to)?.member.said(body);
-    }
-    for (const { channel, member } of this.#members.values()) {
-      if (channel === push.channel) member.left(push.name);
-    }
-  }
-
-  /** Sends waiting messages, in order. A message that waits too long is not sent to other processes. */
-  #flush(): void {
-    while (this.#waiting.length > 0) {
-      const { say, body, echo, since } = this.#waiting[0]!;
-      const sent = this.#send(say, body);
-      const leftMs =
-        sent === undefined || this.hub.isUnavailable ? 0 : since + MAX_WAIT_MS - performance.now();
-      if (!sent && leftMs > 0 && this.#waitingBytes <= MAX_WAITING_BYTES) {
-        return this.#giveUpIn(leftMs);
+  #onPush(push: Push, body: Buffer): void {
+    if (push.t === 'said') return this.#members.get(push.to)?.member.said(body);
+    if (push.t === 'left') {
+      for (const { channel, member } of this.#members.values()) {
+        if (channel === push.channel) member.left(push.name);
       }
-      this.#waiting.shift();
-      this.#waitingBytes -= body.length;
-      if (!sent) this.hub.noteOutcome('events', 'dropped');
-      if (echo === undefined) continue;
-      if (sent) this.#echoes.set(say.echo!, echo);
-      else echo();
+      return;
     }
-    clearTimeout(this.#givingUp);
-    this.#givingUp = undefined;
-  }
-
-  /** @returns `undefined` if the message is too large, so that a second try is useless. */
-  #send(say: Say, body: Buffer): boolean | undefined {
-    try {
-      return this.hub.tell(say, body);
-    } catch (error) {
-      this.#large.say(
-        `a message does not reach other workers: ${messageOf(error)}; send less, or a key by which they find it`,
-        'large',
-      );
-      return undefined;
-    }
-  }
-
-  /** Flushes again after `ms`, because the hub may never read again. */
-  #giveUpIn(ms: number): void {
-    this.#givingUp ??= setTimeout(() => {
-      this.#givingUp = undefined;
-      this.#flush();
-    }, Math.ceil(ms));
+    const echo = push.t === 'echo' ? this.#echoes.get(push.echo) : undefined;
+    if (push.t !== 'echo' || echo === undefined) return; // it is for another HubChannels of this process
+    this.#echoes.delete(push.echo);
+    if (push.missed > 0) this.hub.noteOutcome('say', 'missed', push.missed);
+    echo();
   }
 }

@@ -1,18 +1,74 @@
-import { MAX_BODY_BYTES, tooLarge } from '../wire/limits.js';
-import type { FromHub, ToHub } from '../wire/protocol.js';
-import { Availability } from './availability.js';
-import type {
-  Answer,
-  AskOptions,
-  Dial,
-  Emitter,
-  HubListener,
-  Line,
-  LineEvents,
-  Pending,
-  Question,
-} from './hub-client.interface.js';
-import { HubError } from './hub-error.js';
+import {
+  MAX_BODY_BYTES,
+  MAX_TEXT_LENGTH,
+  type FromHub,
+  type HubRequest,
+  type ToHub,
+} from '../wire/protocol.js';
+
+/**
+ * The reason why a question has no answer: not in time; no connection, or it was lost; the hub cannot
+ * be used now, so callers do not wait for it; the hub refuses the request, or it is too large.
+ */
+export type HubFailure = 'timeout' | 'lost' | 'unavailable' | 'refused';
+
+export class HubError extends Error {
+  constructor(
+    readonly failure: HubFailure,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** @returns the answer; `undefined` in place of a {@link HubError}. */
+export function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (!(error instanceof HubError)) throw error;
+    return undefined;
+  });
+}
+
+/**
+ * Opens a connection to the hub. After a loss it opens itself again.
+ *
+ * @returns a function that sends a message, and returns whether it was sent. It is not sent
+ *   without a connection, or if the hub has too many unread bytes.
+ */
+export type Dial = (line: LineEvents) => (header: ToHub, body?: Buffer) => boolean;
+
+export interface LineEvents {
+  /** @param instance identifies the hub. It changes when the hub is restarted. */
+  opened(instance: string): void;
+  frame(header: FromHub, body: Buffer): void;
+  closed(): void;
+  /** Called when the hub cannot be used. The line retries, and calls `opened()` at success. */
+  unavailable(why: string): void;
+}
+
+export interface Answer {
+  readonly header: FromHub;
+  /** A view of memory that is reused. */
+  readonly body: Buffer;
+}
+
+type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
+export type Question = WithoutId<Exclude<HubRequest, { op: 'hello' }>>;
+export type Push = Extract<FromHub, { t: 'event' | 'said' | 'left' | 'echo' }>;
+
+/** A part of this process that uses the hub. */
+export interface HubListener {
+  /** @param anew whether this is another hub, without the state of the former hub. */
+  opened?(anew: boolean): void;
+  closed?(): void;
+  pushed?(push: Push, body: Buffer): void;
+}
+
+/** A question that has no answer yet. */
+interface Pending {
+  readonly op: HubRequest['op'];
+  readonly settle: (answer: Answer | HubError) => void;
+}
 
 /** Maximum wait for the first connection, in ms. It includes the start of the hub's thread. */
 const FIRST_MS = 3_000;
@@ -24,24 +80,22 @@ const ANSWER_MS = 1_000;
 
 /** Asks the hub questions, for the whole process. */
 export class HubClient implements LineEvents {
-  readonly #line: Line;
+  readonly #send: ReturnType<Dial>;
   readonly #pending = new Map<number, Pending>();
   readonly #listeners = new Set<HubListener>();
-  readonly #availability = new Availability();
+  /** The callers that wait for a connection. */
+  readonly #waiting = new Set<() => void>();
+  #impossible: string | undefined;
   #instance: string | undefined;
-  #lastId = 0;
-  /** Whether the hub has not answered a question in time, and has sent nothing since. */
-  #silent = false;
-  #heardAt = -Infinity;
+  #lastNumber = 0;
+  open = false;
   /** The event emitters of the apps of this process. */
-  readonly emitters = new Set<Emitter>();
-  /** The number of the last echo that was asked for, in all {@link HubChannels} of the process. */
-  lastEcho = 0;
+  readonly emitters = new Set<object>();
   /** Counts of questions, by request and outcome: `count ok`. */
   readonly outcomes = new Map<string, number>();
 
   constructor(dial: Dial) {
-    this.#line = dial(this);
+    this.#send = dial(this);
   }
 
   /** @returns a function that removes the listener. */
@@ -50,147 +104,133 @@ export class HubClient implements LineEvents {
     return () => void this.#listeners.delete(listener);
   }
 
-  get open(): boolean {
-    return this.#availability.open;
+  /** A number that no other question or message of this process has. */
+  nextNumber(): number {
+    return (this.#lastNumber += 1);
   }
 
-  /** Whether the hub cannot be used now, so that callers do not wait. The line still retries. */
-  get isUnavailable(): boolean {
-    return this.#availability.isImpossible;
+  noteOutcome(what: string, outcome: string, count = 1): void {
+    const name = `${what} ${outcome}`;
+    this.outcomes.set(name, (this.outcomes.get(name) ?? 0) + count);
   }
 
   /** Waits for a connection, for at most `withinMs`. @returns whether there is a connection. */
   ready(withinMs: number): Promise<boolean> {
-    return this.#availability.ready(withinMs);
+    if (this.open || this.#impossible !== undefined) return Promise.resolve(this.open);
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(settle);
+        resolve(this.open);
+      };
+      const timer = setTimeout(settle, withinMs);
+      this.#waiting.add(settle);
+    });
   }
 
   /**
-   * Asks a question that the hub answers at once. If the hub is silent, the question is sent, and
-   * the call fails without a wait.
+   * Asks a question. Only the first connection of the process is waited for.
+   *
+   * @param signal ends the wait early.
+   * @throws HubError
+   */
+  async ask(
+    question: Question,
+    waitMs: number,
+    { body, signal }: { readonly body?: Buffer; readonly signal?: AbortSignal } = {},
+  ): Promise<Answer> {
+    const until = performance.now() + (waitMs || ANSWER_MS);
+    if (this.#isNew) await this.ready(Math.min(waitMs || ANSWER_MS, FIRST_MS));
+    const id = this.nextNumber();
+    return new Promise((resolve, reject) => {
+      const settle = (answer: Answer | HubError): void => {
+        if (!this.#pending.delete(id)) return;
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', giveUp);
+        const failure = answer instanceof HubError ? answer.failure : 'ok';
+        this.noteOutcome(question.op, failure);
+        if (answer instanceof HubError) reject(answer);
+        else resolve(answer);
+      };
+      const giveUp = (): void => {
+        if (!this.#pending.has(id)) return;
+        this.tell({ op: 'cancel', id });
+        settle(new HubError('timeout', `the hub did not answer within ${waitMs} ms`));
+      };
+      this.#pending.set(id, { op: question.op, settle });
+      // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
+      const timer = setTimeout(() => setImmediate(giveUp), Math.max(0, until - performance.now()));
+      signal?.addEventListener('abort', giveUp);
+      try {
+        if (!this.tell({ ...question, id } as ToHub, body)) settle(this.#error());
+      } catch (error) {
+        settle(new HubError('refused', (error as Error).message));
+      }
+    });
+  }
+
+  /**
+   * Like {@link ask}, but asks again if the connection is lost.
    *
    * @throws HubError
    */
-  async ask(question: Question, deadlineMs: number, body?: Buffer): Promise<Answer> {
-    if (this.#isNew) await this.ready(Math.min(deadlineMs, FIRST_MS));
-    const { id, answer } = this.#send(question, body);
-    const fail = (why: string): void => this.#end(id, new HubError('timeout', why));
-    if (this.#silent) fail('the hub does not answer');
-    this.#wait(id, deadlineMs, () => {
-      this.#silent = true;
-      fail(`the hub did not answer within ${deadlineMs} ms`);
-    });
-    return (await answer)!;
-  }
-
-  /** Whether there never was a connection. Only then do questions wait for a connection. */
-  get #isNew(): boolean {
-    return !this.open && this.#instance === undefined;
-  }
-
-  #send(question: Question, body?: Buffer): { id: number; answer: Promise<Answer | undefined> } {
-    const id = (this.#lastId += 1);
-    const answer = new Promise<Answer | undefined>((resolve, reject) => {
-      this.#pending.set(id, { op: question.op, resolve, reject, timer: undefined });
-    });
-    try {
-      if (!this.tell({ ...question, id } as ToHub, body)) this.#end(id, this.#availability.error());
-    } catch (error) {
-      this.#end(id, new HubError('refused', (error as Error).message));
-    }
-    return { id, answer };
-  }
-
-  /** Calls `giveUp` after `ms`, unless the question has ended. */
-  #wait(id: number, ms: number, giveUp: () => void): void {
-    const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    const late = (): void => (this.#pending.has(id) ? giveUp() : undefined);
-    // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
-    pending.timer = setTimeout(() => setImmediate(late), Math.max(0, ms));
-  }
-
-  /** @param answer `undefined` if the caller stops waiting. */
-  #end(id: number, answer: Answer | HubError | undefined): void {
-    const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    this.#pending.delete(id);
-    clearTimeout(pending.timer);
-    const failure = answer instanceof HubError ? answer.failure : 'ok';
-    if (answer !== undefined) this.noteOutcome(pending.op, failure);
-    if (answer instanceof HubError) pending.reject(answer);
-    else pending.resolve(answer);
-  }
-
-  /** Sends a message that is not answered, as {@link Line.send} does. */
-  tell(note: ToHub, body?: Buffer): boolean {
-    if (body !== undefined && body.length > MAX_BODY_BYTES) {
-      throw new Error(tooLarge(body.length, MAX_BODY_BYTES));
-    }
-    return this.#line.send(note, body);
-  }
-
-  /**
-   * Like {@link askUntil}, but asks again if the connection is lost.
-   *
-   * @throws HubError if the hub refuses the question, or cannot be used.
-   */
-  async askPatiently(
-    question: (leftMs: number) => Question,
-    waitMs: number,
-  ): Promise<Answer | undefined> {
+  async askPatiently(question: (leftMs: number) => Question, waitMs: number): Promise<Answer> {
     const until = performance.now() + waitMs;
     const left = (): number => Math.max(0, until - performance.now());
     for (;;) {
-      const first = this.#instance === undefined ? FIRST_MS : 0;
-      if (!this.open && !(await this.ready(Math.max(left(), first)))) {
-        if (this.isUnavailable) throw this.#availability.error();
-        return undefined;
-      }
+      const firstMs = this.#isNew ? FIRST_MS : 0;
+      if (!this.open && !(await this.ready(Math.max(left(), firstMs)))) throw this.#error();
       try {
-        const leftMs = left();
-        return await this.askUntil(question(leftMs), leftMs);
+        return await this.ask(question(left()), left());
       } catch (error) {
-        if ((error as HubError).failure === 'refused') throw error;
-        if (left() === 0) return undefined;
+        if ((error as HubError).failure !== 'lost' || left() === 0) throw error;
         // Waits here, because the connection may be open although the hub does not read.
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }
   }
 
+  /**
+   * Sends a message that is not answered. @returns whether it was sent.
+   *
+   * @throws Error that names the maximum, if the message or a text in it is too large.
+   */
+  tell(note: ToHub, body?: Buffer): boolean {
+    if (body !== undefined && body.length > MAX_BODY_BYTES) {
+      throw new Error(`it has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}`);
+    }
+    for (const text of Object.values(note) as unknown[]) {
+      if (typeof text === 'string' && text.length > MAX_TEXT_LENGTH) {
+        throw new Error(`a name or a key has at most ${MAX_TEXT_LENGTH} characters`);
+      }
+    }
+    return this.#send(note, body);
+  }
+
   opened(instance: string): void {
     const anew = this.#instance !== undefined && this.#instance !== instance;
     this.#instance = instance;
-    this.#silent = false;
-    this.#availability.opened();
+    this.#impossible = undefined;
+    this.open = true;
     for (const listener of this.#listeners) listener.opened?.(anew);
-    this.#availability.tellWaiting();
+    for (const settle of this.#waiting) settle();
   }
 
   closed(): void {
-    this.#availability.open = false;
+    this.open = false;
     const lost = new HubError('lost', 'the connection to the hub was lost');
-    for (const id of this.#pending.keys()) this.#end(id, lost);
+    for (const { settle } of this.#pending.values()) settle(lost);
     for (const listener of this.#listeners) listener.closed?.();
   }
 
   unavailable(why: string): void {
-    this.#availability.impossible(why);
-  }
-
-  drained(): void {
-    for (const listener of this.#listeners) listener.drained?.();
+    this.#impossible = why;
+    for (const settle of this.#waiting) settle();
   }
 
   frame(header: FromHub, body: Buffer): void {
-    this.#silent = false;
-    this.#heardAt = performance.now();
-    if (header.t === 'event') {
+    if (!('id' in header)) {
       for (const listener of this.#listeners) listener.pushed?.(header, body);
-      return;
-    }
-    if (header.t === 'said' || header.t === 'left' || header.t === 'echo') {
-      for (const listener of this.#listeners) listener.heard?.(header, body);
       return;
     }
     const pending = this.#pending.get(header.id);
@@ -201,37 +241,18 @@ export class HubClient implements LineEvents {
       if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
       return;
     }
-    const isRefused = header.t === 'refused';
-    this.#end(header.id, isRefused ? new HubError('refused', header.why) : { header, body });
+    pending.settle(header.t === 'refused' ? new HubError('refused', header.why) : { header, body });
   }
 
-  noteOutcome(what: string, outcome: string, count = 1): void {
-    const name = `${what} ${outcome}`;
-    this.outcomes.set(name, (this.outcomes.get(name) ?? 0) + count);
+  /** Whether there never was a connection. Only then do questions wait for a connection. */
+  get #isNew(): boolean {
+    return !this.open && this.#instance === undefined;
   }
 
-  /**
-   * Asks a question that the hub may answer late. The hub may hang, so both ends measure the wait.
-   *
-   * @returns `undefined` without an answer in time.
-   * @throws HubError
-   */
-  async askUntil(
-    question: Question,
-    waitMs: number,
-    { body, signal, whileHeard }: AskOptions = {},
-  ): Promise<Answer | undefined> {
-    const until = performance.now() + (waitMs === 0 ? ANSWER_MS : waitMs);
-    if (this.#isNew) await this.ready(Math.min(waitMs, FIRST_MS));
-    const { id, answer } = this.#send(question, body);
-    const giveUp = (): void => {
-      const leftMs = whileHeard ? this.#heardAt + waitMs - performance.now() : 0;
-      if (leftMs > 0) return this.#wait(id, leftMs, giveUp);
-      if (this.#pending.has(id)) this.tell({ op: 'cancel', id });
-      this.#end(id, undefined);
-    };
-    this.#wait(id, until - performance.now(), giveUp); // opening the connection may have taken all the time
-    signal?.addEventListener('abort', giveUp);
-    return answer.finally(() => signal?.removeEventListener('abort', giveUp));
+  /** The error for a question that could not be sent. */
+  #error(): HubError {
+    return this.#impossible === undefined
+      ? new HubError('lost', 'there is no connection to the hub')
+      : new HubError('unavailable', `there is no hub: ${this.#impossible}`);
   }
 }

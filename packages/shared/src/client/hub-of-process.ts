@@ -1,57 +1,27 @@
-import cluster from 'node:cluster';
-import type { ClusterLink } from '../../../../src/contract/snapshot/index.js';
+import { extension } from 'nestjs-cluster/extension';
+import { dialInProcess, dialSocket } from './dial.js';
 import { HubClient } from './hub-client.js';
-import type { Dial, Line } from './hub-client.interface.js';
+import { hubMetrics } from './hub.metrics.js';
+
+/** The package whose thread the primary runs. */
+export const THREAD = '@nestjs-cluster/shared';
 
 /** The client is on `globalThis`, so two copies of this package share it and its connection. */
 const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
 
-const loadSocket = () => import('./dial-socket.js');
-const loadInProcess = () => import('./in-process.js');
-
-/**
- * Loads the code that connects this process to the hub. Providers call it in their constructors,
- * because the release's files may be removed before the first request needs the hub.
- */
-export function loadHub(): void {
-  const loading: Promise<unknown> = cluster.isWorker ? loadSocket() : loadInProcess();
-  loading.catch(() => {}); // the first use reports the error
+/** The client of this process, connected at the first call. Without a primary the hub is in this process. */
+export function hubOf(): HubClient {
+  return (holder[KEY] ??= connect());
 }
 
-/** @param link `undefined` if `bootstrap()` was not called, so that the hub is in this process. */
-export function hubOf(link: ClusterLink | undefined): HubClient {
-  return (holder[KEY] ??= connect(link));
-}
-
-function connect(link: ClusterLink | undefined): HubClient {
-  const find = link?.thread('@nestjs-cluster/shared');
-  const warn = (message: string): void => link?.warn(message);
-  const hub = new HubClient(
-    dialLate(warn, async () => {
-      if (find === undefined) return (await loadInProcess()).dialInProcess;
-      return (await loadSocket()).dialSocket(find, link!.identity.slot, warn);
-    }),
-  );
-  link?.contributeMetrics(async () => {
-    const { hubMetrics } = await import('./hub.metrics.js');
-    return hubMetrics(link.identity.slot, hub);
-  });
+function connect(): HubClient {
+  const cluster = extension();
+  const find = cluster?.thread(THREAD);
+  const slot = cluster?.identity.slot ?? 0;
+  const warn = (message: string): void => cluster?.warn(message);
+  const hub = new HubClient(find === undefined ? dialInProcess : dialSocket(find, slot, warn));
+  cluster?.metrics((client) => hubMetrics(slot, hub, client));
   return hub;
-}
-
-/** A line that opens when its code is loaded. */
-function dialLate(warn: (message: string) => void, load: () => Promise<Dial>): Dial {
-  return (events) => {
-    let line: Line | undefined;
-    load().then(
-      (dial) => (line = dial(events)),
-      ({ message }: Error) => {
-        warn(`there is no hub, because its client cannot be loaded: ${message}`);
-        events.unavailable(message);
-      },
-    );
-    return { send: (header, body) => line?.send(header, body) ?? false };
-  };
 }

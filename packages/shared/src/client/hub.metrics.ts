@@ -1,80 +1,46 @@
-import { Counter, Gauge, type Metric } from 'prom-client';
-import { named } from '../../../../src/contract/snapshot/metric-names.js';
+import type { Metrics, MetricsContribution } from 'nestjs-cluster/extension';
 import type { CacheStats } from '../wire/protocol.js';
 import type { HubClient } from './hub-client.js';
 
-/** How long a scrape waits for the hub, at most. */
+/** How long a scrape waits for the hub, in ms. */
 const STATS_MS = 200;
 
-/** Requests whose outcomes have counters of their own. */
-const COUNTED_APART: ReadonlySet<string> = new Set(['throttler', 'cache', 'events']);
-
-/** Counters without a label: name, help, outcome. */
-const PLAIN_COUNTERS = [
-  ['cache_hits_total', 'Values that the shared cache had', 'cache hit'],
-  ['cache_misses_total', 'Values that it had not', 'cache miss'],
-  ['cache_evictions_total', 'Values that had to make room for others', 'cache evicted'],
-  [
-    'events_dropped_total',
-    'Events that did not reach a worker that read too slowly',
-    'events dropped',
-  ],
+const CACHE_METRICS = [
+  ['cache_bytes', 'Size of a shared cache', 'Gauge', 'bytes'],
+  ['cache_entries', 'Values in a shared cache', 'Gauge', 'entries'],
+  ['cache_hits_total', 'Reads of a shared cache that found a value', 'Counter', 'hits'],
+  ['cache_misses_total', 'Reads of a shared cache that found none', 'Counter', 'misses'],
+  ['cache_evictions_total', 'Values that made room for others', 'Counter', 'evictions'],
 ] as const;
 
 /** Metrics of this process's questions, and of the hub's caches. */
 export function hubMetrics(
   slot: number,
   hub: HubClient,
-): { readonly all: readonly Metric[]; readonly labelled: readonly Metric[] } {
-  const plain = PLAIN_COUNTERS.map(
-    ([name, help, outcome]) =>
-      new Counter({
-        ...named(name, help),
-        collect() {
-          this.reset();
-          this.inc(hub.outcomes.get(outcome) ?? 0);
-        },
-      }),
-  );
-  const requests = new Counter({
-    ...named('hub_requests_total', 'Requests to the hub, by what was asked and how it ended'),
-    labelNames: ['request', 'outcome'],
+  client: Parameters<MetricsContribution>[0],
+): Metrics {
+  const named = (name: string, help: string, ...labelNames: string[]) => ({
+    name: `nestjs_cluster_${name}`,
+    help,
+    labelNames,
+    registers: [],
+  });
+  const requests = new client.Counter({
+    ...named('hub_requests_total', 'Requests to the hub, by their outcome', 'request', 'outcome'),
     collect() {
       this.reset();
       for (const [name, count] of hub.outcomes) {
         const [request = '', outcome = ''] = name.split(' ');
-        if (!COUNTED_APART.has(request)) this.inc({ request, outcome }, count);
+        this.inc({ request, outcome }, count);
       }
     },
   });
-  const unanswered = new Counter({
-    ...named(
-      'throttler_unanswered_total',
-      'Requests that the hub did not count in time, by what became of them',
-    ),
-    labelNames: ['decision'],
-    collect() {
-      this.reset();
-      for (const decision of ['local', 'refuse', 'allow']) {
-        this.inc({ decision }, hub.outcomes.get(`throttler ${decision}`) ?? 0);
-      }
-    },
-  });
-  const connected = new Gauge({
-    ...named('hub_connected', '1 while the worker has a connection to the hub'),
-    labelNames: ['worker'],
+  const connected = new client.Gauge({
+    ...named('hub_connected', '1 while the worker has a connection to the hub', 'worker'),
     collect() {
       this.set({ worker: slot }, hub.open ? 1 : 0);
     },
   });
-  return {
-    all: [requests, unanswered, ...plain, ...cacheGauges(hub)],
-    labelled: [connected],
-  };
-}
-
-/** Every worker reports the same caches, so the aggregator is `max`. */
-function cacheGauges(hub: HubClient): readonly Metric[] {
   let asked: Promise<readonly CacheStats[]> | undefined;
   const askCaches = () =>
     (asked ??= hub
@@ -84,18 +50,16 @@ function cacheGauges(hub: HubClient): readonly Metric[] {
         () => [],
       )
       .finally(() => (asked = undefined)));
-  const gauge = (name: string, help: string, read: (cache: CacheStats) => number) =>
-    new Gauge({
-      ...named(name, help),
-      labelNames: ['cache'],
-      aggregator: 'max',
-      async collect() {
-        this.reset();
-        for (const each of await askCaches()) this.set({ cache: each.cache }, read(each));
-      },
-    });
-  return [
-    gauge('cache_bytes', 'Size of a shared cache', ({ bytes }) => bytes),
-    gauge('cache_entries', 'Values in a shared cache', ({ entries }) => entries),
-  ];
+  const caches = CACHE_METRICS.map(
+    ([name, help, kind, key]) =>
+      new (client[kind] as typeof client.Counter)({
+        ...named(name, help, 'cache'),
+        aggregator: 'max', // every worker reports the same caches
+        async collect() {
+          this.reset();
+          for (const each of await askCaches()) this.inc({ cache: each.cache }, each[key]);
+        },
+      }),
+  );
+  return { all: [requests, ...caches], labelled: [connected] };
 }

@@ -10,17 +10,18 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/cluster.errors.js';
-import { validate } from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import type { HubClient } from '../client/hub-client.js';
-import type { Answer } from '../client/hub-client.interface.js';
-import { HubError } from '../client/hub-error.js';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import { extension } from 'nestjs-cluster/extension';
+import * as v from 'valibot';
+import { type Answer, type HubClient, orNone } from '../client/hub-client.js';
 import { hubOf } from '../client/hub-of-process.js';
-import * as check from './check-event.js';
-import type { EventReceivers } from './check-event.js';
+import { ClusterRequestError } from '../errors.js';
+import { durationMs, encode, integer, messageOf, text, validate } from '../options.js';
+import { MAX_TEXT_LENGTH } from '../wire/protocol.js';
 import { EventHandlers } from './event-handlers.js';
-import { ClusterRequestError } from './events.errors.js';
+
+/** The receivers of an event: all workers, all but the sender, any one worker, or the worker of a slot. */
+export type EventReceivers = 'all' | 'others' | 'one' | number;
 
 /** Options of `request()`. */
 export interface ClusterRequestOptions {
@@ -30,9 +31,25 @@ export interface ClusterRequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** Maximum time without a message from the hub while it waits for slow receivers, in ms. A hung hub is ended earlier. */
-const EMIT_MS = 30_000;
+const EMIT_MS = 5_000;
 const START_MS = 3_000;
+
+/** nestjs-cluster refuses more than 256 workers. */
+const slotSchema = integer(0, 255);
+const nameSchema = text(MAX_TEXT_LENGTH);
+
+const receivers = <const T extends string>(...names: T[]) =>
+  v.custom<T | number>(
+    (to) => names.includes(to as T) || v.is(slotSchema, to),
+    `${names.map((each) => `'${each}'`).join(', ')} or the number of a slot`,
+  );
+
+const receiversSchema = receivers('all', 'others', 'one');
+
+const requestSchema = v.strictObject({
+  to: v.optional(receivers('one'), 'one'),
+  deadlineMs: v.optional(durationMs(), 5_000),
+});
 
 /**
  * Events of `@nestjs/event-emitter` that also reach the `@OnEvent()` methods of other workers. Each
@@ -66,7 +83,7 @@ export class ClusterEvents
         'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; install that package, and add EventEmitterModule.forRoot() to the imports',
         { cause },
       );
-      await currentLink()?.reportBootFailure(error);
+      await extension()?.refuseStart(error);
       throw error;
     }
     await this.#hub.ready(START_MS);
@@ -78,7 +95,7 @@ export class ClusterEvents
     if (hub.emitters.has(this.#emitter)) return;
     hub.emitters.add(this.#emitter);
     const handlers = new EventHandlers(hub, this.#emitter);
-    currentLink()?.provideTasks((before) => handlers.hasBegunBefore(before));
+    extension()?.onDrainTasks((before) => handlers.hasBegunBefore(before));
     void this.#methods.waitUntilReady().then(() => {
       handlers.join();
       this.#handlers = handlers;
@@ -95,52 +112,40 @@ export class ClusterEvents
   }
 
   /**
-   * Sends an event. Resolves when no receiver is far behind, or after some seconds. So a sender
-   * that awaits `emit()` sends no faster than the receivers read.
+   * Sends an event. A worker that has more than 8 MiB of unread events misses it.
    *
    * @returns the number of workers that the event was sent to; 0 if the hub does not answer.
-   * @throws ClusterUncloneableError for a payload that cannot be sent, ClusterConfigurationError
-   * for a wrong name or wrong receivers.
+   * @throws ClusterSharedError for a payload that cannot be sent, ClusterConfigurationError for a
+   * wrong name or wrong receivers.
    */
   async emit(name: string, payload?: unknown, to: EventReceivers = 'all'): Promise<number> {
-    validate(check.receiversSchema, to, 'receivers of emit()');
-    const body = check.encodeEvent(name, payload);
-    const question = { op: 'publish', name, to } as const;
-    try {
-      const answer = await this.#hub.askUntil(question, EMIT_MS, { body, whileHeard: true });
-      // Without an answer it is unknown whether the event was sent.
-      if (answer === undefined) this.#hub.noteOutcome('publish', 'timeout');
-      else return await this.#sentTo(answer, to);
-    } catch (error) {
-      if (!(error instanceof HubError)) throw error;
-      this.#hub.noteOutcome('events', 'dropped');
-    }
-    return 0;
+    validate(receiversSchema, to, 'receivers of emit()');
+    const body = encodeEvent(name, payload);
+    const asked = this.#hub.ask({ op: 'publish', name, to }, EMIT_MS, { body });
+    const answer = await orNone(asked);
+    return answer === undefined ? 0 : this.#sentTo(answer, to);
   }
 
   /**
    * Asks one worker. The answer is the result of the worker's first `@OnEvent()` method.
    *
    * @throws ClusterRequestError without an answer in time, or if the method fails;
-   * ClusterConfigurationError for wrong options or a wrong name; ClusterUncloneableError for a
-   * payload that cannot be sent.
+   * ClusterConfigurationError for wrong options or a wrong name; ClusterSharedError for a payload
+   * that cannot be sent.
    */
   async request<T>(name: string, payload?: unknown, options?: ClusterRequestOptions): Promise<T> {
-    const { to, deadlineMs } = validate(check.requestSchema, options, 'options of request()');
+    const { to, deadlineMs } = validate(requestSchema, options ?? {}, 'options of request()');
     const failed = (why: string) => new ClusterRequestError(name, why);
     const { signal } = this.#closing;
     if (signal.aborted) throw failed('this app is closed');
-    const body = check.encodeEvent(name, payload);
+    const body = encodeEvent(name, payload);
     const question = { op: 'publish', name, to, request: true } as const;
-    const asked = this.#hub.askUntil(question, Math.max(1, deadlineMs), { body, signal });
-    const answer = await asked.catch((error: Error) => {
-      this.#hub.noteOutcome('events', 'dropped');
-      throw failed(error.message);
+    const asked = this.#hub.ask(question, Math.max(1, deadlineMs), { body, signal });
+    const answer = await asked.catch((error: unknown) => {
+      throw failed(signal.aborted ? 'this app is closed' : messageOf(error));
     });
-    if (signal.aborted) throw failed('this app is closed');
-    if (answer === undefined) throw failed(`there was no answer within ${deadlineMs} ms`);
     if (answer.header.t !== 'reply') {
-      await this.#sentTo(answer, to);
+      this.#sentTo(answer, to);
       throw failed('there is no such worker, or it reads too slowly');
     }
     const value: unknown = deserialize(answer.body);
@@ -149,14 +154,23 @@ export class ClusterEvents
   }
 
   get #hub(): HubClient {
-    return (this.#found ??= hubOf(currentLink()));
+    return (this.#found ??= hubOf());
   }
 
-  /** Counts the workers that missed the event. @throws ClusterConfigurationError */
-  async #sentTo({ header }: Answer, to: EventReceivers): Promise<number> {
-    const { changed, evicted } = header.t === 'done' ? header : { changed: 0, evicted: 0 };
-    if (evicted > 0) this.#hub.noteOutcome('events', 'dropped', evicted);
-    if (changed + evicted === 0) await check.checkSlotOf(to);
-    return changed;
+  /** @throws ClusterConfigurationError if no worker got the event, and the slot is beyond the last. */
+  #sentTo({ header }: Answer, to: EventReceivers): number {
+    const { changed, missed = 0 } = header.t === 'done' ? header : { changed: 0 };
+    if (missed > 0) this.#hub.noteOutcome('publish', 'missed', missed);
+    const workers = extension()?.workers ?? Infinity;
+    if (changed + missed > 0 || typeof to !== 'number' || to < workers) return changed;
+    throw new ClusterConfigurationError(
+      `ClusterEvents cannot reach slot ${to}: the last slot is ${workers - 1}`,
+    );
   }
+}
+
+/** @throws ClusterConfigurationError for a wrong name, ClusterSharedError for the payload. */
+function encodeEvent(name: string, payload: unknown): Buffer {
+  validate(nameSchema, name, 'name of an event');
+  return encode(`the payload of the event '${name}'`, payload);
 }

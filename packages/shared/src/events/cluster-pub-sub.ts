@@ -1,23 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
+import { EventEmitter, on } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { oneLine } from '../../../../src/contract/errors/one-line.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
-import { encodePayload } from '../client/encode-payload.js';
 import { HubChannels } from '../client/hub-channels.js';
-import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { readMessages } from './read-messages.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { encode, messageOf } from '../options.js';
 
 /** One channel for all triggers, because an app may have a trigger for each of many objects. */
 const CHANNEL = 'pub-sub';
 
 /** Maximum wait for the hub, in ms. Beyond it, a subscription gets only the messages of this process. */
 const JOIN_MS = 3_000;
-
-type OnMessage = (payload: never) => unknown;
 
 /**
  * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers. It has the
@@ -28,23 +22,19 @@ type OnMessage = (payload: never) => unknown;
 export class ClusterPubSub implements BeforeApplicationShutdown {
   readonly #logger = new Logger('ClusterPubSub');
   readonly #name = randomUUID();
-  /** The subscribers by trigger, then by the number of their subscription. */
-  readonly #subscribers = new Map<string, Map<number, OnMessage>>();
-  readonly #triggers = new Map<number, string>();
-  readonly #closing = new AbortController();
+  /** Emits the messages, by their triggers, and `end` at shutdown. */
+  readonly #emitter = new EventEmitter().setMaxListeners(0);
+  /** Ends a subscription, by its number. */
+  readonly #unsubscribe = new Map<number, () => void>();
+  #closed = false;
   #lastId = 0;
   #channels: HubChannels | undefined;
   #joined: Promise<unknown> | undefined;
 
-  constructor() {
-    setMaxListeners(0, this.#closing.signal); // one listener for each reader
-    loadHub();
-  }
-
   /** Publishes a message. Resolves when the message has its place in the order of all workers. */
   async publish(trigger: string, payload: unknown): Promise<void> {
-    const body = encodePayload(`what is published on '${trigger}'`, [trigger, payload]);
-    if (this.#closing.signal.aborted) return;
+    const body = encode(`what is published on '${trigger}'`, [trigger, payload]);
+    if (this.#closed) return;
     await new Promise<void>((resolve) => {
       this.#open().say(this.#name, body, {
         echo: () => {
@@ -62,51 +52,69 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     _options?: object,
   ): Promise<number> {
     const id = (this.#lastId += 1);
-    let subscribers = this.#subscribers.get(trigger);
-    if (subscribers === undefined) this.#subscribers.set(trigger, (subscribers = new Map()));
-    subscribers.set(id, onMessage);
-    this.#triggers.set(id, trigger);
+    const listener = (payload: unknown): void =>
+      void this.#logging(`a subscriber of ${trigger} failed`, () => onMessage(payload as never));
+    this.#emitter.on(`on ${trigger}`, listener);
+    this.#unsubscribe.set(id, () => this.#emitter.off(`on ${trigger}`, listener));
     this.#open();
     await this.#joined;
     return id;
   }
 
   unsubscribe(id: number): void {
-    const trigger = this.#triggers.get(id);
-    if (trigger === undefined) return;
-    this.#triggers.delete(id);
-    const subscribers = this.#subscribers.get(trigger)!;
-    subscribers.delete(id);
-    if (subscribers.size === 0) this.#subscribers.delete(trigger);
+    this.#unsubscribe.get(id)?.();
+    this.#unsubscribe.delete(id);
   }
 
-  /**
-   * The messages of these triggers. Subscribes at the first `next()`. Above 10,000 unread messages,
-   * `next()` rejects with an error.
-   */
+  /** The messages of these triggers. Subscribes at the first `next()`. */
   asyncIterableIterator<T>(triggers: string | readonly string[]): AsyncIterableIterator<T> {
-    const begin = async (onMessage: (payload: T) => void) => {
-      const all = [triggers].flat();
-      const ids = await Promise.all(all.map((each) => this.subscribe(each, onMessage)));
-      return () => ids.forEach((id) => this.unsubscribe(id));
+    const own = new EventEmitter();
+    const messages = on(own, 'message', { close: ['end'] });
+    let begun: Promise<number[]> | undefined;
+    const begin = () =>
+      (begun ??= Promise.all(
+        [triggers].flat().map((each) => this.subscribe(each, (it) => own.emit('message', it))),
+      ));
+    const end = (): void => {
+      this.#emitter.off('end', end);
+      void begun?.then((ids) => ids.forEach((id) => this.unsubscribe(id)));
+      own.emit('end');
     };
-    return readMessages(begin, this.#closing.signal);
+    this.#emitter.once('end', end);
+    if (this.#closed) end();
+    return {
+      next: async () => {
+        if (!this.#closed) await begin();
+        const { done, value } = (await messages.next()) as IteratorResult<[T], undefined>;
+        return done === true ? { done, value } : { done: false, value: value[0] };
+      },
+      return: async () => {
+        end();
+        return { done: true, value: undefined };
+      },
+      throw: async (error) => {
+        end();
+        throw error;
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
   }
 
   /** Ends all readers before the HTTP server waits for them. */
   beforeApplicationShutdown(): void {
-    this.#closing.abort();
-    this.#subscribers.clear();
-    this.#triggers.clear();
+    this.#closed = true;
+    this.#emitter.emit('end');
+    for (const id of this.#unsubscribe.keys()) this.unsubscribe(id);
     this.#channels?.part(this.#name);
   }
 
   /** Connects at the first use, because the class may be created before `bootstrap()` is called. */
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
-    const link = currentLink();
-    const hub = hubOf(link);
-    const channels = new HubChannels(hub, (message) => link?.warn(message));
+    const hub = hubOf();
+    const channels = new HubChannels(hub);
     const joined = new Promise<void>((resolve) => {
       const said = (body: Buffer): void => this.#deliver(body);
       channels.join(CHANNEL, this.#name, { said, left: () => {}, joined: resolve });
@@ -120,10 +128,8 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
 
   #deliver(body: Buffer): void {
     void this.#logging('a message of another worker cannot be read', () => {
-      const [trigger, payload] = deserialize(body) as [string, never];
-      for (const onMessage of this.#subscribers.get(trigger)?.values() ?? []) {
-        void this.#logging(`a subscriber of ${trigger} failed`, () => onMessage(payload));
-      }
+      const [trigger, payload] = deserialize(body) as [string, unknown];
+      this.#emitter.emit(`on ${trigger}`, payload);
     });
   }
 
@@ -132,7 +138,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     try {
       await run();
     } catch (error) {
-      this.#logger.error(oneLine(`${failure}: ${messageOf(error)}`));
+      this.#logger.error(`${failure}: ${messageOf(error)}`);
     }
   }
 }

@@ -2,15 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deserialize } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import type { EventEmitter2 } from '@nestjs/event-emitter';
-import { clean, oneLine } from '../../../../src/contract/errors/one-line.js';
-import { messageOf } from '../../../../src/contract/errors/thrown.js';
-import { encodePayload } from '../client/encode-payload.js';
-import type { HubClient } from '../client/hub-client.js';
-import type { EventPush } from '../client/hub-client.interface.js';
-import { orNone } from '../client/hub-error.js';
+import { type HubClient, orNone, type Push, type Question } from '../client/hub-client.js';
+import { encode, messageOf } from '../options.js';
+
+type EventPush = Extract<Push, { t: 'event' }>;
 
 /** Maximum wait for the hub, and for calls that began during the drain, in ms. Older calls have ended by then. */
 const DEADLINE_MS = 1_000;
+
+/** Maximum length of an error's message in a reply, in characters. */
+const MAX_MESSAGE_LENGTH = 4_096;
 
 /** How long draining workers still answer: in a shutdown, all workers drain and ask each other. */
 const STILL_ASKED_MS = 5_000;
@@ -31,40 +32,34 @@ export class EventHandlers {
   join(): void {
     const { hub } = this;
     this.#unlisten = hub.listen({
-      opened: () => void this.#tell('subscribe'),
-      pushed: (event, body) => this.#begin(event, body),
+      opened: () => void this.#tell({ op: 'subscribe' }),
+      pushed: (push, body) => push.t === 'event' && this.#begin(push, body),
     });
-    if (hub.open) void this.#tell('subscribe');
+    void this.#tell({ op: 'subscribe' });
   }
 
   /** Called while the process drains. From the first call on, the hub prefers other workers. */
   hasBegunBefore(before: number): boolean {
-    if (!this.#leaving && this.hub.open)
-      void orNone(this.hub.ask({ op: 'subscribe', leaving: true }, DEADLINE_MS));
+    if (!this.#leaving) void this.#tell({ op: 'subscribe', leaving: true });
     this.#leaving = true;
     return [...this.#running.values()].some((since) => since <= before + STILL_ASKED_MS);
   }
 
-  /**
-   * The hub's answer to the first `unsubscribe` comes after all events for this worker. The answer
-   * to the second `unsubscribe` shows that the hub has received all replies.
-   */
+  /** The hub's answer to `unsubscribe` comes after all events for this worker. */
   async leave(): Promise<void> {
     const { hub, emitter } = this;
-    const isLast = hub.emitters.size === 1; // otherwise another app of the process still listens
-    if (hub.open && isLast) await this.#tell('unsubscribe');
+    // Otherwise another app of the process still listens.
+    if (hub.emitters.size === 1) await this.#tell({ op: 'unsubscribe' });
     hub.emitters.delete(emitter);
     this.#unlisten();
     if (this.#running.size === 0) return;
-    const over = new AbortController();
-    const deadline = delay(DEADLINE_MS, undefined, { signal: over.signal }).catch(() => {});
-    await Promise.race([Promise.all(this.#running.keys()), deadline]);
-    over.abort();
-    if (hub.open && isLast) await this.#tell('unsubscribe');
+    await Promise.race([Promise.all(this.#running.keys()), delay(DEADLINE_MS)]);
+    // The hub's answer shows that it has received all replies.
+    await this.#tell({ op: 'unsubscribe' });
   }
 
-  #tell(op: 'subscribe' | 'unsubscribe'): Promise<unknown> {
-    return orNone(this.hub.ask({ op }, DEADLINE_MS));
+  async #tell(question: Question): Promise<void> {
+    if (this.hub.open) await orNone(this.hub.ask(question, DEADLINE_MS));
   }
 
   #begin(event: EventPush, body: Buffer): void {
@@ -79,25 +74,25 @@ export class EventHandlers {
     } catch (error) {
       // The error does not concern the sender, and must not end the process or the connection.
       const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
-      this.#logger.error(oneLine(what), error instanceof Error ? error.stack : undefined);
+      this.#logger.error(what, error instanceof Error ? error.stack : undefined);
     }
   }
 
   async #reply({ name, from, request }: EventPush, body: Buffer): Promise<void> {
     const header = { op: 'reply', to: from, request: request! } as const;
     // The only listener may be in another app of this process.
-    const emitters = [...this.hub.emitters];
+    const emitters = [...this.hub.emitters] as EventEmitter2[];
     const listening = emitters.find((each) => each.listeners(name).length > 0);
     if (this.emitter !== (listening ?? emitters[0])) return;
     const reply = (failed: boolean, value: unknown): void => {
-      this.hub.tell({ ...header, failed }, encodePayload('the answer', value));
+      this.hub.tell({ ...header, failed }, encode('the answer', value));
     };
     if (listening === undefined) return reply(true, 'nobody listens to it there');
     try {
       const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
       reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);
     } catch (error) {
-      reply(true, clean(messageOf(error)));
+      reply(true, messageOf(error).slice(0, MAX_MESSAGE_LENGTH));
     }
   }
 }

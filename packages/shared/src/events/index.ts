@@ -1,4 +1,7 @@
-export { ClusterEvents, type ClusterRequestOptions } from './cluster-events.js';
-export type { EventReceivers } from './check-event.js';
+export { ClusterRequestError, ClusterSharedError } from '../errors.js';
+export {
+  ClusterEvents,
+  type ClusterRequestOptions,
+  type EventReceivers,
+} from './cluster-events.js';
 export { ClusterPubSub } from './cluster-pub-sub.js';
-export { ClusterRequestError } from './events.errors.js';

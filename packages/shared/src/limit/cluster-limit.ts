@@ -1,16 +1,9 @@
-import {
-  durationMs,
-  integer,
-  option,
-  optionGroup,
-  validate,
-} from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { HubError } from '../client/hub-error.js';
-import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { checkName, refuseThread } from '../lock/check-call.js';
-import { type HeldLock, HeldLocks } from '../lock/held-locks.js';
-import { ClusterLimitException } from './limit.errors.js';
+import * as v from 'valibot';
+import { durationMs, integer, text, validate } from '../options.js';
+import { HubError } from '../client/hub-client.js';
+import { hubOf } from '../client/hub-of-process.js';
+import { ClusterLimitException } from '../errors.js';
+import { type HeldLock, HeldLocks, refuseThread } from '../lock/held-locks.js';
 
 /** Options of a `ClusterLimit`. */
 export interface ClusterLimitOptions {
@@ -28,10 +21,10 @@ export interface LimitedResponse {
 }
 
 const MOST = 100_000;
-const optionsSchema = optionGroup({
+const optionsSchema = v.strictObject({
   max: integer(1, MOST),
-  maxWaiting: option(integer(0, MOST), undefined),
-  waitMs: option(durationMs(), 1_000),
+  maxWaiting: v.optional(integer(0, MOST), undefined),
+  waitMs: v.optional(durationMs(), 1_000),
 });
 
 /**
@@ -50,11 +43,14 @@ export class ClusterLimit {
    * @throws ClusterConfigurationError
    */
   constructor(name: string, options: ClusterLimitOptions) {
-    checkName('new ClusterLimit', 'name', name);
-    const { max, maxWaiting = max, waitMs } = validate(optionsSchema, options, 'ClusterLimit');
+    validate(text(), name, 'name of a limit');
+    const {
+      max,
+      maxWaiting = max,
+      waitMs,
+    } = validate(optionsSchema, options ?? {}, 'ClusterLimit');
     this.#limit = { name, max, maxWaiting };
     this.#waitMs = waitMs;
-    loadHub();
   }
 
   /**
@@ -73,9 +69,9 @@ export class ClusterLimit {
     fn: (signal: AbortSignal) => Promise<T> | T,
     response?: LimitedResponse,
   ): Promise<T> {
-    checkName('run', 'key', key);
+    validate(text(), key, 'key of a limit');
     refuseThread('run', key);
-    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
+    const held = (this.#held ??= new HeldLocks(hubOf()));
     const place = await this.#enter(held, key, response);
     try {
       return await fn(place.signal);

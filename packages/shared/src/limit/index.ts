@@ -1,2 +1,2 @@
+export { ClusterLimitException } from '../errors.js';
 export { ClusterLimit, type ClusterLimitOptions, type LimitedResponse } from './cluster-limit.js';
-export { ClusterLimitException } from './limit.errors.js';

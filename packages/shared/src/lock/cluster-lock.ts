@@ -1,21 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
-import {
-  durationMs,
-  option,
-  optionGroup,
-  validate,
-} from '../../../../src/contract/options/check/validate.js';
-import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { HubError } from '../client/hub-error.js';
-import { hubOf, loadHub } from '../client/hub-of-process.js';
-import { checkName, refuseThread } from './check-call.js';
-import { type HeldLock, HeldLocks } from './held-locks.js';
-import {
-  ClusterLockReentryError,
-  ClusterLockRefusedError,
-  ClusterLockTimeoutError,
-} from './lock.errors.js';
+import * as v from 'valibot';
+import { hubOf } from '../client/hub-of-process.js';
+import { ClusterLockTimeoutError, ClusterSharedError } from '../errors.js';
+import { durationMs, text, validate } from '../options.js';
+import { HeldLocks, refuseThread } from './held-locks.js';
 
 /** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
@@ -38,16 +26,8 @@ export interface AcquiredLock {
   readonly token: number;
 }
 
-const optionsSchema = optionGroup({ waitMs: option(durationMs(), 10_000) });
-
-/** A lock that the running code holds, and the lock that was held when that lock was requested. */
-interface Held {
-  readonly lock: HeldLock;
-  readonly outer: Held | undefined;
-}
-
-/** Shared by all instances of the class, because several modules may each provide an instance. */
-const RUNNING = new AsyncLocalStorage<Held>();
+const nameSchema = text();
+const optionsSchema = v.strictObject({ waitMs: v.optional(durationMs(), 10_000) });
 
 /**
  * Locks that only one worker of the cluster holds at a time. Provide this class in each module that
@@ -58,51 +38,34 @@ export class ClusterLock {
   /** Connected at the first use, because an instance may be created where no app runs. */
   #held: HeldLocks | undefined;
 
-  constructor() {
-    loadHub();
-  }
-
   /**
    * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in the
-   * order in which they came. The lock is free again when `fn` or its process has ended.
+   * order in which they came. The lock is free again when `fn` or its process has ended. A call
+   * inside `fn` for the same name waits for itself, until `waitMs` is over.
    *
+   * @param name 1 to 1,024 characters.
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
-   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterLockReentryError if
-   * called inside itself, ClusterLockRefusedError if the hub refuses, ClusterConfigurationError for
-   * wrong options and in a thread, e.g. of a `@CpuBound()` method, and every error of `fn`.
+   * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterSharedError if the hub
+   * cannot be used, ClusterConfigurationError for wrong options and in a thread, e.g. of a
+   * `@CpuBound()` method, and every error of `fn`.
    */
   async runExclusive<T>(
     name: string,
     fn: (lock: AcquiredLock) => Promise<T> | T,
     options?: RunExclusiveOptions,
   ): Promise<T> {
-    checkName('runExclusive', 'name', name);
-    const { waitMs } = validate(optionsSchema, options, 'options of runExclusive()');
+    validate(nameSchema, name, 'name of a lock');
+    const { waitMs } = validate(optionsSchema, options ?? {}, 'options of runExclusive()');
     refuseThread('runExclusive', name);
-    const outer = RUNNING.getStore();
-    for (let each = outer; each !== undefined; each = each.outer) {
-      if (each.lock.held && each.lock.named.name === name) throw new ClusterLockReentryError(name);
-    }
-    const held = (this.#held ??= new HeldLocks(hubOf(currentLink())));
-    const lock = await acquire(held, name, waitMs);
+    const held = (this.#held ??= new HeldLocks(hubOf()));
+    const lock = await held.acquire({ name }, waitMs).catch(({ message }: Error) => {
+      throw new ClusterSharedError(`the lock '${name}' cannot be requested: ${message}`);
+    });
+    if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
     try {
-      return await RUNNING.run({ lock, outer }, async () =>
-        fn({ signal: lock.signal, token: lock.token }),
-      );
+      return await fn({ signal: lock.signal, token: lock.token });
     } finally {
       held.release(lock);
     }
   }
-}
-
-async function acquire(held: HeldLocks, name: string, waitMs: number): Promise<HeldLock> {
-  let lock: HeldLock | undefined;
-  try {
-    lock = await held.acquire({ name }, waitMs);
-  } catch (error) {
-    if (error instanceof HubError) throw new ClusterLockRefusedError(name, error.message);
-    throw error;
-  }
-  if (lock === undefined) throw new ClusterLockTimeoutError(name, waitMs);
-  return lock;
 }

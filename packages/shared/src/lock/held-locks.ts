@@ -1,10 +1,10 @@
-import type { HubClient } from '../client/hub-client.js';
+import { isMainThread } from 'node:worker_threads';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import type { HubClient, HubError } from '../client/hub-client.js';
+import { show } from '../options.js';
 import type { RequestOf } from '../wire/protocol.js';
 
-/**
- * How long a lock counts as held after the connection is lost, in ms. A new hub reserves locks for
- * the workers that held them, for a little longer than this time.
- */
+/** How long a lock counts as held after the connection is lost, in ms. A new hub reserves it a little longer. */
 const KEPT_MS = 1_800;
 
 /** Maximum wait for the answer of the next hub, in ms. */
@@ -83,17 +83,18 @@ export class HeldLocks {
    * @throws HubError if the hub refuses the request, or cannot be used.
    */
   async acquire(named: LockName, waitMs: number): Promise<HeldLock | undefined> {
-    const answer = await this.hub.askPatiently(
-      (leftMs) => ({ op: 'lock', ...named, waitMs: leftMs }),
-      waitMs,
-    );
-    return answer?.header.t === 'granted' ? this.add(named, answer.header.grant) : undefined;
-  }
-
-  add(named: LockName, grant: number): HeldLock {
-    const lock = new HeldLock(named, grant);
-    this.#held.add(lock);
-    return lock;
+    try {
+      const question = (leftMs: number) => ({ op: 'lock', ...named, waitMs: leftMs }) as const;
+      const { header } = await this.hub.askPatiently(question, waitMs);
+      if (header.t !== 'granted') return undefined;
+      const lock = new HeldLock(named, header.grant);
+      this.#held.add(lock);
+      return lock;
+    } catch (error) {
+      const { failure } = error as HubError;
+      if (failure === 'timeout' || failure === 'lost') return undefined;
+      throw error;
+    }
   }
 
   release(lock: HeldLock): void {
@@ -113,4 +114,12 @@ export class HeldLocks {
       lock.lose(); // without an answer, the lock may belong to others
     }
   }
+}
+
+/** @throws ClusterConfigurationError in a thread: only the main thread has a connection to the hub. */
+export function refuseThread(call: string, name: string): void {
+  if (isMainThread) return;
+  throw new ClusterConfigurationError(
+    `${call}(${show(name)}) was called in a thread, where it would hold in that thread alone; call it where the thread is called, around the call of the @CpuBound() method`,
+  );
 }

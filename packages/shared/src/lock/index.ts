@@ -1,6 +1,2 @@
+export { ClusterLockTimeoutError, ClusterSharedError } from '../errors.js';
 export { type AcquiredLock, ClusterLock, type RunExclusiveOptions } from './cluster-lock.js';
-export {
-  ClusterLockReentryError,
-  ClusterLockRefusedError,
-  ClusterLockTimeoutError,
-} from './lock.errors.js';

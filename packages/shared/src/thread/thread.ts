@@ -1,39 +1,86 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { type HubServerOptions, listenForWorkers } from './hub-server.js';
-
-/** The data with which the primary starts the thread. */
-export interface HubThreadData extends HubServerOptions {
-  /** A counter that the thread increments. If it stops, the primary knows that the thread hangs. */
-  readonly pulse: Int32Array;
-}
-
-/** The messages to the primary. */
-export type HubThreadMessage =
-  | { readonly type: 'listening' }
-  | { readonly type: 'failed'; readonly message: string }
-  /** The answer to a {@link HubMove}. */
-  | { readonly type: 'moved'; readonly problem?: string | undefined };
-
-/** The primary's message that the socket's file was removed, with the path for a new socket. */
-export interface HubMove {
-  readonly path: string;
-}
+import { chmodSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import type { PackageThreadData, PackageThreadMessage } from 'nestjs-cluster/extension';
+import { FrameSocket } from '../wire/frame-socket.js';
+import { type FromHub, HUB_VERSION, type Peer, type ToHub } from '../wire/protocol.js';
+import { HubCore, SWEEP_MS } from './hub-core.js';
 
 const PULSE_MS = 250;
 
-const data = workerData as HubThreadData;
-const primary = parentPort!;
-setInterval(() => Atomics.add(data.pulse, 0, 1), PULSE_MS);
-const tell = (message: HubThreadMessage): void => primary.postMessage(message);
-listenForWorkers(data).then(
-  ({ move }) => {
-    primary.on('message', ({ path }: HubMove) => {
-      move(path).then(
-        () => tell({ type: 'moved' }),
-        ({ message }: Error) => tell({ type: 'moved', problem: message }),
-      );
+/** How long workers can reclaim their locks after the previous hub has ended. */
+const RECLAIM_MS = 2_000;
+
+/** Maximum number of bytes that a worker has not read. Beyond it, its requests are refused. */
+const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
+
+type HubOptions = Omit<PackageThreadData, 'pulse'>;
+
+/** Listens for workers, in a directory that only this user can enter. */
+export function listenForWorkers(options: HubOptions): Promise<Server> {
+  const core = new HubCore(options.restarted ? RECLAIM_MS : 0);
+  if (options.restarted) setTimeout(() => core.open(), RECLAIM_MS);
+  setInterval(() => core.sweep(), SWEEP_MS).unref();
+  let number = 0;
+  const server = createServer((socket) => serve(socket, core, options, (number += 1)));
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.path, () => {
+      chmodSync(options.path, 0o600);
+      server.on('error', () => {}); // without free descriptors, the server accepts connections later
+      resolve(server);
     });
-    tell({ type: 'listening' });
-  },
-  ({ message }: Error) => tell({ type: 'failed', message }),
-);
+  });
+}
+
+function serve(socket: Socket, core: HubCore, options: HubOptions, number: number): void {
+  let isKnown = false;
+  const peer: Peer = {
+    number,
+    slot: -1,
+    leaving: false,
+    get unsentBytes() {
+      return frames.unsentBytes;
+    },
+    /** If an answer does not fit, refuses the request instead. */
+    send: (frame: FromHub, payload?: Buffer): void => {
+      let why = 'the worker does not read its answers';
+      try {
+        if (frames.send(frame, payload)) return;
+      } catch (error) {
+        why = `the answer is too large: ${(error as Error).message}`;
+      }
+      if ('id' in frame) frames.send({ t: 'refused', id: frame.id, why }, undefined, true);
+    },
+  };
+  const greet = (message: ToHub): void => {
+    if (message.op !== 'hello' || message.token !== options.token) {
+      throw new Error('not a known worker');
+    }
+    isKnown = message.v === HUB_VERSION;
+    peer.slot = message.slot;
+    if (isKnown) return peer.send({ t: 'welcome', id: message.id, instance: options.instance });
+    const why = `this hub speaks version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of @nestjs-cluster/shared`;
+    peer.send({ t: 'refused', id: message.id, why });
+  };
+  const frames = new FrameSocket(
+    socket,
+    ({ header, body }) => {
+      const message = header as ToHub; // nothing of it is used before the token has been compared
+      if (!isKnown) greet(message);
+      else if (message.op !== 'hello') core.receive(peer, message, body);
+    },
+    () => core.leave(peer),
+    MAX_UNREAD_BYTES,
+  );
+}
+
+if (!isMainThread && parentPort && (workerData as Partial<PackageThreadData> | null)?.pulse) {
+  const { pulse, ...options } = workerData as PackageThreadData;
+  const tell = (message: PackageThreadMessage): void => parentPort!.postMessage(message);
+  setInterval(() => Atomics.add(pulse, 0, 1), PULSE_MS);
+  listenForWorkers(options).then(
+    () => tell({ type: 'listening' }),
+    ({ message }: Error) => tell({ type: 'failed', message }),
+  );
+}

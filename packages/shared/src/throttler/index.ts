@@ -1,4 +1,1 @@
-export {
-  ClusterThrottlerStorage,
-  type ClusterThrottlerOptions,
-} from './cluster-throttler-storage.js';
+export { ClusterThrottlerStorage } from './cluster-throttler-storage.js';

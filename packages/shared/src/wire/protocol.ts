@@ -1,48 +1,59 @@
-/** Text that a caller chooses: a name, a key or a prefix, of at most 16,384 characters. */
-type Text = string;
+/** The version of the protocol. During a rolling release two versions may meet. */
+export const HUB_VERSION = 1;
+
+/** The maximum size of a frame. A larger frame is not sent. */
+export const MAX_FRAME_BYTES = 24 * 1024 * 1024;
+
+/** The maximum size of a cached value or an event's payload. */
+export const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+/** The maximum length of a name or a key, in characters. */
+export const MAX_TEXT_LENGTH = 16 * 1024;
 
 interface CacheKey {
-  readonly cache: Text;
-  readonly key: Text;
+  readonly cache: string;
+  readonly key: string;
 }
 
 interface Cached extends CacheKey {
-  /** How the client decodes the body. */
-  readonly form: string;
   /** The lifetime of the value. `null`: the value stays until it is evicted. */
   readonly ttlMs: number | null;
-  /** The maximum size of the whole cache. If callers differ, the last caller's value holds. */
+  /** The maximum size of the whole cache. The first value creates the cache with it. */
   readonly maxBytes: number;
+}
+
+interface Membership {
+  readonly channel: string;
+  readonly name: string;
 }
 
 interface Requests {
   hello: { readonly v: number; readonly token: string; readonly slot: number };
   lock: {
-    readonly name: Text;
+    readonly name: string;
     readonly waitMs: number;
     /** Whether the worker held the lock when the previous hub ended. */
     readonly reclaim?: boolean | undefined;
     /** If present, `name` is a key of this limit. */
     readonly limit?:
-      { readonly name: Text; readonly max: number; readonly maxWaiting: number } | undefined;
+      { readonly name: string; readonly max: number; readonly maxWaiting: number } | undefined;
   };
+  /** Counts a request of one client. `throttler`: the name of one throttler of `@nestjs/throttler`. */
   count: {
-    readonly key: Text;
+    readonly key: string;
     readonly ttl: number;
     readonly limit: number;
     readonly block: number;
-    readonly throttler: Text;
-    /** When the worker sent the request, by the clock of the machine. It is counted at that time. */
-    readonly at?: number | undefined;
+    readonly throttler: string;
   };
   get: CacheKey;
   set: Cached;
   delete: CacheKey;
   /** Deletes only keys with this prefix, if there is one. */
-  clear: { readonly cache: Text; readonly prefix?: Text | undefined };
-  keys: { readonly cache: Text; readonly prefix: Text };
+  clear: { readonly cache: string; readonly prefix?: string | undefined };
+  keys: { readonly cache: string; readonly prefix: string };
   /** Asks for a value, or for the lease to compute it. Only one worker holds the lease. */
-  lease: CacheKey & { readonly waitMs: number };
+  lease: CacheKey;
   /** Sets the value and returns the lease. If the lease is void, nothing is set. */
   fill: Cached & { readonly grant: number };
   stats: object;
@@ -50,13 +61,13 @@ interface Requests {
   subscribe: { readonly leaving?: boolean | undefined };
   unsubscribe: object;
   publish: {
-    readonly name: Text;
+    readonly name: string;
     readonly to: 'all' | 'others' | 'one' | number;
     /** Whether the answer is the `reply` of the receiver. */
     readonly request?: boolean | undefined;
   };
   /** Adds a member in this worker to a channel. */
-  join: { readonly channel: Text; readonly name: Text };
+  join: Membership;
 }
 
 /** Messages that the hub does not answer. */
@@ -64,18 +75,12 @@ interface Notes {
   unlock: { readonly grant: number };
   /** The worker no longer waits for the answer to `id`. */
   cancel: { readonly id: number };
-  reply: {
-    readonly to: number;
-    /** The `id` that the sender gave its request. */
-    readonly request: number;
-    readonly failed: boolean;
-  };
-  part: { readonly channel: Text; readonly name: Text };
-  say: {
-    readonly channel: Text;
-    readonly name: Text;
+  /** Answers the event `request` of the worker with the number `to`. */
+  reply: { readonly to: number; readonly request: number; readonly failed: boolean };
+  part: Membership;
+  say: Membership & {
     /** The name of the member that gets the message. Default: all members except the sender. */
-    readonly to?: Text | undefined;
+    readonly to?: string | undefined;
     /** Asks for an `echo` with this number, at the message's place in the common order. */
     readonly echo?: number | undefined;
   };
@@ -106,6 +111,9 @@ export interface CacheStats {
   readonly cache: string;
   readonly bytes: number;
   readonly entries: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
 }
 
 /** The messages from the hub. A body follows `hit`, `event`, `reply` and `said`. */
@@ -115,19 +123,16 @@ export type FromHub =
   /** The hub does not serve the request. `why` is for the log. */
   | { readonly t: 'refused'; readonly id: number; readonly why: string }
   | { readonly t: 'granted'; readonly id: number; readonly grant: number }
-  /** The lock was not free within `waitMs`. */
-  | { readonly t: 'expired'; readonly id: number }
+  /** The lock is not free, and the request may not wait. */
+  | { readonly t: 'taken'; readonly id: number }
   | ({ readonly t: 'counted'; readonly id: number } & HitRecord)
-  | { readonly t: 'hit'; readonly id: number; readonly form: string }
+  | { readonly t: 'hit'; readonly id: number }
   | { readonly t: 'miss'; readonly id: number }
   | { readonly t: 'keys'; readonly id: number; readonly keys: string[] }
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
-  /**
-   * For values: `changed` values were set or deleted, and `evicted` values made room for them. For
-   * an event: it was sent to `changed` workers, and `evicted` workers missed it.
-   */
-  | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly evicted: number }
+  /** So many values were set or deleted; or the event was sent to `changed` workers, and `missed` read too slowly. */
+  | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly missed?: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
   | {
       readonly t: 'event';
@@ -141,3 +146,19 @@ export type FromHub =
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
   /** Tells the sender at which place its message number `echo` stands, in the order that all members see. */
   | { readonly t: 'echo'; readonly echo: number; readonly missed: number };
+
+/** The connection of one worker, as the hub sees it. */
+export interface Peer {
+  /** Newer connections have higher numbers. */
+  readonly number: number;
+  slot: number;
+  /** Whether the worker is about to exit. */
+  leaving: boolean;
+  /** The number of bytes that the worker has not read. */
+  readonly unsentBytes: number;
+  /** @param body may be a view of reused memory, so a peer copies a body that it keeps. */
+  send(header: FromHub, body?: Buffer): void;
+}
+
+/** A worker with more unread bytes than this is sent no events and no messages. */
+export const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;

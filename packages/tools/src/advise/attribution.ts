@@ -1,27 +1,22 @@
 import { relative } from 'node:path';
-import { OWN_DIRECTORY } from '../../contract/process/own-directory.js';
-import type { AppMethod, MethodProfile } from '../../contract/snapshot/index.js';
-import { type CallTree, isOfApp, pathOf } from '../profiles/call-tree.js';
-import { callTreeOf, type CpuProfile, sampleMs } from '../profiles/cpu-summary.js';
-import { CodeMap, type ScriptFrame } from './code-map.js';
+import {
+  type CallFrame,
+  type CpuProfile,
+  isOfApp,
+  nameOf,
+  pathOf,
+  pathsOf,
+  sampleMs,
+} from './profile.js';
 import { type Kind, KindsOfWork, mayWait } from './remedies.js';
 
 const INSTALLED = '/node_modules/';
 
-/** A CPU profile as V8's inspector makes it. */
-export interface InspectorProfile extends CpuProfile {
-  readonly nodes: readonly (CpuProfile['nodes'][number] & {
-    readonly callFrame: ScriptFrame;
-    readonly positionTicks?: readonly { readonly line: number; readonly ticks: number }[];
-  })[];
-}
-
-/** A method of the app; or a package or file whose code ran without a method of the app. */
+/** A function of the app; or a package or file whose code ran without a function of the app. */
 export interface Owner {
   readonly name: string;
-  readonly method: AppMethod | undefined;
-  /** The place of the method, as `path:line:column`. */
-  readonly place: string | undefined;
+  /** The place of the function, as `path:line:column`; `null` for a package. */
+  readonly place: string | null;
 }
 
 /** A time in which the event loop ran one handler, and so nothing else. */
@@ -38,16 +33,16 @@ export interface Work {
   ms: number;
   busyMs: number;
   readonly slices: Slice[];
-  /** By name, so that the same method counts as one in all workers. */
+  /** By name and place, so that the same function counts as one in all workers. */
   readonly owners: Map<string, Owner>;
   readonly kinds: Map<Owner, Map<Kind, number>>;
 }
 
 /** A node of the call tree. */
 interface Site {
-  /** The innermost method of the app on the way to the node. */
+  /** The innermost function of the app on the way to the node. */
   readonly owner: Owner | undefined;
-  /** The outermost method, or the same as `owner` if there is none. */
+  /** The outermost one. */
   readonly entry: Owner | undefined;
   readonly kinds: readonly (readonly [Kind, number])[];
 }
@@ -66,14 +61,14 @@ export function noWork(): Work {
 }
 
 /**
- * Adds a window to the work. A sample counts for the innermost method of the app on its call path,
- * with all that the method called. Consecutive samples with the same outermost method are one slice.
+ * Adds the profile of a window. A sample counts for the innermost function of the app on its call
+ * path, with all that the function called. Consecutive samples with the same outermost function are
+ * one slice.
  */
-export function addWindow(work: Work, { list, places, ...recorded }: MethodProfile): void {
-  const profile = recorded.profile as InspectorProfile;
-  const tree = callTreeOf(profile);
+export function addWindow(work: Work, profile: CpuProfile): void {
+  const pathFrom = pathsOf(profile);
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
-  const look = { work, tree, code: new CodeMap({ list, places }), kinds: new KindsOfWork() };
+  const kindsOfWork = new KindsOfWork();
   const sites = new Map<number, Site>();
   let slice: Slice | undefined;
   let before: Site | undefined;
@@ -85,7 +80,7 @@ export function addWindow(work: Work, { list, places, ...recorded }: MethodProfi
       slice = before = undefined;
       continue;
     }
-    const known = sites.get(id) ?? siteOf(look, id, positionTicks);
+    const known = sites.get(id) ?? siteOf(work, pathFrom(id), positionTicks, kindsOfWork);
     sites.set(id, known);
     const isGarbage = callFrame.functionName === GARBAGE;
     const site = isGarbage ? (before ?? known) : known;
@@ -108,48 +103,32 @@ export function addWindow(work: Work, { list, places, ...recorded }: MethodProfi
   }
 }
 
-interface Look {
-  readonly work: Work;
-  readonly tree: CallTree;
-  readonly code: CodeMap;
-  readonly kinds: KindsOfWork;
-}
-
 function siteOf(
-  { work, tree, code, kinds }: Look,
-  id: number,
+  work: Work,
+  path: readonly CallFrame[],
   ticks: readonly { readonly line: number; readonly ticks: number }[],
+  kindsOfWork: KindsOfWork,
 ): Site {
-  const path = [...tree.pathFrom(id)] as ScriptFrame[];
-  const methods = path.map((frame) => (isOfApp(frame) ? code.methodOf(frame) : undefined));
-  const inner = methods.findIndex((method) => method !== undefined);
-  const spent = kinds.of(inner < 0 ? path : path.slice(0, inner + 1), ticks);
-  const ownerAt = (index: number): Owner => {
-    const { url, lineNumber, columnNumber } = path[index]!;
-    const method = methods[index]!;
-    const place = `${pathOf(url)}:${lineNumber + 1}:${columnNumber + 1}`;
-    return known(work, method.name, method, place);
-  };
+  const inner = path.findIndex(isOfApp);
+  const kinds = kindsOfWork.of(inner < 0 ? path : path.slice(0, inner + 1), ticks);
   if (inner >= 0) {
-    const outer = methods.findLastIndex((method) => method !== undefined);
-    return { owner: ownerAt(inner), entry: ownerAt(outer), kinds: spent };
+    const ownerOf = (frame: CallFrame): Owner => {
+      const { url, lineNumber, columnNumber } = frame;
+      return known(work, nameOf(frame), `${pathOf(url)}:${lineNumber + 1}:${columnNumber + 1}`);
+    };
+    return { owner: ownerOf(path[inner]!), entry: ownerOf(path.findLast(isOfApp)!), kinds };
   }
   const file = path.find(({ url }) => /^(?:file:|\/)/.test(url));
-  const name = file && moduleOf(pathOf(file.url));
-  const owner = name === undefined ? undefined : known(work, name, undefined, undefined);
-  return { owner, entry: owner, kinds: spent };
+  const owner = file && known(work, moduleOf(pathOf(file.url)), null);
+  return { owner, entry: owner, kinds };
 }
 
-function known(
-  { owners, kinds }: Work,
-  name: string,
-  method: AppMethod | undefined,
-  place: string | undefined,
-): Owner {
-  const before = owners.get(name);
+function known({ owners, kinds }: Work, name: string, place: string | null): Owner {
+  const key = `${name} ${place}`;
+  const before = owners.get(key);
   if (before !== undefined) return before;
-  const owner = { name, method, place };
-  owners.set(name, owner);
+  const owner = { name, place };
+  owners.set(key, owner);
   kinds.set(owner, new Map());
   return owner;
 }
@@ -161,10 +140,7 @@ function add<K>(sums: Map<K, number>, key: K, ms: number): void {
 /** The package of a file, or the path of the app's own file. */
 function moduleOf(path: string): string {
   const installed = path.lastIndexOf(INSTALLED);
-  if (installed >= 0) {
-    const [first = '', second = ''] = path.slice(installed + INSTALLED.length).split('/');
-    return first.startsWith('@') ? `${first}/${second}` : first;
-  }
-  if (OWN_DIRECTORY !== undefined && path.startsWith(OWN_DIRECTORY)) return 'nestjs-cluster';
-  return relative(process.cwd(), path);
+  if (installed < 0) return relative(process.cwd(), path);
+  const [first = '', second = ''] = path.slice(installed + INSTALLED.length).split('/');
+  return first.startsWith('@') ? `${first}/${second}` : first;
 }

@@ -1,47 +1,45 @@
 import type { Command } from 'commander';
-import { wholeNumber } from '../cli/arguments.js';
-import { clientFor, controlCommand, type ControlOptions } from '../control/control-command.js';
-import { printJson, printLines } from '../control/view/output.js';
+import { wholeNumber } from '../arguments.js';
+import { findCluster, withCluster } from '../cluster.js';
+import { printJson, printLines } from '../output.js';
 import { collect } from './collect.js';
 import { adviceOf, linesOf } from './report.js';
 
-interface AdviseOptions extends ControlOptions {
+interface AdviseOptions {
+  readonly cluster?: string;
+  readonly json: boolean;
   readonly seconds: number;
   readonly limit: number;
 }
 
-const DEFAULT_SECONDS = 60;
 const MAX_SECONDS = 3_600;
-const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 10_000;
 
 export function addAdviseCommand(program: Command): void {
-  controlCommand(program, {
-    name: 'advise',
-    summary: 'Names the methods that block the event loop, and says what to do about each',
-    description:
-      'Profiles all workers at the same time, which costs up to a fifth of their CPU. Names the ' +
-      'methods that block the event loop, and says for each whether @CpuBound() can work there or ' +
-      'what else helps, and what the other requests would gain. Changes nothing',
-    example: 'advise --seconds 300',
-  })
+  withCluster(program.command('advise'))
+    .summary('Names the functions that block the event loop, and what to do about each')
+    .description(
+      'Profiles all workers of a running cluster at the same time, which costs up to a fifth of their ' +
+        'CPU. Names the functions of the app that block the event loop, what helps, and what the other ' +
+        'requests would gain. Changes nothing.',
+    )
     .option(
       '-s, --seconds <n>',
       `length of the profile, 1 to ${MAX_SECONDS}`,
       wholeNumber(MAX_SECONDS, 'a whole number'),
-      DEFAULT_SECONDS,
+      60,
     )
     .option(
       '--limit <n>',
-      'number of methods to show',
+      'number of functions to show',
       wholeNumber(MAX_LIMIT, 'a whole number'),
-      DEFAULT_LIMIT,
+      10,
     )
-    .action(async ({ seconds, limit, ...options }: AdviseOptions) => {
-      const client = await clientFor(options);
-      const whole = adviceOf(await collect(client, seconds));
-      const advice = { ...whole, methods: whole.methods.slice(0, limit) };
-      if (options.json) printJson(advice);
+    .option('--json', 'print JSON', false)
+    .action(async ({ cluster, json, seconds, limit }: AdviseOptions) => {
+      const whole = adviceOf(await collect(await findCluster(cluster), seconds));
+      const advice = { ...whole, functions: whole.functions.slice(0, limit) };
+      if (json) printJson(advice);
       else printLines(linesOf(advice));
     });
 }

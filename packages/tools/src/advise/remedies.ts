@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { type CallFrame, pathOf } from '../profiles/call-tree.js';
+import { type CallFrame, pathOf } from './profile.js';
 
 /** A kind of work that a method spends its time with. */
 export type Kind =

@@ -1,13 +1,12 @@
 import { relative } from 'node:path';
-import { withSourcePlaces } from '../../contract/errors/source-files.js';
-import { type Column, formatMs, formatTable } from '../control/view/table.js';
+import { type Column, formatMs, formatTable, percent } from '../output.js';
 import type { Owner, Slice, Work } from './attribution.js';
-import type { Collected, Loss } from './collect.js';
+import type { Collected } from './collect.js';
 import { type Kind, remedyOf } from './remedies.js';
 
 /** The advice for a cluster. Times are in ms, shares are from 0 to 1. */
 export interface Advice {
-  /** The number of processes that were profiled, and the sum of their windows. */
+  /** The number of workers that were profiled, and the sum of their windows. */
   readonly workers: number;
   readonly profiledMs: number;
   /** Share of the time in which the event loops were busy. */
@@ -17,34 +16,31 @@ export interface Advice {
   /** p99 of the time that a request waits for the event loop: now, and without all methods named here. */
   readonly waitP99Ms: number;
   readonly waitP99WithoutMs: number;
-  /** The methods that block the event loop, the largest share first. */
-  readonly methods: readonly MethodAdvice[];
-  /** Why no method is named; `null` if one is. */
+  /** The functions that block the event loop, the largest share first. */
+  readonly functions: readonly FunctionAdvice[];
+  /** Why no function is named; `null` if one is. */
   readonly nothing: string | null;
-  /** Windows that are missing. */
-  readonly lost: readonly Loss[];
+  /** Why windows are missing. */
+  readonly lost: readonly string[];
 }
 
-export interface MethodAdvice {
-  /** `Class.method`; a package or file if no method of the app was running. */
+export interface FunctionAdvice {
+  /** The function; a package or file if no function of the app was running. */
   readonly name: string;
-  readonly route: string | null;
   readonly place: string | null;
   /** Share of the time of the event loops. */
   readonly share: number;
   readonly longestMs: number;
-  /** p99 of the time that a request waits for the event loop if this method did not run on it. */
+  /** p99 of the time that a request waits for the event loop if this function did not run on it. */
   readonly waitP99WithoutMs: number;
   /** The kind of work that takes more than half of its time, else `code`. */
   readonly kind: Kind;
-  /** Whether `@CpuBound()` can work there: `null` if it is not a method of the app. */
-  readonly cpuBound: 'can work' | 'refused' | 'in use' | null;
   readonly remedy: string;
 }
 
-/** A method that blocks the event loop for as long as this, and not only once, is named. */
+/** A function that blocks the event loop for as long as this, and not only once, is named. */
 const BLOCK_MS = 20;
-/** So is a method with this share of the loop in calls that are not short: a thread costs time too. */
+/** So is a function with this share of the loop in calls that are not short: a thread costs time too. */
 const LEAST_SHARE = 0.05;
 const SHORT_MS = 5;
 /** A package serves all routes. So it is named only for several blocks that take this share. */
@@ -53,7 +49,7 @@ const LEAST_BLOCKS = 3;
 /** Below this share an event loop counts as idle. */
 const IDLE_SHARE = 0.02;
 
-export function adviceOf({ work, pids, lost }: Collected): Advice {
+export function adviceOf({ work, slots, lost }: Collected): Advice {
   const named = [...work.owners.values()]
     .map((owner) => ({ owner, times: timesOf(owner, work.slices) }))
     .filter(({ owner, times }) => isBlocking(owner, times, work.ms))
@@ -62,7 +58,7 @@ export function adviceOf({ work, pids, lost }: Collected): Advice {
   const longestMs = work.slices.reduce((most, { ms }) => Math.max(most, ms), 0);
   const utilization = work.ms === 0 ? 0 : work.busyMs / work.ms;
   return {
-    workers: pids.length,
+    workers: slots.length,
     profiledMs: work.ms,
     utilization,
     longestMs,
@@ -71,10 +67,9 @@ export function adviceOf({ work, pids, lost }: Collected): Advice {
       work,
       named.map(({ owner }) => owner),
     ),
-    methods: named.map(({ owner, ms, longest }) => ({
+    functions: named.map(({ owner, ms, longest }) => ({
       name: owner.name,
-      route: owner.method?.route ?? null,
-      place: owner.place === undefined ? null : placeInSource(owner.place),
+      place: owner.place === null ? null : near(owner.place),
       share: ms / work.ms,
       longestMs: longest,
       waitP99WithoutMs: waitP99(work, [owner]),
@@ -102,9 +97,9 @@ function timeIn({ parts, garbageMs }: Slice, owner: Owner): number {
   return own === 0 ? 0 : own * (1 + Math.min(1, garbageMs / sum([...parts.values()])));
 }
 
-function isBlocking({ method }: Owner, times: readonly number[], allMs: number): boolean {
+function isBlocking({ place }: Owner, times: readonly number[], allMs: number): boolean {
   const shareFrom = (least: number) => sum(times.filter((ms) => ms >= least)) / allMs;
-  if (method === undefined) {
+  if (place === null) {
     const isRepeated = (times[LEAST_BLOCKS - 1] ?? 0) >= BLOCK_MS;
     return isRepeated && shareFrom(BLOCK_MS) >= LEAST_BLOCKED_SHARE;
   }
@@ -140,78 +135,54 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((all, each) => all + each, 0);
 }
 
-function verdictOf(
-  { method }: Owner,
-  kind: Kind,
-): Pick<MethodAdvice, 'kind' | 'cpuBound' | 'remedy'> {
-  const other = remedyOf(kind);
-  if (method === undefined) {
-    const remedy = other ?? 'no method of the app was running: cpu-profile shows its functions';
-    return { kind, cpuBound: null, remedy };
-  }
-  if (method.cpuBound) {
-    const remedy = 'it has @CpuBound(), and runs on the event loop by CLUSTER_OFFLOAD=inline';
-    return { kind, cpuBound: 'in use', remedy: other ?? remedy };
-  }
-  if (method.refusal !== null) {
-    const remedy = other ?? `@CpuBound() does not work as it is: ${method.refusal}`;
-    return { kind, cpuBound: 'refused', remedy };
-  }
-  const async = method.route === null ? '; its callers get a promise, so declare it async' : '';
-  const works = `@CpuBound() can work here${async}`;
-  return { kind, cpuBound: 'can work', remedy: other ?? works };
+function verdictOf({ place }: Owner, kind: Kind): Pick<FunctionAdvice, 'kind' | 'remedy'> {
+  const ownCode =
+    place === null
+      ? 'no function of the app was running: a CPU profile shows the functions of the package'
+      : 'move it into a method with @CpuBound(), whose arguments and result can be copied';
+  return { kind, remedy: remedyOf(kind) ?? ownCode };
 }
 
-/** The place in the source, if there is a source map. */
-function placeInSource(place: string): string {
-  const found = withSourcePlaces(place, '/').replace(/^.*\bwebpack:\/+[^/]*\//, '');
-  const near = relative(process.cwd(), found);
-  return near.startsWith('..') ? found : near;
+/** A path in the working directory relative to it. */
+function near(place: string): string {
+  const short = relative(process.cwd(), place);
+  return short.startsWith('..') ? place : short;
 }
 
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
     ? `the event loops were busy for ${percent(utilization)}: ask again while the cluster has its usual load`
-    : `no method took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
+    : `no function took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
         `it was busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once`;
 }
 
-const COLUMNS: readonly Column<MethodAdvice>[] = [
+const COLUMNS: readonly Column<FunctionAdvice>[] = [
   { title: 'share', value: ({ share }) => percent(share) },
   { title: 'longest ms', value: ({ longestMs }) => formatMs(longestMs) },
   { title: 'p99 ms without it', value: ({ waitP99WithoutMs }) => formatMs(waitP99WithoutMs) },
-  { title: '@CpuBound()', value: ({ cpuBound }) => cpuBound ?? '-', left: true },
-  { title: 'method', value: ({ name }) => name, left: true },
-  { title: 'route', value: ({ route }) => route ?? '-', left: true },
+  { title: 'function', value: ({ name }) => name, left: true },
   { title: 'place', value: ({ place }) => place ?? '-', left: true },
 ];
 
 /** The advice as lines for a terminal. */
 export function linesOf(advice: Advice): readonly string[] {
-  const { workers, profiledMs, utilization, longestMs, methods, nothing, lost } = advice;
+  const { workers, profiledMs, utilization, longestMs, nothing, lost } = advice;
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
-    `${workers} worker processes were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once.`,
-    ...lost.map(({ slot, reason }) => `A window of worker=${slot} is missing: ${reason}`),
-    ...(nothing === null ? tableOf(advice, methods) : [`Nothing to gain: ${nothing}.`]),
+    `${workers} workers were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once.`,
+    ...lost.map((reason) => `A window is missing of ${reason}`),
+    ...(nothing === null ? tableOf(advice) : [`Nothing to gain: ${nothing}.`]),
   ];
 }
 
-function tableOf(
-  { waitP99Ms, waitP99WithoutMs }: Advice,
-  methods: Advice['methods'],
-): readonly string[] {
+function tableOf({ waitP99Ms, waitP99WithoutMs, functions }: Advice): readonly string[] {
   return [
     `A request waits for the event loop at least ${formatMs(waitP99Ms)} ms (p99), and ${formatMs(waitP99WithoutMs)} ms without all that is named here.`,
     '',
-    ...formatTable(COLUMNS, methods),
+    ...formatTable(COLUMNS, functions),
     '',
-    ...methods.map(({ name, remedy }) => `${name}: ${remedy}.`),
+    ...functions.map(({ name, remedy }) => `${name}: ${remedy}.`),
     '',
     'A call in a thread costs 0.1 to 0.2 ms, and the time to copy its arguments and its result.',
   ];
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
-import { NotMeasuredError } from './not-measured.error.js';
+import { ToolError } from '../output.js';
 
 /** Maximum number of lines of a failed app's output that are shown: its last lines. */
 const LAST_LINES = 20;
@@ -48,7 +47,7 @@ export class AppProcess {
     }
     this.#child.once('error', ({ code, message }: NodeJS.ErrnoException) => {
       this.#end(
-        new ClusterConfigurationError(
+        new ToolError(
           `cannot run ${JSON.stringify(program)}: ${REASONS[code ?? ''] ?? message}. Give the command that starts the app behind "--"`,
         ),
       );
@@ -67,12 +66,7 @@ export class AppProcess {
   get failure(): Error {
     const { exitCode, signalCode } = this.#child;
     const how = signalCode === null ? `ended with code ${exitCode}` : `was killed by ${signalCode}`;
-    return this.#failure ?? new NotMeasuredError(`the app ${how}${this.lastLines}`);
-  }
-
-  /** The URL on which the app listens, taken from its log. */
-  get listensOn(): string | undefined {
-    return /listening on (https?:\/\/[^\s",]+)/.exec(this.#said)?.[1];
+    return this.#failure ?? new ToolError(`the app ${how}${this.lastLines}`, 70);
   }
 
   /** The last lines of the app's output, to be put at the end of an error message. */

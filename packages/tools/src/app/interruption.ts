@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { ClusterError } from 'nestjs-cluster/bootstrap';
+import { ToolError } from '../output.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -34,7 +34,7 @@ export async function interruptible(
   try {
     await run({ started, signal: controller.signal });
   } catch (error) {
-    if (!controller.signal.aborted || error instanceof ClusterError) throw error;
+    if (!controller.signal.aborted || error instanceof ToolError) throw error;
     process.exitCode = exitCode;
   } finally {
     for (const signal of SIGNALS) process.off(signal, receive);

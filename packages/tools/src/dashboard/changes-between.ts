@@ -1,4 +1,4 @@
-import type { ClusterReport, ClusterStatus } from '../../control/cluster-status.js';
+import type { ClusterReport, ClusterStatus } from '../cluster.js';
 
 /** A line under "Events" on the page. */
 export interface LogEntry {

@@ -1,110 +1,123 @@
+import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ClusterStatus } from '../../control/cluster-status.js';
-import type { ControlClient } from '../control/control-client.js';
+import type { ClusterStatus, ControlClient } from '../cluster.js';
 import { COLUMNS, History } from './history.js';
 import { MetricsSource, metricsUrlOf } from './metrics-source.js';
-import { frame, Viewers } from './viewers.js';
+import { Refusal } from './guard.js';
 
 const POLL_MS = 1_000;
 
-export type Client = Pick<ControlClient, 'get' | 'post'>;
+/** Maximum number of pages that can be open at once. */
+const MAX_PAGES = 16;
 
-/** The state of the connection to the cluster. */
-export interface Link {
+/** A page that has more unread bytes is dropped. It connects again and gets the history. */
+const MAX_UNREAD_BYTES = 2 * 1024 * 1024;
+
+/** The state of the connection to the cluster, with the problem if there is one. */
+interface Link {
   readonly state: 'connecting' | 'connected' | 'gone';
-  /** The problem of the connection. `null` if there is none. */
   readonly message: string | null;
 }
 
 export interface FeedSettings {
   /** Finds the cluster, even if it has been restarted. */
-  readonly connect: () => Promise<Client>;
+  readonly connect: () => Promise<ControlClient>;
   readonly readOnly: boolean;
   /** The URL of the metrics. `undefined`: from the app's options. `false`: read no metrics. */
   readonly metrics?: string | false | undefined;
-  readonly pollMs?: number;
 }
 
 /** Asks for the status of the cluster once a second, and passes it on to all open pages. */
 export class ClusterFeed {
-  readonly viewers = new Viewers();
-  readonly history = new History();
-  readonly metrics = new MetricsSource(() => this.#metricsUrl());
-  link: Link = { state: 'connecting', message: null };
-  #client: Client | undefined;
+  readonly #pages = new Set<ServerResponse>();
+  readonly #history = new History();
+  readonly #metrics = new MetricsSource(() => this.#metricsUrl);
+  #link: Link = { state: 'connecting', message: null };
   #status: ClusterStatus | undefined;
   #sample: object | undefined;
+  /** The client of the cluster. `undefined` before the first connection. */
+  client: ControlClient | undefined;
 
   constructor(private readonly settings: FeedSettings) {}
 
-  /** The client of the cluster. `undefined` before the first connection. */
-  get client(): Client | undefined {
-    return this.#client;
-  }
-
   /** Follows the cluster until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { connect, metrics, pollMs = POLL_MS } = this.settings;
-    if (metrics !== false) void this.metrics.run(signal);
-    let client: Client | undefined;
+    const { connect, metrics } = this.settings;
+    if (metrics !== false) void this.#metrics.run(signal);
+    let client: ControlClient | undefined;
     while (!signal.aborted) {
       try {
         client ??= await connect();
-        this.#take(client, await client.get<ClusterStatus>('/v1/status'));
+        this.#take(client, await client.status());
       } catch (error) {
         client = undefined; // the cluster may have been restarted
         this.#setLink('gone', (error as Error).message);
       }
-      await delay(pollMs, undefined, { signal }).catch(() => {});
+      await delay(POLL_MS, undefined, { signal }).catch(() => {});
     }
-    this.viewers.end();
+    for (const page of this.#pages) page.destroy();
   }
 
-  /** The first messages for a page: the cluster, its history and its current state. */
-  introduction(): string {
-    const { rows, log } = this.history;
-    return [
-      frame('hello', this.#hello()),
-      frame('history', { columns: COLUMNS, rows, log }),
-      frame('link', this.link),
-      ...(this.#sample === undefined ? [] : [frame('sample', this.#sample)]),
-    ].join('');
+  /** Sends the cluster, its history and from then on its state to a page. @throws Refusal */
+  show(page: ServerResponse): void {
+    if (this.#pages.size >= MAX_PAGES) {
+      throw new Refusal(503, 'TOO_MANY_PAGES', `the dashboard is open ${MAX_PAGES} times`);
+    }
+    this.#pages.add(page);
+    page.once('close', () => this.#pages.delete(page));
+    const { rows, log } = this.#history;
+    page.write(event('hello', this.#hello));
+    page.write(event('history', { columns: COLUMNS, rows, log }));
+    page.write(event('link', this.#link));
+    if (this.#sample !== undefined) page.write(event('sample', this.#sample));
   }
 
-  #take(client: Client, status: ClusterStatus): void {
+  #tell(name: string, data: unknown): void {
+    const text = event(name, data);
+    for (const page of this.#pages) {
+      if (page.writableLength > MAX_UNREAD_BYTES) page.destroy();
+      else page.write(text);
+    }
+  }
+
+  #take(client: ControlClient, status: ClusterStatus): void {
     const before = this.#status;
     const isNew = status.pid !== before?.pid;
-    this.#client = client;
+    this.client = client;
     this.#status = status;
     if (isNew) {
-      this.history.restart();
-      this.viewers.tell(frame('hello', this.#hello()));
+      this.#history.restart();
+      this.#tell('hello', this.#hello);
     }
     this.#setLink('connected', null);
-    for (const entry of this.history.addChanges(isNew ? undefined : before, status)) {
-      this.viewers.tell(frame('log', entry));
+    for (const entry of this.#history.addChanges(isNew ? undefined : before, status)) {
+      this.#tell('log', entry);
     }
-    const row = this.history.add(status, this.metrics.readings);
+    const row = this.#history.add(status, this.#metrics.readings);
     const { cluster, primary } = status;
-    this.#sample = { row, cluster, primary };
-    this.viewers.tell(frame('sample', { ...this.#sample, metrics: this.metrics.state }));
+    this.#sample = { row, cluster, primary, metrics: this.#metrics.state };
+    this.#tell('sample', this.#sample);
   }
 
-  #hello() {
+  get #hello() {
     const { name, pid, version, node, options } = this.#status ?? {};
     const { readOnly } = this.settings;
-    return { readOnly, metrics: this.metrics.state, name, pid, version, node, options };
+    return { readOnly, metrics: this.#metrics.state, name, pid, version, node, options };
   }
 
-  #metricsUrl(): string | undefined {
+  get #metricsUrl(): string | undefined {
     const { metrics } = this.settings;
     if (typeof metrics === 'string') return metrics;
     return this.#status && metricsUrlOf(this.#status.options);
   }
 
   #setLink(state: Link['state'], message: string | null): void {
-    if (state === this.link.state && message === this.link.message) return;
-    this.link = { state, message };
-    this.viewers.tell(frame('link', this.link));
+    if (state === this.#link.state && message === this.#link.message) return;
+    this.#link = { state, message };
+    this.#tell('link', this.#link);
   }
+}
+
+function event(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

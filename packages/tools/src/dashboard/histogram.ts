@@ -1,4 +1,4 @@
-import { samplesOf } from '../app/endpoints.js';
+import { samplesOf } from '../endpoints.js';
 
 /** The cumulative counts of a histogram, summed over its series, by upper bound in seconds. */
 export type Buckets = ReadonlyMap<number, number>;

@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../control/cluster-status.js';
+import type { ClusterStatus } from '../cluster.js';
 import { changesBetween, type LogEntry } from './changes-between.js';
 import type { Readings } from './metrics-source.js';
 import { RequestRate } from './request-rate.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PublishedOptions } from '../../control/cluster-status.js';
-import { sumOf } from '../app/endpoints.js';
+import type { ClusterStatus } from '../cluster.js';
+import { sumOf } from '../endpoints.js';
 import { bucketsOf, type Buckets, quantile, since } from './histogram.js';
 
 /** Figures from the page of metrics. The control socket does not report the latency. */
@@ -31,7 +31,6 @@ export const NOTHING: Readings = {
 
 const INTERVAL_MS = 5_000;
 const ANSWER_MS = 3_000;
-const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 const LATENCY = 'http_request_duration_seconds';
 const QUEUE = 'nestjs_cluster_offload_queue_size';
@@ -71,7 +70,7 @@ export class MetricsSource {
         await answer.body?.cancel();
         return this.#failed(url, `${url} answers ${answer.status}; ${HINT}`);
       }
-      this.#take(url, await bounded(answer));
+      this.#take(url, await answer.text());
     } catch {
       this.#failed(url, `${url} does not answer; ${HINT}`);
     }
@@ -111,26 +110,14 @@ export class MetricsSource {
 }
 
 /** The default URL of the metrics: on the admin listener, or else on the app's own port. */
-export function metricsUrlOf(options: PublishedOptions): string | undefined {
-  const { admin } = options;
-  const at = admin ?? ('port' in options ? options : undefined);
+export function metricsUrlOf({ admin, ...options }: ClusterStatus['options']): string | undefined {
+  const at = admin ?? options;
   // With port 0 the system chooses the port, and the options do not say which.
-  if (at === undefined || typeof at.port !== 'number' || at.port === 0) return undefined;
-  return `http://${reachable(at.host)}:${at.port}/metrics`;
+  if (typeof at.port !== 'number' || at.port === 0) return undefined;
+  return `http://${reachable(at.host ?? null)}:${at.port}/metrics`;
 }
 
 function reachable(host: string | null): string {
   if (host === null || host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
-}
-
-async function bounded(answer: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > MAX_PAGE_BYTES) throw new Error('too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

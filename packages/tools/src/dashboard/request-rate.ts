@@ -1,4 +1,4 @@
-import type { ClusterReport } from '../../control/cluster-status.js';
+import type { ClusterReport } from '../cluster.js';
 
 type Workers = ClusterReport['workers'];
 

@@ -46,7 +46,7 @@ export function addDoctorCommand(program: Command): void {
     }
     await interruptible(async (interruption) => {
       const report = await examineApp({ script, ...settings }, interruption);
-      process.stdout.write(json ? `${JSON.stringify(report, undefined, 2)}\n` : pageOf(report));
+      process.stdout.write(json ? `${JSON.stringify(report)}\n` : pageOf(report));
       process.exitCode = report.findings.length > 0 ? 1 : 0;
     });
   });

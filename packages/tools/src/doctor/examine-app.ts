@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { relative } from 'node:path';
 import { AppProcess } from '../app/app-process.js';
 import type { Interruption } from '../app/interruption.js';
-import { NotMeasuredError } from '../app/not-measured.error.js';
+import { ToolError } from '../output.js';
 import type { Finding } from './finding.js';
 import type { Examination } from './preload.js';
 import { type DoctorReport, findingOf } from './report.js';
@@ -23,7 +23,7 @@ const NO_LOADER =
 /**
  * Starts an app in one process, examines it, and ends all processes that were started.
  *
- * @throws NotMeasuredError if the app does not start.
+ * @throws ToolError if the app does not start.
  */
 export async function examineApp(
   subject: Subject,
@@ -52,9 +52,10 @@ export async function examineApp(
   signal.throwIfAborted();
   if (examination !== undefined) return reportOf(examination, subject.script);
   const hint = /\.[cm]?tsx?$/.test(subject.script) ? NO_LOADER : '';
-  if (!late.aborted) throw new NotMeasuredError(`${app.failure.message}${hint}`);
-  throw new NotMeasuredError(
+  if (!late.aborted) throw new ToolError(`${app.failure.message}${hint}`, 70);
+  throw new ToolError(
     `the app did not start within ${READY_MS / 1_000} s, or does not call bootstrap() of nestjs-cluster${hint}${app.lastLines}`,
+    70,
   );
 }
 

@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from 'node:util';
 import type { FindingName } from 'nestjs-cluster/bootstrap';
+import { oneLine } from '../output.js';
 import type { Finding } from './finding.js';
 
 /** The doctor's report on an app. */
@@ -35,7 +35,7 @@ export function pageOf({ main, workers, findings, ignored }: DoctorReport): stri
   const indent = ' '.repeat(width + 2);
   const rows = findings.map(({ name, where, problem, remedy }) =>
     [`${name.padEnd(width)}  ${where}`, `${indent}${problem}`, `${indent}-> ${remedy}`]
-      .map((line) => stripVTControlCharacters(line).replaceAll(/\p{Cc}/gu, ' '))
+      .map(oneLine)
       .join('\n'),
   );
   const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;

@@ -1,5 +1,32 @@
-// TODO move of the commands nginx and iptables
-function addGenerators(program: Command): void {
+import { type Command, Option } from 'commander';
+import {
+  bodySize,
+  hostName,
+  hostOf,
+  httpUrl,
+  identifier,
+  listenAddress,
+  portNumber,
+  proxyAddress,
+  workerCount,
+} from '../arguments.js';
+import { iptablesRemovalScript, iptablesScript } from './iptables.js';
+import { nginxConfiguration, type NginxOptions } from './nginx.js';
+import { describedPorts, runningPorts } from './worker-ports.js';
+
+/** The options by which a command finds the ports of the workers. */
+interface PortOptions {
+  readonly url: string;
+  readonly port?: number;
+  readonly workers?: number;
+  readonly name: string;
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:3000/health';
+const DEFAULT_NAME = 'nestjs_cluster';
+const DEFAULT_LISTEN_PORT = 80;
+
+export function addProxyCommands(program: Command): void {
   generator(program, 'nginx', 'Prints a configuration of nginx that balances over the workers')
     .option(
       '--listen <[address:]port>',
@@ -26,11 +53,7 @@ function addGenerators(program: Command): void {
     .action(async (options: PortOptions & Omit<NginxOptions, 'host'> & { host?: string }) => {
       const ports = await workerPorts(program, options);
       const host = options.host ?? hostOf(options.url);
-      const text = nginxConfiguration(ports, { ...options, host });
-      const isAsked = options.port === undefined;
-      const open = isAsked && isLoopback(host) ? await openAddress(ports[0]!) : undefined;
-      if (open !== undefined) process.stderr.write(`warning: ${goesAround(open)}\n`);
-      process.stdout.write(text);
+      process.stdout.write(nginxConfiguration(ports, { ...options, host }));
     });
 
   generator(

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ToolError } from '../output.js';
 
 /** nginx has to close an idle connection before Node does. Node's default is 5 s. */
 const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
@@ -24,7 +24,7 @@ export interface NginxOptions {
  * A file for nginx's `conf.d`: an upstream of the workers, and a server that uses it. It supports
  * keep-alive connections to the workers, WebSockets and streams.
  *
- * @throws ClusterConfigurationError if nginx would listen on a port of a worker.
+ * @throws ToolError if nginx would listen on a port of a worker.
  */
 export function nginxConfiguration(
   ports: readonly number[],
@@ -32,7 +32,7 @@ export function nginxConfiguration(
 ): string {
   const publicPort = Number(/\d+$/.exec(listen)![0]);
   if (ports.includes(publicPort)) {
-    throw new ClusterConfigurationError(
+    throw new ToolError(
       `nginx cannot listen on port ${publicPort}: a worker does (${ports[0]} to ${ports.at(-1)}); give another --listen, or move the cluster`,
     );
   }

@@ -1,8 +1,8 @@
+import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
-import { availableCores, availableWorkers, MAX_WORKERS } from '../../contract/options/index.js';
 import { interruptible } from '../app/interruption.js';
-import { addHeader, endpointPath, routeUrl, wholeNumber, workerCount } from '../cli/arguments.js';
-import { findAutocannon } from './run/load-generator.js';
+import { addHeader, endpointPath, routeUrl, wholeNumber, workerCount } from '../arguments.js';
+import { loadAutocannon } from './load.js';
 import { tune } from './tune.js';
 
 interface TuneArguments {
@@ -27,7 +27,7 @@ const MAX_SECONDS = 3_600;
 const MAX_ROUNDS = 100;
 
 const NO_COMMAND =
-  "error: give the command that starts the app behind '--': nestjs-cluster tune --url /cats -- node dist/main.js";
+  "error: give the command that starts the app behind '--': npx @nestjs-cluster/tools tune --url /cats -- node dist/main.js";
 
 export function addTuneCommand(program: Command): void {
   program
@@ -49,11 +49,7 @@ export function addTuneCommand(program: Command): void {
       'the route: a path of http://127.0.0.1:3000, or a whole URL',
       routeUrl,
     )
-    .option(
-      '--max-workers <n>',
-      "most workers to try (default: as many as with workers: 'auto')",
-      workerCount,
-    )
+    .option('--max-workers <n>', 'most workers to try (default: the number of cores)', workerCount)
     .option(
       '--connections <n>',
       `connections that ask without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker where that is more)`,
@@ -81,14 +77,14 @@ export function addTuneCommand(program: Command): void {
 }
 
 async function run(command: string[], options: TuneArguments): Promise<void> {
-  const autocannon = findAutocannon(process.cwd());
+  const autocannon = await loadAutocannon();
   const { url, header = {}, healthPath, metricsPath, seconds, rounds } = options;
-  const maxWorkers = options.maxWorkers ?? Math.min(availableWorkers(), MAX_WORKERS);
+  const maxWorkers = options.maxWorkers ?? availableParallelism();
   const connections =
     options.connections ?? Math.max(CONNECTIONS, CONNECTIONS_PER_WORKER * maxWorkers);
   const limits = {
     maxWorkers,
-    maxThreads: availableCores(),
+    maxThreads: availableParallelism(),
     threadsAreSet: Boolean(process.env['CLUSTER_THREADS']),
   };
   const healthUrl = new URL(healthPath, url).href;

@@ -1,4 +1,4 @@
-import type { Measurement, Setting } from './run/measurement.js';
+import type { Measurement, Setting } from './measurement.js';
 import { cheapest, hasRoom, MARGIN_RATIO } from './recommendation.js';
 
 /** The limits of the settings that are tried. */

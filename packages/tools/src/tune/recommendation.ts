@@ -1,5 +1,5 @@
-import { formatMegabytes } from '../control/view/table.js';
-import type { Measurement, Setting } from './run/measurement.js';
+import { percent } from '../output.js';
+import type { Measurement, Setting } from './measurement.js';
 
 /** A gain below this share does not count, because two runs of the same setting may differ by that much. */
 export const MARGIN_RATIO = 0.05;
@@ -30,7 +30,7 @@ export function recommend(measured: readonly Measurement[]): Recommendation | un
   return {
     setting: { workers, threads: chosen.threads },
     reason: reasonFor(chosen, clean),
-    caveats: caveatsOf(measured, chosen),
+    caveats: caveatsOf(measured),
   };
 }
 
@@ -82,30 +82,18 @@ function reasonFor(chosen: Measurement, measured: readonly Measurement[]): strin
       `, with event loops busy for no more than ${percent(chosen.eventLoopUtilization!)} of the time: the route waits for something that is not a worker`,
     );
   }
-  if (more.length === 0) {
-    parts.push(`; more were not tried, and each worker takes about`);
-    parts.push(` ${formatMegabytes(chosen.workerMemoryBytes)} MB`);
-  } else {
-    const best = fastest(more);
-    const costs = formatMegabytes(Math.max(0, best.memoryBytes - chosen.memoryBytes));
-    parts.push(
-      `; ${nameOf(best)} answered ${difference(chosen, best)}, for ${costs} MB more memory`,
-    );
-  }
+  const best = more.length === 0 ? undefined : fastest(more);
+  parts.push(
+    best ? `; ${nameOf(best)} answered ${difference(chosen, best)}` : '; more were not tried',
+  );
   return `${parts.join('')}.`;
 }
 
-function caveatsOf(measured: readonly Measurement[], chosen: Measurement): string[] {
+function caveatsOf(measured: readonly Measurement[]): string[] {
   const caveats: string[] = [];
   const failing = measured.filter(({ failed }) => failed > 0);
   const spread = Math.max(...measured.map(({ spreadRatio }) => spreadRatio));
   const busy = measured.filter((each) => each.generatorUtilization > GENERATOR_LIMIT);
-  const better = measured.find(
-    (each) =>
-      each.failed === 0 &&
-      each.setting.workers > chosen.setting.workers &&
-      each.p99Ms < chosen.p99Ms / 2,
-  );
   if (failing.length > 0) {
     caveats.push(
       `requests failed with ${failing.map(nameOf).join(', ')}: left out of the comparison`,
@@ -116,20 +104,9 @@ function caveatsOf(measured: readonly Measurement[], chosen: Measurement): strin
       `rounds of the same setting differ by ${percent(spread)} from their middle: something else was running; measure again on a quiet machine, or with more --seconds`,
     );
   }
-  const others = Math.max(...measured.map(({ coresOfOthers }) => coresOfOthers ?? 0));
-  if (others > 0) {
-    caveats.push(
-      `other programs took up to ${others.toFixed(1)} cores that the app could have used: measure again on a quiet machine`,
-    );
-  }
   if (busy.length > 0) {
     caveats.push(
       `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may answer more; such a light route is better measured from another machine`,
-    );
-  }
-  if (better !== undefined) {
-    caveats.push(
-      `with ${nameOf(better)} p99 was ${better.p99Ms.toFixed(1)} ms instead of ${chosen.p99Ms.toFixed(1)} ms`,
     );
   }
   if (measured.some(({ busyCores }) => busyCores === undefined)) {
@@ -156,10 +133,6 @@ function difference(chosen: Measurement, other: Measurement): string {
   const limit = margin(chosen, other);
   const more = `${percent(ratio)} more`;
   return ratio < limit ? `${more}, which is within the ${percent(limit)} of chance` : more;
-}
-
-function percent(ratio: number): string {
-  return `${Math.round(ratio * 100)} %`;
 }
 
 /** The setting as variables for the app's environment. */

@@ -1,17 +1,27 @@
-import { clean, NotMeasuredError } from '../../contract/errors/index.js';
 import type { Interruption } from '../app/interruption.js';
-import { printLines } from '../control/view/output.js';
+import { type Column, figure, formatTable, oneLine, printLines, ToolError } from '../output.js';
 import { type Limits, nextSetting } from './ladder.js';
+import { measureRun } from './measure-run.js';
 import {
   type Measurement,
   measurementOf,
   type Plan,
   type Run,
   type Setting,
-} from './run/measurement.js';
-import { measureRun } from './run/measure-run.js';
+} from './measurement.js';
 import { environmentOf, recommend } from './recommendation.js';
-import { measurementTable } from './measurement-table.js';
+
+const COLUMNS: readonly Column<Measurement>[] = [
+  { title: 'workers', value: ({ setting }) => String(setting.workers) },
+  { title: 'threads each', value: ({ threads }) => figure(threads) },
+  { title: 'requests/s', value: ({ requestsPerSecond }) => requestsPerSecond.toFixed(1) },
+  { title: 'p50 ms', value: ({ p50Ms }) => p50Ms.toFixed(1) },
+  { title: 'p99 ms', value: ({ p99Ms }) => p99Ms.toFixed(1) },
+  { title: 'failed', value: ({ failed }) => String(failed) },
+  { title: 'CPU cores', value: ({ busyCores }) => figure(busyCores, 2) },
+  { title: 'event loop', value: ({ eventLoopUtilization }) => figure(eventLoopUtilization, 2) },
+  { title: 'memory MB', value: ({ memoryBytes }) => figure(memoryBytes / 1e6) },
+];
 
 export interface TuneOptions extends Plan {
   readonly limits: Limits;
@@ -29,7 +39,7 @@ export async function tune(
     runs.set(setting, [...(runs.get(setting) ?? []), run]);
     const figures = `${run.requestsPerSecond.toFixed(1)} requests/s, p99 ${run.p99Ms.toFixed(1)} ms`;
     process.stderr.write(
-      `${clean(`round ${round} of ${rounds}: ${inEnvironment(setting)}: ${figures}`)}\n`,
+      `${oneLine(`round ${round} of ${rounds}: ${inEnvironment(setting)}: ${figures}`)}\n`,
     );
   };
   const measurements = (): Measurement[] =>
@@ -45,11 +55,11 @@ export async function tune(
   for (let round = 2; round <= rounds; round += 1) {
     for (const setting of runs.keys()) await measure(setting, round);
   }
-  printLines(measurementTable(measurements()));
+  printLines(formatTable(COLUMNS, measurements()));
 
   const recommendation = recommend(measurements());
   if (recommendation === undefined) {
-    throw new NotMeasuredError(
+    throw new ToolError(
       `requests failed with every number of workers; give fewer --connections than ${plan.connections}, or see the app's log`,
     );
   }

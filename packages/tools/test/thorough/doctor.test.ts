@@ -152,8 +152,15 @@ describe('nestjs-cluster-tools doctor', () => {
   });
 });
 
+interface Failure {
+  readonly what: string;
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly says: readonly string[];
+}
+
 describe('an app that does not start', () => {
-  it.each([
+  it.each<Failure>([
     {
       what: 'throws',
       program: PROGRAMS.app,

@@ -1,39 +1,63 @@
+import type * as Terminus from '@nestjs/terminus';
 import { ClusterConfigurationError } from '../../errors/index.js';
+import type { PrometheusClient } from '../../snapshot/index.js';
 
-/** The optional package that each group of options needs. */
-const PEERS = { health: '@nestjs/terminus', metrics: 'prom-client' } as const;
+const TERMINUS = '@nestjs/terminus';
+const NEW_CLIENT = '@prometheus-io/client';
+const OLD_CLIENT = 'prom-client';
 
-/** Whether the package of a group is installed. If not, it may be a part of a bundle: see {@link loadPeer}. */
-export function isInstalled(group: keyof typeof PEERS): boolean {
+/** Whether @nestjs/terminus is installed. If not, it may be a part of a bundle: see {@link loadTerminus}. */
+export function hasTerminus(): boolean {
   const { resolve } = import.meta as Partial<ImportMeta>;
   try {
-    return resolve?.(PEERS[group]) !== undefined; // CommonJS has no such function
+    return resolve?.(TERMINUS) !== undefined; // CommonJS has no such function
   } catch {
     return false;
   }
 }
 
-/**
- * Loads the modules that a group of options needs.
- *
- * @throws ClusterConfigurationError if the package of the group is not installed.
- */
-export async function loadPeer<T>(group: keyof typeof PEERS, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (error) {
-    const name = PEERS[group];
-    if (!isMissing(name, error)) throw error;
-    const install = group === 'health' ? `${name} (with Nest 11: ${name}@11)` : name;
-    throw new ClusterConfigurationError(
-      `${group} of ClusterModule needs ${name}, which is not installed; run npm install ${install}, or set ${group}: false in forRoot()`,
-    );
-  }
+/** @throws ClusterConfigurationError if it is not installed. */
+export async function loadTerminus(): Promise<typeof Terminus> {
+  const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
+  return (
+    (await loaded(TERMINUS, import('@nestjs/terminus'))) ??
+    refuse('health', `${TERMINUS}, which is not installed; run ${install}`)
+  );
 }
 
-/** Whether the error says that the package `name` itself, not one of its dependencies, is not installed. */
-function isMissing(name: string, error: unknown): boolean {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
-  return isNotFound && message.includes(`'${name}'`);
+/**
+ * Loads the Prometheus clients that are installed, the newer first.
+ *
+ * @throws ClusterConfigurationError if there is none.
+ */
+export async function loadPrometheusClients(): Promise<readonly PrometheusClient[]> {
+  const clients = await Promise.all([
+    // @ts-ignore: an optional peer for Node 22 and later
+    loaded(NEW_CLIENT, import(/* webpackIgnore: true */ '@prometheus-io/client')),
+    loaded(OLD_CLIENT, import('prom-client')),
+  ]);
+  const found = clients.filter((client) => client !== undefined) as unknown as PrometheusClient[];
+  if (found.length > 0) return found;
+  return refuse(
+    'metrics',
+    `a Prometheus client, and none is installed; run npm install ${OLD_CLIENT}, or ${NEW_CLIENT} with Node 22 and later`,
+  );
+}
+
+function refuse(group: string, needs: string): never {
+  throw new ClusterConfigurationError(
+    `${group} of ClusterModule needs ${needs}; or set ${group}: false in forRoot()`,
+  );
+}
+
+/** @returns `undefined` if the package itself, not one of its dependencies, is not installed. */
+async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
+  try {
+    return await module;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+    if (isNotFound && message.includes(`'${name}'`)) return undefined;
+    throw error;
+  }
 }

@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../../errors/index.js';
 import { readEnvironment } from './environment.js';
@@ -8,6 +7,7 @@ import type {
   HealthIndicatorEntry,
   ResolvedModuleOptions,
 } from '../module-options.interface.js';
+import type { MetricsRegistry } from '../../snapshot/index.js';
 import { MAX_THREADS, threadsSchema } from './options.schema.js';
 import {
   durationMs,
@@ -54,11 +54,10 @@ const buckets = v.pipe(
   ),
 );
 
-// Checks the method that is used, not the class, so that a registry of another copy of prom-client
-// also passes.
-const registry = v.custom<Registry>(
-  (value) => typeof (value as Registry | null)?.getMetricsAsArray === 'function',
-  'a Registry of prom-client',
+// Checks the method that is used, not the class, so that a registry of either client passes.
+const registry = v.custom<MetricsRegistry>(
+  (value) => typeof (value as MetricsRegistry | null)?.getMetricsAsJSON === 'function',
+  'a Registry of prom-client or @prometheus-io/client',
 );
 
 /** Also part of the options of `forRootAsync()`. */

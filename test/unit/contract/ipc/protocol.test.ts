@@ -79,9 +79,6 @@ describe('a message of a worker', () => {
     const metrics = { type: 'metrics', asked: true, stats: STATS, ageMs: 0 } as const;
     expect(parse({ ...metrics, body })).toBeDefined();
     expect(parse({ ...metrics, body: `${body}x` })).toBeUndefined();
-    const folded = { type: 'folded', epoch: 0, count: 9, body: body.repeat(4) };
-    expect(parse(folded)).toBeDefined();
-    expect(parse({ ...folded, body: `${folded.body}x` })).toBeUndefined();
   });
 
   it('is cut where a text is longer than 64 Ki, never dropped for that', () => {

@@ -48,8 +48,8 @@ const NO_FLAGS = ['yes', 1, null];
 class Database {
   check = () => ({ database: { status: 'up' } }) as const;
 }
-/** A registry of another copy of prom-client. */
-const ALIKE = { getMetricsAsArray: () => [] };
+/** A registry of another client. */
+const ALIKE = { getMetricsAsJSON: async () => [] };
 
 describe('defaults of forRoot()', () => {
   it.each([
@@ -103,7 +103,7 @@ it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[],
     'metrics.registry',
     [new Registry(), ALIKE],
     [{}, null, 'register'],
-    'a Registry of prom-client',
+    'a Registry of prom-client or @prometheus-io/client',
   ],
   ['metrics.perWorker', [true, false], NO_FLAGS, 'true or false'],
   [

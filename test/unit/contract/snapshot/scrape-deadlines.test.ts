@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  ADMIN_SCRAPE_TIMEOUT_MS,
   COLLECTION_TIMEOUT_MS,
   READ_TIMEOUT_MS,
   SCRAPE_TIMEOUT_MS,
@@ -21,11 +20,6 @@ describe('the deadlines of a scrape', () => {
       SCRAPE_TIMEOUT_MS,
     ],
     ['the answer of the primary', SCRAPE_TIMEOUT_MS, SCRAPE_MS],
-    [
-      'those that the primary gives the admin listener',
-      COLLECTION_TIMEOUT_MS,
-      ADMIN_SCRAPE_TIMEOUT_MS,
-    ],
   ])('leave time after %s: %d of %d ms', (_, part, whole) => {
     expect(part + SPARE_MS).toBeLessThanOrEqual(whole);
   });

@@ -7,7 +7,7 @@ import type {
 } from '../../../../src/contract/snapshot/index.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { workerSnapshot } from '../../support/fake-worker.js';
-import { samplesOf } from '../../support/metric-families.js';
+import { samplesOf } from '../../support/metric-json.js';
 
 const READY = workerSnapshot({
   uptimeSeconds: 12.5,
@@ -16,6 +16,7 @@ const READY = workerSnapshot({
   droppedMessagesTotal: 7,
   heartbeatAgeMs: 250,
   rebalancedConnectionsTotal: 3,
+  threadUtilization: 0.5,
   droppedConnectionsTotal: 9,
 });
 
@@ -35,7 +36,7 @@ const STARTING = workerSnapshot({
 interface Told {
   readonly snapshot?: Partial<ClusterSnapshot>;
   readonly snapshotAgeMs?: number | undefined;
-  readonly ages?: readonly Omit<WorkerMetrics, 'body'>[];
+  readonly ages?: readonly Pick<WorkerMetrics, 'slot' | 'ageMs'>[];
 }
 
 const familiesOf = (
@@ -45,7 +46,7 @@ const familiesOf = (
   clusterMetrics({
     snapshot: { ...SNAPSHOT, workers, ...snapshot },
     snapshotAgeMs,
-    workers: ages.map((age) => ({ ...age, body: '' })),
+    workers: ages.map((age) => ({ ...age, generation: 0, body: '' })),
   });
 
 /** Every sample by its name without `nestjs_cluster_`, and its labels. */
@@ -101,6 +102,7 @@ const TYPES = {
   worker_heartbeat_age_seconds: 'gauge',
   worker_open_connections: 'gauge',
   worker_requests_in_flight: 'gauge',
+  worker_thread_utilization_ratio: 'gauge',
   worker_snapshot_age_seconds: 'gauge',
   primary_uptime_seconds: 'gauge',
   primary_resident_memory_bytes: 'gauge',
@@ -221,6 +223,7 @@ describe('the metrics of the cluster', () => {
       worker_heartbeat_age_seconds: 0.25,
       worker_open_connections: 3,
       worker_requests_in_flight: 2,
+      worker_thread_utilization_ratio: 0.5,
       worker_requests_total: 10,
       worker_aborted_requests_total: 6,
       worker_cpu_seconds_total: 1.5,

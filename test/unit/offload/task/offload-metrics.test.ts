@@ -1,5 +1,6 @@
-import { Registry } from 'prom-client';
+import * as client from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { MetricsClient } from '../../../../src/contract/snapshot/index.js';
 import type { OffloadSnapshot } from '../../../../src/offload/task/offload-snapshot.js';
 import { OffloadMetrics } from '../../../../src/offload/offload.metrics.js';
 import { TASK_OUTCOMES } from '../../../../src/offload/task/task.js';
@@ -13,9 +14,15 @@ beforeEach(() => {
 });
 
 function start() {
-  const metrics = new OffloadMetrics(3, [TASK, OTHER], () => snapshot);
-  const registry = new Registry();
-  for (const metric of [...metrics.all, ...metrics.labelled]) registry.registerMetric(metric);
+  const metrics = new OffloadMetrics(
+    client as unknown as MetricsClient,
+    3,
+    [TASK, OTHER],
+    () => snapshot,
+  );
+  const registry = new client.Registry();
+  for (const metric of [...metrics.all, ...metrics.labelled])
+    registry.registerMetric(metric as client.Metric);
   return { metrics, text: () => registry.metrics() };
 }
 

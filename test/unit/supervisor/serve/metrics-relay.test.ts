@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { body, fold, relayOf, SNAPSHOT, totalOf } from '../../support/fake-relay.js';
+import { COLLECTION_TIMEOUT_MS } from '../../../../src/contract/snapshot/index.js';
+import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
+import { body, relayOf, SNAPSHOT } from '../../support/fake-relay.js';
 import { FakeWorker } from '../../support/fake-worker.js';
+import { counter } from '../../support/metric-json.js';
 
 // performance.now() and timers stand still until they are moved.
 beforeEach(() => vi.useFakeTimers());
@@ -35,9 +38,9 @@ describe('a scrape', () => {
         id: 7,
         snapshot: SNAPSHOT,
         workers: [
-          { slot: 0, ageMs: 0, body: body(7) },
-          { slot: 1, ageMs: 0, body: 'B' },
-          { slot: 2, ageMs: 0, body: 'C' },
+          { slot: 0, generation: 0, ageMs: 0, body: body(7) },
+          { slot: 1, generation: 0, ageMs: 0, body: 'B' },
+          { slot: 2, generation: 0, ageMs: 0, body: 'C' },
         ],
         retired: [],
       },
@@ -56,8 +59,8 @@ describe('a scrape', () => {
     expect(a.sent('collected')).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(a.sent('collected')[0]!.workers).toEqual([
-      { slot: 0, ageMs: 500, body: body(1) },
-      { slot: 1, ageMs: 4_500, body: 'before' },
+      { slot: 0, generation: 0, ageMs: 500, body: body(1) },
+      { slot: 1, generation: 0, ageMs: 4_500, body: 'before' },
     ]);
 
     answer(b, 'late');
@@ -98,7 +101,9 @@ describe('a scrape', () => {
     change(b);
     ask(a, 1);
     expect(b.sent('collect')).toEqual([]);
-    expect(a.sent('collected')[0]!.workers).toEqual([{ slot: 0, ageMs: 0, body: body(1) }]);
+    expect(a.sent('collected')[0]!.workers).toEqual([
+      { slot: 0, generation: 0, ageMs: 0, body: body(1) },
+    ]);
   });
 
   it('includes a worker that is draining', () => {
@@ -127,192 +132,100 @@ describe('a scrape', () => {
   });
 });
 
-describe('metrics of workers that are gone', () => {
-  /** Lets `count` workers live and die, each of which has counted 1. */
-  function deaths(count: number, { push, live, die }: ReturnType<typeof relayOf>): void {
-    for (let i = 0; i < count; i += 1) {
-      const worker = new FakeWorker({ slot: 9 });
-      live.push(worker);
-      push(worker, body(1));
-      die(worker);
-    }
-  }
-
-  /** Two workers, and others that are gone. */
-  function after(count: number) {
-    const all = pair();
-    deaths(count, all);
-    return {
-      ...all,
-      deaths: (more: number) => deaths(more, all),
-      /** The answer of a worker: it has folded `count` bodies to one that counts `total`. */
-      folded: (by: FakeWorker, epoch: number, bodies: number, total: number) =>
-        all.relay.folded(by.handle, epoch, bodies, body(total)),
-      /** The metrics of those that are gone, as a scrape has them. */
-      retired: (asker = all.a): readonly string[] => {
-        const before = asker.sent('collected').length;
-        all.ask(asker, before + 1);
-        vi.advanceTimersByTime(500);
-        return asker.sent('collected')[before]!.retired;
-      },
-      /** How often each worker was asked to fold. */
-      folds: () => [all.a, all.b].map((worker) => worker.sent('fold').length),
-    };
-  }
-
-  it('stay, also while a fold is under way', () => {
-    const { retired } = after(3);
-    expect(retired()).toEqual([body(1), body(1), body(1)]);
-  });
-
-  it('are none of a worker that had none', () => {
-    const { a, b, die, live, push, retired } = after(0);
+describe('workers that ask while others do', () => {
+  it('share one collection, and are each given all, by their own id', () => {
+    const { a, b, live, ask, answer } = pair();
     const c = new FakeWorker({ slot: 2 });
     live.push(c);
-    push(c, '');
-    die(b);
-    die(c);
-    expect(retired(a)).toEqual([]);
+    ask(a, 1);
+    ask(a, 2); // It gave up the first time.
+    ask(b, 3);
+    expect([a, b, c].map((worker) => worker.sent('collect').length)).toEqual([0, 1, 1]);
+    answer(c, 'C');
+    const workers = [{ body: body(2) }, { body: body(3) }, { body: 'C' }];
+    expect(a.sent('collected')).toMatchObject([
+      { id: 1, workers },
+      { id: 2, workers },
+    ]);
+    expect(b.sent('collected')).toMatchObject([{ id: 3, workers }]);
+    expect(c.sent('collected')).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('are folded by a live worker once there are more than 2', () => {
-    const { a, deaths: more, folded, folds, retired } = after(2);
-    expect(folds()).toEqual([0, 0]);
-    more(1);
-    expect(a.sent('fold')).toMatchObject([{ epoch: 0, bodies: Array(3).fill(body(1)) }]);
-
-    folded(a, 0, 3, 3);
-    expect(retired()).toEqual([body(3)]);
-    expect(folds()).toEqual([1, 0]);
-  });
-
-  it('that come during a fold are kept beside it, behind what was folded', () => {
-    const { a, deaths: more, folded, folds, retired } = after(7);
-    expect(folds()).toEqual([1, 0]);
-    folded(a, 0, 3, 3);
-    expect(retired()).toEqual([body(3), ...Array(4).fill(body(1))]);
-    more(1);
-    expect(a.sent('fold')[1]).toMatchObject({ epoch: 1 });
-    expect(a.sent('fold')[1]!.bodies).toHaveLength(6);
-  });
-
-  it('are not changed by an answer of an older fold', () => {
-    const { a, deaths: more, folded, retired } = after(3);
-    folded(a, 0, 3, 3);
-    more(2);
-    expect(a.sent('fold')[1]).toMatchObject({ epoch: 1 });
-    folded(a, 0, 3, 1_000);
-    expect(totalOf(retired())).toBe(5);
-    folded(a, 1, 3, 5);
-    expect(retired()).toEqual([body(5)]);
-  });
-
-  it.each<[of: string, by: 'a' | 'b', epoch: number, bodies: number]>([
-    ['a worker that was not asked', 'b', 0, 3],
-    ['another fold', 'a', 1, 3],
-    ['more than there was', 'a', 0, 4],
-    ['none', 'a', 0, 0],
-    ['one of the three', 'a', 0, 1],
-    ['one and a half', 'a', 0, 1.5],
-    ['two of the three', 'a', 0, 2],
-  ])('are not changed by an answer of %s, nor by one that is repeated', (_, by, epoch, bodies) => {
-    const { deaths: more, folded, retired, ...workers } = after(0);
-    folded(workers.b, 0, 0, 1_000); // nobody was asked yet
-    more(3);
-    folded(workers[by], epoch, bodies, 1_000);
-    expect(totalOf(retired())).toBe(3);
-    folded(workers.a, 0, 3, 3);
-    folded(workers.a, 0, 3, 1_000);
-    folded(workers[by], epoch, bodies, 1_000);
-    expect(retired()).toEqual([body(3)]);
-  });
-
-  it('are folded by another worker where the one that was asked dies', () => {
-    const { a, b, die, folded, folds, retired } = after(3);
-    expect(folds()).toEqual([1, 0]);
-
-    die(a);
-    expect(folds()).toEqual([1, 1]);
-    folded(a, 0, 3, 1_000);
-    expect(totalOf(retired(b))).toBe(3);
-    folded(b, 0, 3, 3);
-    expect(retired(b)).toEqual([body(3)]);
-  });
-
-  it('are folded by another worker too once there are more than 8 and no answer', () => {
-    const { a, b, deaths: more, folded, folds, retired } = after(8);
-    expect(folds()).toEqual([1, 0]);
-    more(1);
-    expect(folds()).toEqual([1, 1]);
-    // The first answer is used, even if it is late. The other answer would count everything twice.
-    folded(a, 0, 3, 3);
-    expect(totalOf(retired(b))).toBe(9);
-    folded(b, 0, 9, 1_000);
-    expect(totalOf(retired(b))).toBe(9);
-  });
-
-  it('wait where the only worker does not fold them, however many there are', () => {
-    const { b, die, deaths: more, folds, retired } = after(0);
-    die(b);
-    more(20);
-    expect(folds()).toEqual([1, 0]);
-    expect(totalOf(retired())).toBe(20);
-  });
-
-  it.each<[state: string, change: (worker: FakeWorker, all: ReturnType<typeof pair>) => void]>([
-    ['collecting', (_, { ask, b }) => ask(b, 1)], // A does not answer
-    ['clogged', clog],
-    ['gone', (worker) => void (worker.connected = false)],
-  ])('are not given to a worker that is %s: it would not answer soon', (_, change) => {
-    const all = after(0);
-    change(all.a, all);
-    all.deaths(3);
-    expect(all.folds()).toEqual([0, 1]);
-  });
-
-  it('may be given to a worker that is draining', () => {
-    const { a, deaths: more, folds } = after(0);
-    a.enter('draining');
-    more(3);
-    expect(folds()).toEqual([1, 0]);
-  });
-
-  it('wait for a worker that can fold them', () => {
-    const all = relayOf();
-    deaths(20, all);
-    const a = new FakeWorker({ state: 'starting' });
-    all.live.push(a);
-    all.relay.foldIfNeeded();
-    expect(a.sent('fold')).toEqual([]);
-
-    a.enter('ready');
-    all.relay.foldIfNeeded();
-    expect(a.sent('fold')[0]!.bodies).toHaveLength(20);
-  });
-
-  it('take bounded memory, and lose nothing, over 1,000 deaths', () => {
-    const { a, relay, deaths: more, retired } = after(0);
-    let answered = 0;
-    let largest = 0;
-    for (let i = 1; i <= 1_000; i += 1) {
-      more(1);
-      const asked = a.sent('fold');
-      if (asked.length > answered) {
-        answered = asked.length;
-        const { epoch, bodies } = asked.at(-1)!;
-        relay.folded(a.handle, epoch, bodies.length, fold(bodies));
-      }
-      if (i % 100 === 0) {
-        const kept = retired();
-        expect(totalOf(kept)).toBe(i);
-        largest = Math.max(largest, kept.length, kept.join('').length / 1_000);
-      }
+  it('never ask a worker that has not answered the last time, and wait no longer than their time', async () => {
+    const { a, b, ask, gather } = pair();
+    for (let round = 0; round < 20; round += 1) {
+      for (const worker of [a, b]) ask(worker, round);
+      const answers = gather();
+      await vi.advanceTimersByTimeAsync(COLLECTION_TIMEOUT_MS);
+      expect([answers.length, vi.getTimerCount()]).toEqual([1, 0]);
     }
-    // Two stay, the third is folded with them: then it takes two more.
-    expect(answered).toBe(499);
-    expect(largest).toBeLessThanOrEqual(3);
+    expect([a, b].map((worker) => worker.sent('collected').length)).toEqual([20, 20]);
+    expect([a, b].map((worker) => worker.sent('collect').length)).toEqual([1, 1]);
   });
 });
+
+describe('the primary that asks', () => {
+  const tick = () => vi.advanceTimersByTimeAsync(0);
+
+  it('asks every worker, is joined by one that asks, and is told once all have answered', async () => {
+    const { a, b, ask, answer, gather } = pair();
+    const answers = gather();
+    ask(a, 1);
+    expect([a, b].map((worker) => worker.sent('collect').length)).toEqual([1, 1]);
+    await tick();
+    expect(answers).toEqual([]);
+    answer(b, 'B');
+    await tick();
+    expect(answers).toMatchObject([{ workers: [{ body: body(1) }, { body: 'B' }], retired: [] }]);
+    expect(a.sent('collected')).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is told at once where there are no workers', async () => {
+    const answers = relayOf().gather();
+    await tick();
+    expect(answers).toEqual([{ snapshot: SNAPSHOT, workers: [], retired: [] }]);
+  });
+
+  it('is given what does not change: a worker that dies a moment later is not counted twice', async () => {
+    const a = new FakeWorker();
+    const { gather, answer, die } = relayOf(a);
+    const answers = gather();
+    answer(a, body(1));
+    die(a);
+    await tick();
+    expect(answers).toMatchObject([{ workers: [{ body: body(1) }], retired: [] }]);
+  });
+});
+
+describe('what workers that have ended had counted', () => {
+  it('is one body for each slot, however many have ended', async () => {
+    const { push, live, die, gather } = relayOf();
+    for (let i = 0; i < 300; i += 1) {
+      const worker = new FakeWorker({ slot: i % 2 });
+      live.push(worker);
+      push(worker, body(i % 2 === 0 ? 1 : 0.5));
+      die(worker);
+    }
+    const [answer] = await settled(gather());
+    expect(answer!.retired.map(decodeMetrics)).toEqual([[counter(150)], [counter(75)]]);
+  });
+
+  it('is nothing for a worker that had no metrics', async () => {
+    const { a, b, die, push, gather } = pair();
+    push(a, '');
+    die(a);
+    die(b);
+    expect(await settled(gather())).toMatchObject([{ retired: [] }]);
+  });
+});
+
+/** The answers, once those that are there have arrived. */
+async function settled<T>(answers: T[]): Promise<T[]> {
+  await vi.advanceTimersByTimeAsync(0);
+  return answers;
+}
 
 describe('a message that cannot be sent', () => {
   it('does not keep the next scrape from being answered', () => {

@@ -19,7 +19,6 @@ afterEach(() => {
 
 const source = (serialize: () => Promise<string>): MetricsSource => ({
   serialize,
-  fold: () => '',
 });
 
 /** Timers of a process that measures itself. */

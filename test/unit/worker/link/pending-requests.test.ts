@@ -14,9 +14,9 @@ function start() {
   return {
     ids,
     ask: (send = note) =>
-      requests.askOnce('hub-refused', send, TIMEOUT_MS).then((it) => it?.reason),
-    alone: (send = note) => requests.ask<'hub-refused'>(send, TIMEOUT_MS).then((it) => it?.reason),
-    answer: (id: number, reason: string) => requests.answer({ type: 'hub-refused', id, reason }),
+      requests.askOnce('thread-refused', send, TIMEOUT_MS).then((it) => it?.reason),
+    alone: (send = note) => requests.ask<'thread-refused'>(send, TIMEOUT_MS).then((it) => it?.reason),
+    answer: (id: number, reason: string) => requests.answer({ type: 'thread-refused', id, reason }),
   };
 }
 

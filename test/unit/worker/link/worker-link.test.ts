@@ -39,13 +39,13 @@ describe('the metrics that a worker collects', () => {
 
   function metrics() {
     const all = start();
-    all.link.provideMetrics({ serialize: async () => 'OWN', fold: () => '' });
+    all.link.provideMetrics({ serialize: async () => 'OWN' });
     return all;
   }
 
   const WORKERS = [
-    { slot: 0, ageMs: 300, body: 'A' },
-    { slot: 1, ageMs: 0, body: 'OWN' },
+    { slot: 0, generation: 0, ageMs: 300, body: 'A' },
+    { slot: 1, generation: 0, ageMs: 0, body: 'OWN' },
   ];
 
   it('are asked for with its own, once for all who ask, are those of all, and renew what is known', async () => {
@@ -119,9 +119,9 @@ describe('the metrics that a worker collects', () => {
 
   it('are its own where there is no primary', async () => {
     const solo = new SoloLink();
-    solo.provideMetrics({ serialize: async () => 'OWN', fold: () => '' });
+    solo.provideMetrics({ serialize: async () => 'OWN' });
     expect(await solo.collectMetrics()).toEqual({
-      workers: [{ slot: 0, ageMs: 0, body: 'OWN' }],
+      workers: [{ slot: 0, generation: 0, ageMs: 0, body: 'OWN' }],
       retired: [],
       snapshot: expect.objectContaining({ primary: null, desired: 1 }),
     });

@@ -4,8 +4,8 @@ import { NestFactory } from '@nestjs/core';
 import { type Cache, createCache } from 'cache-manager';
 import { Keyv } from 'keyv';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { eventually } from '../../../support/eventually.js';
-import { clusterCache } from '../../../../src/hub/cache/index.js';
+import { eventually } from '../../../../../test/support/eventually.js';
+import { clusterCache } from '../../../src/cache/index.js';
 
 let caches = 0;
 /** A new cache for each test: caches with the same name share their entries. */

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { forgetHub, idle, startWorker, startWorkers } from '../../support/hub-workers.js';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { forgetHub, idle, startWorker, startWorkers } from '../support/hub-workers.js';
 
 const unhandled = vi.fn();
 
@@ -106,7 +106,7 @@ describe('a request', () => {
 it('a name that is too long for the hub is refused, with what to do', async () => {
   const { sender } = await start();
   const name = 'n'.repeat(16 * 1024 + 1);
-  const words = /expected 1 to 16384 characters; put what varies into the payload/;
+  const words = /expected a text of 1 to 16384 characters/;
   await expect(sender.events.emit(name)).rejects.toThrow(words);
   await expect(sender.events.request(name)).rejects.toThrow(words);
 });

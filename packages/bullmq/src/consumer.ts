@@ -1,0 +1,107 @@
+import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { TaskRejectedException, ThreadLostException } from 'nestjs-cluster';
+import type { RemoteSituation, Task } from 'nestjs-cluster/extension';
+import type { QueueMetrics } from './metrics.js';
+import type { ResolvedQueueOptions } from './options.js';
+import { decode, encode, type Given, type JobData, type Outcome, VERSION } from './payload.js';
+import type { RedisLink } from './redis-link.js';
+
+/** A killed consumer's job is taken by another after at most this and the interval of the checks, in ms. */
+const LOCK_MS = 10_000;
+const STALLED_CHECK_MS = 5_000;
+
+/** A job fails if it has lost this many consumers: it probably kills them. */
+const MAX_LOST_CONSUMERS = 3;
+
+/** A job that this release cannot run waits for another consumer, so long and so often. */
+const GIVE_BACK_MS = 1_000;
+const MAX_STARTS = 100;
+
+/** An ending process waits at most this long until Redis has its jobs back, in ms. */
+const CLOSE_MS = 500;
+
+/** The longest time of a timer. A job has its thread when `concurrency` lets it begin. */
+const NEVER_MS = 2 ** 31 - 1;
+
+export interface ConsumerSituation extends Pick<
+  RemoteSituation,
+  'local' | 'describeError' | 'threads'
+> {
+  readonly link: RedisLink;
+  readonly options: ResolvedQueueOptions;
+  readonly metrics: () => QueueMetrics | undefined;
+  readonly warn: (line: string) => void;
+}
+
+/** Runs the jobs of one queue in the threads of this process. */
+export class Consumer extends Worker<JobData, string> {
+  readonly #jobs = new Set<Job<JobData, string>>();
+  #isEnding = false;
+
+  constructor(
+    queue: string,
+    /** The methods of the queue, by name. */
+    private readonly tasks: ReadonlyMap<string, Task>,
+    private readonly situation: ConsumerSituation,
+  ) {
+    const { options, link, threads, warn } = situation;
+    super(queue, (job) => this.#process(job), {
+      connection: link.open(),
+      prefix: options.prefix,
+      concurrency: options.concurrency ?? Math.max(1, threads),
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: MAX_LOST_CONSUMERS,
+      skipVersionCheck: true,
+    });
+    this.on('error', ({ message }) => {
+      if (link.up) warn(`queue ${queue}: ${message}`);
+    });
+  }
+
+  /** The number of jobs that run. */
+  get inHand(): number {
+    return this.#jobs.size;
+  }
+
+  /** Running jobs go back to the queue: at once, or when their locks expire if Redis is away. */
+  override async close(): Promise<void> {
+    this.#isEnding = true;
+    const returned = Promise.allSettled(
+      [...this.#jobs].map((job) => job.moveToWait(job.token)),
+    ).then(() => super.close(true)); // without force it waits for Redis without a limit
+    const late = new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref());
+    await Promise.race([returned.catch(() => {}), late]);
+  }
+
+  async #process(job: Job<JobData, string>): Promise<string> {
+    const { local, describeError, metrics } = this.situation;
+    if (job.data.v !== VERSION)
+      throw new UnrecoverableError(`its data is not of version ${VERSION}`);
+    const task = this.tasks.get(job.name);
+    if (task === undefined) return giveBack(job, 'no consumer has a method with its name');
+    const { args, contexts } = decode(job.data.given) as Given;
+    const begunAt = performance.now();
+    this.#jobs.add(job);
+    try {
+      const patient: Task = { ...task, queueTimeoutMs: NEVER_MS };
+      const value = await local.submit(patient, args, contexts as never);
+      return encode({ value } satisfies Outcome, task.name);
+    } catch (error) {
+      // The thread was lost, or this process ends: neither is the method's own failure.
+      if (this.#isEnding || error instanceof TaskRejectedException) throw new WaitingError();
+      if (!job.data.call || error instanceof ThreadLostException) throw error;
+      return encode({ error: describeError(error) }, task.name);
+    } finally {
+      this.#jobs.delete(job);
+      metrics()?.ran(task.name, performance.now() - begunAt);
+    }
+  }
+}
+
+/** Leaves the job to a consumer of another release. @throws always */
+async function giveBack(job: Job, why: string): Promise<never> {
+  if (job.attemptsStarted > MAX_STARTS) throw new UnrecoverableError(why);
+  await job.moveToDelayed(Date.now() + GIVE_BACK_MS, job.token);
+  throw new DelayedError();
+}

@@ -1,0 +1,138 @@
+import type { RedisOptions } from 'ioredis';
+import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
+import * as v from 'valibot';
+
+/** The address of Redis: options of ioredis, or `{ url }`. */
+export interface QueueConnection extends RedisOptions {
+  readonly url?: string;
+}
+
+/** Options of `ClusterQueueModule.forRoot()`. */
+export interface ClusterQueueOptions {
+  readonly connection: QueueConnection;
+  /**
+   * The queues that this process consumes: `true` for the queues of all its methods, `false` for no
+   * queue, or a list of names. The environment variable `CLUSTER_CONSUME` (`true`, `false`, or names
+   * separated by commas) overrides this option. Default `true`.
+   */
+  readonly consume?: boolean | readonly string[] | undefined;
+  /** Maximum number of jobs of each queue that run in this process. Default: the number of its threads. */
+  readonly concurrency?: number | undefined;
+  /** The prefix of all keys in Redis. Default `'bull'`, as in BullMQ. */
+  readonly prefix?: string | undefined;
+  /** Maximum time that a call waits for its result, in ms. After that it fails with 504. Default 30 000. */
+  readonly callTimeoutMs?: number | undefined;
+  /** While Redis is away, calls either fail with 503 or run in this process. Default `'reject'`. */
+  readonly onUnavailable?: 'reject' | 'local' | undefined;
+  /** How long Redis keeps an enqueued job after its end, in ms. Default 1 hour. */
+  readonly keepMs?: number | undefined;
+}
+
+/** Options of `ClusterQueues.enqueue()`. */
+export interface EnqueueOptions {
+  /**
+   * The id of the job: 1 to 100 letters, digits and `_ . -`. Enqueuing with the same id again adds no
+   * second job while Redis remembers the first. Default: a new id.
+   */
+  readonly id?: string | undefined;
+  /** The minimum wait before the job runs, in ms. Default 0. */
+  readonly delay?: number | undefined;
+  /** The maximum number of runs of a job whose method throws. After the last run the job fails. Default 3. */
+  readonly attempts?: number | undefined;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const whole = (min: number, max: number) => {
+  const expected = `a whole number from ${min} to ${max}`;
+  return v.pipe(
+    v.number(expected),
+    v.integer(expected),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+  );
+};
+const queueName = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
+const consume = v.union(
+  [v.boolean(), v.array(queueName)],
+  'true, false, or a list of names of queues',
+);
+
+const schema = v.strictObject({
+  connection: v.custom<QueueConnection>(
+    (value) => typeof value === 'object' && value !== null && !('duplicate' in value),
+    'options of ioredis, such as { host, port } or { url }',
+  ),
+  consume: v.optional(consume, true),
+  concurrency: v.optional(whole(1, 1_000)),
+  prefix: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[\w.:{}-]{1,100}$/, "1 to 100 letters, digits and '_', '.', ':', '-', '{' or '}'"),
+    ),
+    'bull',
+  ),
+  callTimeoutMs: v.optional(whole(1, MAX_TIMER_MS), 30_000),
+  onUnavailable: v.optional(v.picklist(['reject', 'local'], "'reject' or 'local'"), 'reject'),
+  keepMs: v.optional(whole(0, MAX_TIMER_MS), 3_600_000),
+});
+
+const EXPECTED_ID = "1 to 100 letters, digits and '_', '.' or '-'";
+
+const enqueueSchema = v.strictObject({
+  id: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/, EXPECTED_ID))),
+  delay: v.optional(whole(0, MAX_TIMER_MS), 0),
+  attempts: v.optional(whole(1, 1_000), 3),
+});
+
+export type ResolvedQueueOptions = v.InferOutput<typeof schema>;
+
+export const QUEUE_OPTIONS = Symbol('nestjs-cluster.queue-options');
+
+/** Checks the options, and fills in the defaults. @throws ClusterConfigurationError */
+export function resolveQueueOptions(
+  input: ClusterQueueOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): ResolvedQueueOptions {
+  const resolved = check(schema, input, 'options of ClusterQueueModule');
+  const text = env['CLUSTER_CONSUME'];
+  if (!text) return resolved;
+  const given = text === 'true' || (text === 'false' ? false : text.split(','));
+  return { ...resolved, consume: check(consume, given, 'CLUSTER_CONSUME') };
+}
+
+/** @throws ClusterConfigurationError */
+export function checkEnqueueOptions(input: EnqueueOptions | undefined) {
+  return check(enqueueSchema, input ?? {}, 'options of enqueue()');
+}
+
+/** @throws ClusterConfigurationError that names each wrong key and what is allowed; no value, which may be a password. */
+function check<const T extends v.GenericSchema>(
+  schema: T,
+  input: unknown,
+  subject: string,
+): v.InferOutput<T> {
+  const result = v.safeParse(schema, input);
+  if (result.success) return result.output;
+  const problems = result.issues.map(
+    (issue) => `${v.getDotPath(issue) ?? subject}: ${issue.message}`,
+  );
+  throw new ClusterConfigurationError(`invalid ${subject}: expected ${problems.join(' | ')}`);
+}
+
+/**
+ * The queues of the app that this process consumes.
+ *
+ * @throws ClusterConfigurationError for a queue that no method names.
+ */
+export function consumedQueues(
+  { consume: chosen }: Pick<ResolvedQueueOptions, 'consume'>,
+  queues: readonly string[],
+): readonly string[] {
+  if (typeof chosen === 'boolean') return chosen ? queues : [];
+  const unknown = chosen.filter((name) => !queues.includes(name));
+  if (unknown.length === 0) return queues.filter((name) => chosen.includes(name));
+  throw new ClusterConfigurationError(
+    `this process is to consume ${unknown.join(', ')}, and no @CpuBound() method of the app has such a queue (there is ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
+  );
+}

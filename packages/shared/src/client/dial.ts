@@ -1,0 +1,119 @@
+import { createConnection } from 'node:net';
+import type { ThreadAddress } from 'nestjs-cluster/extension';
+import { HubCore, SWEEP_MS, type WorkerMessage } from '../thread/hub-core.js';
+import { type Frame, FrameSocket, NO_BODY } from '../wire/frame-socket.js';
+import { type FromHub, HUB_VERSION, type Peer, type ToHub } from '../wire/protocol.js';
+import type { Dial, LineEvents } from './hub-client.js';
+
+const FIRST_RETRY_MS = 10;
+const MAX_RETRY_MS = 1_000;
+
+/** Maximum number of bytes that the hub has not read. Beyond it, the hub hangs or lags, and gets no more requests. */
+const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
+
+/** Messages that are sent even beyond that maximum. Otherwise the hub would keep a lock or a wait for ever. */
+const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
+
+/** The only connection of a worker to the hub. */
+class SocketLine {
+  #frames: FrameSocket | undefined;
+  #open = false;
+  #retryMs = FIRST_RETRY_MS;
+  #warned: string | undefined;
+
+  constructor(
+    private readonly find: () => Promise<ThreadAddress>,
+    private readonly slot: number,
+    private readonly warn: (message: string) => void,
+    private readonly events: LineEvents,
+    private readonly over: AbortSignal | undefined,
+  ) {
+    void this.#connect();
+  }
+
+  readonly send = (header: ToHub, body?: Buffer): boolean =>
+    this.#open && this.#frames!.send(header, body, GIVES_BACK.has(header.op));
+
+  async #connect(): Promise<void> {
+    try {
+      const { path, token } = await this.find();
+      const socket = createConnection({ path });
+      socket.unref(); // only the app's servers keep the process alive
+      const onFrame = (frame: Frame): void => this.#onFrame(frame as Frame<FromHub>);
+      const onClose = (): void => {
+        const wasOpen = this.#open;
+        this.#open = false;
+        if (wasOpen) this.events.closed();
+        this.#again();
+      };
+      this.#frames = new FrameSocket(socket, onFrame, onClose, MAX_UNSENT_BYTES);
+      this.#frames.send({ op: 'hello', id: 0, v: HUB_VERSION, token, slot: this.slot });
+    } catch (error) {
+      this.#cannot((error as Error).message);
+      this.#again();
+    }
+  }
+
+  #onFrame({ header: message, body }: Frame<FromHub>): void {
+    if (this.#open) return this.events.frame(message, body);
+    if (message.t === 'refused') {
+      this.#cannot(message.why);
+      throw new Error(message.why); // closes the connection
+    }
+    if (message.t !== 'welcome') return;
+    this.#open = true;
+    this.#warned = undefined;
+    this.#retryMs = FIRST_RETRY_MS;
+    this.events.opened(message.instance);
+  }
+
+  /** Retries each second. Warns, unless the last warning was the same. */
+  #cannot(why: string): void {
+    if (why !== this.#warned) this.warn(`there is no hub: ${why}; it is tried again`);
+    this.#warned = why;
+    this.#retryMs = MAX_RETRY_MS;
+    this.events.unavailable(why);
+  }
+
+  #again(): void {
+    if (this.over?.aborted) return;
+    const jittered = this.#retryMs * (0.75 + Math.random() / 2);
+    this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
+    setTimeout(() => void this.#connect(), jittered).unref();
+  }
+}
+
+/**
+ * @param find asks the primary for the address. The first call makes the primary start the hub.
+ * @param over when aborted, a lost connection is not opened again.
+ */
+export function dialSocket(
+  find: () => Promise<ThreadAddress>,
+  slot: number,
+  warn: (message: string) => void,
+  over?: AbortSignal,
+): Dial {
+  return (events) => new SocketLine(find, slot, warn, events, over).send;
+}
+
+/** A hub for a process without a primary. It has the same services, but no thread and no socket. */
+export const dialInProcess: Dial = (events) => {
+  const core = new HubCore();
+  const peer: Peer = {
+    number: 0,
+    slot: 0,
+    leaving: false,
+    unsentBytes: 0,
+    send: (header, body = NO_BODY) => {
+      const own = Buffer.from(body); // the memory of a view may change before the frame is read
+      // Later, because the caller waits for the answer only after this call.
+      queueMicrotask(() => events.frame(header, own));
+    },
+  };
+  setInterval(() => core.sweep(), SWEEP_MS).unref();
+  queueMicrotask(() => events.opened('in-process'));
+  return (header, body = NO_BODY) => {
+    core.receive(peer, header as WorkerMessage, body);
+    return true;
+  };
+};

@@ -1,0 +1,46 @@
+import { ServiceUnavailableException } from '@nestjs/common';
+import { ClusterError } from 'nestjs-cluster/bootstrap';
+
+/** The hub refuses a request, has not confirmed a change, or cannot be used; or a value cannot be sent to it. */
+export class ClusterSharedError extends ClusterError {
+  readonly code = 'CLUSTER_SHARED';
+  readonly exitCode = 1;
+}
+
+/** The lock was not free in time, so `fn` was not called. */
+export class ClusterLockTimeoutError extends ClusterError {
+  readonly code = 'CLUSTER_LOCK_TIMEOUT';
+  readonly exitCode = 1;
+
+  constructor(name: string, waitMs: number) {
+    super(
+      `the lock '${name}' was not free within ${waitMs} ms; raise waitMs, or do without this run`,
+    );
+  }
+}
+
+/** A request to another worker has failed, or was not answered in time. */
+export class ClusterRequestError extends ClusterError {
+  readonly code = 'CLUSTER_REQUEST';
+  readonly exitCode = 1;
+
+  constructor(name: string, why: string) {
+    super(`the request '${name}' to another worker failed: ${why}`);
+  }
+}
+
+/** A call of `ClusterLimit` got no place, because all are taken or the hub cannot be used: 503. */
+export class ClusterLimitException extends ServiceUnavailableException {
+  /** In how many seconds a place is likely to be free. */
+  readonly retryAfterSeconds = 1;
+
+  /** @param cause the error of the hub; `undefined` if all places are taken. */
+  constructor(
+    readonly limit: string,
+    readonly key: string,
+    cause?: Error,
+  ) {
+    const why = cause === undefined ? 'has no free place' : 'cannot be checked now';
+    super(`the limit '${limit}' ${why}; try again later`, { cause });
+  }
+}

@@ -1,0 +1,93 @@
+import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.js';
+
+/** A request that has no reply yet. */
+interface OpenRequest {
+  readonly by: Peer;
+  readonly id: number;
+  readonly to: Peer;
+}
+
+/**
+ * Sends events to subscribed workers, at most once and in the order of each sender. A receiver that
+ * reads too slowly misses events.
+ */
+export class EventRouter {
+  /** The subscribed workers. The first worker is next in turn for an event to `one` worker. */
+  readonly #receivers = new Set<Peer>();
+  /** The open requests by {@link keyOf}. */
+  readonly #requests = new Map<string, OpenRequest>();
+
+  subscribe(receiver: Peer): void {
+    this.#receivers.add(receiver);
+  }
+
+  /** Ends the peer's subscription. The peer can still send requests, and gets their replies. */
+  unsubscribe(receiver: Peer): void {
+    this.#receivers.delete(receiver);
+  }
+
+  /** Forgets a peer that is gone, and refuses the requests that it has not answered. */
+  leave(peer: Peer): void {
+    this.unsubscribe(peer);
+    for (const [key, { by, id, to }] of this.#requests) {
+      if (by !== peer && to !== peer) continue;
+      this.#requests.delete(key);
+      if (by !== peer) by.send({ t: 'refused', id, why: 'its worker is gone' });
+    }
+  }
+
+  /** Forgets a request whose sender no longer waits for the reply. */
+  cancel(by: Peer, id: number): void {
+    this.#requests.delete(keyOf(by.number, id));
+  }
+
+  /** Sends an event. A request that reached a receiver is answered by the receiver's reply. */
+  publish(from: Peer, { id, name, to, request }: RequestOf<'publish'>, body: Buffer): void {
+    const chosen = this.#chosen(from, to);
+    const able = chosen.filter(keepsUp);
+    for (const receiver of able) {
+      const event = { t: 'event', name, from: from.number } as const;
+      receiver.send(request === true ? { ...event, request: id } : event, body);
+      if (request === true) {
+        this.#requests.set(keyOf(from.number, id), { by: from, id, to: receiver });
+      }
+    }
+    if (request === true && able.length > 0) return;
+    from.send({ t: 'done', id, changed: able.length, missed: chosen.length - able.length });
+  }
+
+  /** Passes a reply on to the peer that asked. A reply to no open request is dropped. */
+  reply(from: Peer, { to, request, failed }: RequestOf<'reply'>, body: Buffer): void {
+    const key = keyOf(to, request);
+    const open = this.#requests.get(key);
+    if (open?.to !== from) return;
+    this.#requests.delete(key);
+    open.by.send({ t: 'reply', id: request, failed }, body);
+  }
+
+  #chosen(from: Peer, to: RequestOf<'publish'>['to']): Peer[] {
+    const all = [...this.#receivers];
+    if (to === 'all') return all;
+    if (to === 'others') return all.filter((each) => each !== from);
+    if (typeof to === 'number') {
+      // During a replacement a slot has two workers. The newer worker gets the event.
+      const ofSlot = all.filter(({ slot }) => slot === to);
+      return ofSlot.sort((a, b) => a.number - b.number).slice(-1);
+    }
+    const able = all.filter(keepsUp);
+    const next = able.find(({ leaving }) => !leaving) ?? able[0] ?? all[0];
+    if (next === undefined) return [];
+    // Moves the receiver to the end of the order.
+    this.#receivers.delete(next);
+    this.#receivers.add(next);
+    return [next];
+  }
+}
+
+function keepsUp({ unsentBytes }: Peer): boolean {
+  return unsentBytes <= MAX_BACKLOG_BYTES;
+}
+
+function keyOf(number: number, id: number): string {
+  return `${number} ${id}`;
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Extension, ThreadAddress } from 'nestjs-cluster/extension';
+import type { Engine, EngineRequest } from './engine.interface.js';
+import { RELEASE } from './relay.js';
+
+/** Serves the sessions of this worker. */
+export interface OwnSessions extends Pick<Engine, 'handleRequest' | 'handleUpgrade'> {
+  /** Answers the waiting poll of a session without loss, because the worker that relays it exits. */
+  release(request: EngineRequest): void;
+}
+
+/** The form of a session id. It begins with its owner: digits that are new for each worker, and the slot. */
+const SESSION_ID = /^([\da-f]{8}\.\d{1,4})\.[\w-]{20}$/;
+
+/** Above Node's default of 16 KiB, because the relaying worker has checked the headers. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+const RETRY_MS = 1_000;
+
+/** How often to check that the socket's file exists, in ms: the OS may remove it, e.g. at the user's logout. */
+const CHECK_MS = 1_000;
+
+/** The unix sockets on which workers accept requests for their sessions from each other. */
+export class SessionSockets {
+  readonly #owner: string;
+  /** The common start of the paths of all sockets; `undefined` until this worker listens. */
+  #start: string | undefined;
+
+  /** @param find finds the thread of the hub. The sockets are in its directory, which only this user can enter. */
+  constructor(
+    private readonly cluster: Pick<Extension, 'identity' | 'warn'>,
+    private readonly find: () => Promise<ThreadAddress>,
+    private readonly own: OwnSessions,
+  ) {
+    this.#owner = `${randomBytes(4).toString('hex')}.${cluster.identity.slot}`;
+  }
+
+  /** The random part is as long as in Engine.IO's ids, because it alone authenticates the client. */
+  newSessionId(): string {
+    return `${this.#owner}.${randomBytes(15).toString('base64url')}`;
+  }
+
+  /**
+   * @param sid text from the client.
+   * @returns the path of the socket of another worker; `undefined` if this worker serves the request.
+   */
+  pathOf(sid: unknown): string | undefined {
+    const owner = typeof sid === 'string' ? SESSION_ID.exec(sid)?.[1] : undefined;
+    if (owner === undefined || owner === this.#owner || this.#start === undefined) return undefined;
+    return `${this.#start}.${owner}.thread`;
+  }
+
+  /** Resolves when other workers can reach the sessions of this worker. Retries until then. */
+  async open(): Promise<void> {
+    try {
+      const { path } = await this.find();
+      // The primary removes what a killed one has left: `<its pid>.<8 hexadecimal digits>.….thread`.
+      const start = path.replace(/\.[\da-f]{8}\.thread$/, '');
+      await this.#listen(`${start}.${this.#owner}.thread`);
+      this.#start = start;
+    } catch (error) {
+      const { message } = error as Error;
+      this.cluster.warn(`requests cannot be relayed to the worker of their session: ${message}`);
+      await delay(RETRY_MS, undefined, { ref: false });
+      await this.open();
+    }
+  }
+
+  async #listen(path: string): Promise<void> {
+    const http = createHttpServer({ maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 0 });
+    http.on('request', (request, response) => {
+      if (request.headers[RELEASE] === undefined) return this.own.handleRequest(request, response);
+      this.own.release(request);
+      response.end();
+    });
+    http.on('upgrade', this.own.handleUpgrade);
+    // The HTTP server does not listen itself, so a drain neither closes nor counts it.
+    const server = createServer((socket) => http.emit('connection', socket)).unref();
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      // `exclusive`, because node:cluster would have the primary listen.
+      server.listen({ path, exclusive: true }, resolve);
+    });
+    server.on('error', () => {}); // without free descriptors, it accepts connections later
+    chmodSync(path, 0o600);
+    const remove = (): void => rmSync(path, { force: true });
+    process.once('exit', remove);
+    const check = setInterval(() => {
+      if (existsSync(path)) return;
+      clearInterval(check);
+      process.off('exit', remove);
+      server.close();
+      void this.open();
+    }, CHECK_MS).unref();
+  }
+}

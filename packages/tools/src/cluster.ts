@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { oneLine, ToolError } from './output.js';
+
+/** A primary that has not answered within this time counts as blocked or stopped. */
+const ANSWER_MS = 1_000;
+
+/** The parts of the answer of `GET /v1/status` that the tools use. */
+export interface ClusterStatus {
+  readonly name: string;
+  readonly pid: number;
+  readonly version: string | null;
+  readonly node: string;
+  readonly options: {
+    readonly port?: number;
+    readonly host?: string | null;
+    readonly admin: { readonly port: number; readonly host: string } | null;
+  };
+  readonly cluster: ClusterReport;
+  readonly primary: Readonly<Record<string, number>> | null;
+}
+
+export interface ClusterReport {
+  readonly status: 'up' | 'degraded' | 'down';
+  readonly reason?: string;
+  readonly desired: number;
+  readonly ready: number;
+  readonly generation: number;
+  readonly degraded: number;
+  readonly workers: readonly WorkerReport[];
+  readonly restartsByCause: Readonly<Record<string, number>>;
+}
+
+export interface WorkerReport {
+  readonly slot: number;
+  readonly pid: number | null;
+  readonly generation: number;
+  readonly state: string;
+  readonly uptimeSeconds: number;
+  readonly restarts: number;
+  readonly lastExit: { readonly cause: string } | null;
+  readonly heartbeatAgeMs: number | null;
+  readonly residentMemoryBytes: number | null;
+  readonly heapUsedBytes: number | null;
+  readonly eventLoopUtilization: number | null;
+  readonly eventLoopDelayP99Ms: number | null;
+  readonly openConnections: number | null;
+  readonly requestsInFlight: number | null;
+  readonly requestsTotal: number;
+}
+
+/** Adds the option that chooses a running cluster. */
+export function withCluster(command: Command): Command {
+  return command.option(
+    '-c, --cluster <name>',
+    'name of the cluster, pid of its primary or path of its control socket, where there are several',
+  );
+}
+
+interface Found {
+  readonly name: string;
+  readonly pid: number;
+  readonly path: string;
+}
+
+/**
+ * Finds a running cluster by `nestjs-cluster ps`.
+ *
+ * @param wanted its name, the pid of its primary or the path of its socket. Default: the only one.
+ * @throws ToolError with exit code 69 if there is none, 64 if there are several.
+ */
+export async function findCluster(wanted?: string): Promise<ControlClient> {
+  if (wanted?.includes('/')) return new ControlClient({ name: wanted, pid: 0, path: wanted });
+  const all = await running();
+  const fit = all.filter(
+    ({ name, pid }) => wanted === undefined || name === wanted || String(pid) === wanted,
+  );
+  if (fit.length === 1) return new ControlClient(fit[0]!);
+  const list = all.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ') || 'none';
+  if (fit.length > 1) throw new ToolError(`several clusters run: ${list}; choose by --cluster`, 64);
+  throw new ToolError(`no such cluster of this user runs here; running: ${list}`, 69);
+}
+
+async function running(): Promise<readonly Found[]> {
+  const manifest = coreManifest();
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
+  const program = join(dirname(manifest), bin['nestjs-cluster']!);
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [program, 'ps', '--json']);
+    return JSON.parse(stdout) as Found[];
+  } catch (error) {
+    const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: string };
+    if (code === 69) return [];
+    throw new ToolError(`nestjs-cluster ps failed: ${oneLine(stderr ?? String(error))}`);
+  }
+}
+
+/** The installed nestjs-cluster: the app's in the working directory, else the one beside this package. */
+function coreManifest(): string {
+  for (const from of [`${process.cwd()}/_`, import.meta.url]) {
+    try {
+      return createRequire(from).resolve('nestjs-cluster/package.json');
+    } catch {
+      // it may be beside this package
+    }
+  }
+  throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');
+}
+
+/** Asks one cluster over its control socket. */
+export class ControlClient {
+  constructor(readonly cluster: Found) {}
+
+  get label(): string {
+    const { name, pid } = this.cluster;
+    return pid === 0 ? name : `${name} (pid ${pid})`;
+  }
+
+  status(): Promise<ClusterStatus> {
+    return this.#ask('GET', '/v1/status', undefined, AbortSignal.timeout(ANSWER_MS));
+  }
+
+  /** Waits for the outcome without a time limit. @throws ToolError */
+  post<T>(path: string, body: object = {}): Promise<T> {
+    return this.#ask('POST', path, body);
+  }
+
+  async #ask<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+    let answer: string;
+    let response: IncomingMessage;
+    try {
+      response = await new Promise<IncomingMessage>((resolve, reject) => {
+        const options = { socketPath: this.cluster.path, method, path, agent: false, signal };
+        const asked = request(options, resolve).once('error', reject);
+        asked.end(body && JSON.stringify(body));
+      });
+      answer = await text(response);
+    } catch (error) {
+      const { name, message } = error as Error;
+      const why = name === 'TimeoutError' ? `no answer within ${ANSWER_MS} ms` : message;
+      throw new ToolError(`cannot ask the cluster ${this.label}: ${why}`, 69);
+    }
+    if (response.statusCode === 200) return JSON.parse(answer) as T;
+    throw new ToolError(messageIn(answer) ?? `the cluster answered ${response.statusCode}`);
+  }
+}
+
+function messageIn(answer: string): string | undefined {
+  try {
+    return oneLine((JSON.parse(answer) as { error: { message: string } }).error.message);
+  } catch {
+    return undefined;
+  }
+}

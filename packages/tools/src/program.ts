@@ -1,0 +1,23 @@
+import { Command } from 'commander';
+import { addAdviseCommand } from './advise/command.js';
+import { addDashboardCommand } from './dashboard/command.js';
+import { addDoctorCommand } from './doctor/command.js';
+import { addProxyCommands } from './proxies/command.js';
+import { addTuneCommand } from './tune/command.js';
+
+/** `EX_USAGE` of sysexits.h. */
+const USAGE_EXIT_CODE = 64;
+
+export function createProgram(): Command {
+  const program = new Command('nestjs-cluster-tools')
+    .description('Prepares apps for nestjs-cluster, and looks into running clusters.')
+    .showHelpAfterError('(--help shows the commands)')
+    // Set before the commands are added, because they inherit this setting.
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE));
+  addDoctorCommand(program);
+  addTuneCommand(program);
+  addAdviseCommand(program);
+  addDashboardCommand(program);
+  addProxyCommands(program);
+  return program;
+}

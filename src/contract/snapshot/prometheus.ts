@@ -1,0 +1,73 @@
+/**
+ * The parts of `prom-client` and of `@prometheus-io/client` that are used. An app has one of them;
+ * both have this shape, and the types of neither are needed.
+ */
+export interface PrometheusClient extends MetricsClient {
+  /** The default registry. */
+  readonly register: MetricsRegistry;
+  readonly Registry: new () => MetricsRegistry;
+  collectDefaultMetrics(options: { readonly register: MetricsRegistry }): void;
+  readonly AggregatorRegistry: {
+    /** Merges metrics of the same name by their aggregators. */
+    aggregate(metrics: readonly (readonly MetricJson[])[]): MetricsRegistry;
+  };
+}
+
+/** The classes of metrics of the app's Prometheus client. */
+export interface MetricsClient {
+  readonly Counter: MetricClass<{ inc(labels: MetricLabels, by?: number): void; reset(): void }>;
+  readonly Gauge: MetricClass<{ set(labels: MetricLabels, value: number): void; reset(): void }>;
+  readonly Histogram: MetricClass<{ observe(labels: MetricLabels, value: number): void }>;
+}
+
+type MetricClass<T> = new (options: MetricSettings<T>) => T;
+
+interface MetricSettings<T> {
+  readonly name: string;
+  readonly help: string;
+  readonly registers: readonly never[];
+  readonly labelNames?: readonly string[];
+  readonly buckets?: readonly number[];
+  /** How the values of several workers are merged. Default `sum`. */
+  readonly aggregator?: 'sum' | 'max';
+  /** Called at each scrape. */
+  readonly collect?: (this: T) => void | Promise<void>;
+}
+
+export type MetricLabels = Readonly<Record<string, string | number>>;
+
+/** A registry of either client. */
+export interface MetricsRegistry {
+  readonly contentType: string;
+  registerMetric(metric: object): void;
+  removeSingleMetric(name: string): void;
+  getMetricsAsJSON(): Promise<object[]>;
+  metrics(): Promise<string>;
+}
+
+/** A metric as `getMetricsAsJSON()` of a registry describes it. */
+export interface MetricJson {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly aggregator?: string;
+  readonly values: readonly MetricValue[];
+}
+
+export interface MetricValue {
+  readonly value: number;
+  /** `@prometheus-io/client` leaves them out of some values. */
+  readonly labels?: MetricLabels;
+  /** Differs from the metric's name in `…_bucket`, `…_sum` and `…_count`. */
+  readonly metricName?: string;
+}
+
+/** Metrics of another part of this package, or of another package. */
+export interface Metrics {
+  readonly all: readonly object[];
+  /** The metrics that already have a label for the worker. */
+  readonly labelled?: readonly object[];
+}
+
+/** Creates metrics. Called once it is known that the app has metrics. */
+export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<Metrics>;
