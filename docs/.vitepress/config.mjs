@@ -20,7 +20,6 @@ const SECTIONS = {
     ['CPU-bound methods', 'cpu-bound-methods'],
     ['AsyncLocalStorage', 'async-local-storage'],
     ['Scheduled jobs', 'scheduled-jobs'],
-    ['The doctor', 'doctor'],
     ['Database pools', 'database-pools'],
     ['WebSockets', 'websockets'],
     ['Queues', 'queues'],

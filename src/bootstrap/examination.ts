@@ -10,7 +10,7 @@ const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
 type Examine = (app: AppView, start: ExaminedStart) => void;
 
-/** What the start of an app has shown. */
+/** The result of an app's start. */
 interface ExaminedStart {
   readonly findings: readonly Finding[];
   readonly warnings: readonly string[];

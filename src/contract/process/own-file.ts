@@ -8,10 +8,7 @@ export const LEAVE_OUT_OF_BUNDLE =
   "nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it and Nest out of the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install them where the app runs";
 
 /** The file names of the programs in `dist/programs`, which run as a process or a thread. */
-type ProgramFile =
-  | 'early-boot.cjs'
-  | 'offload-thread.js'
-  | 'watchdog-thread.cjs';
+type ProgramFile = 'early-boot.cjs' | 'offload-thread.js' | 'watchdog-thread.cjs';
 
 /** A file of this package, by its path within the package. */
 export type OwnFile = `dist/programs/${ProgramFile}` | 'package.json';

@@ -67,8 +67,8 @@ function membersOf({ metatype: type }: NestModule, wrappers: NestModule['provide
 
 /** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
 export function metadataOf(key: string, target: object): unknown {
-  const { getMetadata } = Reflect as { getMetadata?(key: string, target: object): unknown };
-  return getMetadata?.(key, target);
+  const reflect = Reflect as { getMetadata?(key: string, target: object): unknown };
+  return reflect.getMetadata?.(key, target);
 }
 
 /** The names of the methods of a class and of the classes that it extends, that have this metadata. */

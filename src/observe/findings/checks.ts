@@ -13,7 +13,7 @@ export interface Finding {
 /** Looks for one kind of finding in an app. Reads tokens, class names and metadata, and loads no library. */
 export interface Check extends Pick<Finding, 'name' | 'problem' | 'remedy'> {
   /** @returns the places of the problem; empty = no finding. */
-  find(app: AppView): readonly string[];
+  readonly find: (app: AppView) => readonly string[];
 }
 
 /** The metadata key that `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule set on a method. */
@@ -24,7 +24,7 @@ const scheduledJobs: Check = {
   problem: 'scheduled jobs run once in every worker',
   remedy:
     "add ClusterScheduleModule of 'nestjs-cluster/schedule' to the imports of the app, which runs them in one worker",
-  find({ providers, controllers }) {
+  find: ({ providers, controllers }) => {
     if (providers.some(({ module }) => module === 'ClusterScheduleModule')) return [];
     const registry = providers.find(({ instance }) => classOf(instance) === 'SchedulerRegistry');
     if (registry === undefined) return [];

@@ -39,7 +39,10 @@ export interface Situation {
 
 /** Looks for one kind of finding. Reads tokens, class names and metadata, and loads no library. */
 export interface Check extends Pick<Finding, 'name' | 'remedy'> {
-  look(app: AppView, situation: Situation): readonly Pick<Finding, 'where' | 'problem'>[];
+  readonly look: (
+    app: AppView,
+    situation: Situation,
+  ) => readonly Pick<Finding, 'where' | 'problem'>[];
 }
 
 /** A check that throws finds nothing: the app may have an unexpected version of a library. */
@@ -74,8 +77,8 @@ export function at(value: unknown, ...path: (string | symbol)[]): unknown {
 
 /** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
 export function metadataOf(key: string, target: object): unknown {
-  const { getMetadata } = Reflect as { getMetadata?(key: string, target: object): unknown };
-  return getMetadata?.(key, target);
+  const reflect = Reflect as { getMetadata?(key: string, target: object): unknown };
+  return reflect.getMetadata?.(key, target);
 }
 
 /** The prototypes of a class and of the classes that it extends. */

@@ -6,7 +6,6 @@ import { NestFactory } from '@nestjs/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../../../src/bootstrap/cluster-runtime.interface.js';
 import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { CpuBound } from '../../../../src/offload/index.js';
 import { runStandalone } from '../../../../src/bootstrap/roles/run-standalone.js';
 import { resolveOptions } from '../../../../src/contract/options/index.js';
 
@@ -135,20 +134,13 @@ it('says how many connections and requests the drain has cut off', async () => {
   ]);
 });
 
-it('says that @CpuBound() methods run on the event loop without ClusterModule', async () => {
-  class Sums {
-    @CpuBound() async add() {}
-  }
-  class App {}
-  Module({ providers: [Sums] })(App);
-  const warned = vi.fn();
-  const on = { warning: ({ message }: { message: string }) => warned(message) };
-  for (const warnings of [{}, { ignore: ['cpu-bound-inline'] }, false] as const) {
-    const silenced = resolveOptions({ ...OPTIONS, warnings, on });
-    const create = () => NestFactory.create(App, { logger: false });
-    await (await runStandalone(create, silenced)).shutdown();
-  }
-  expect(warned.mock.calls).toEqual([
-    [expect.stringMatching(/^@CpuBound\(\) methods run on the event loop.*Sums.add\(\) \(App\)/)],
-  ]);
+it('reports a warning of the app to the listeners of bootstrap()', async () => {
+  const warning = vi.fn();
+  const create = () => NestFactory.create(AppModule, { logger: false });
+  const runtime = await runStandalone(create, { ...options, on: { warning } });
+
+  currentLink()!.warn('a package has a problem');
+  await runtime.shutdown();
+
+  expect(warning.mock.calls).toEqual([[{ message: 'a package has a problem' }]]);
 });

@@ -8,12 +8,12 @@ const MB = 1e6;
 
 /** Checks that the memory is enough for all workers, if each needs as much as this process. */
 export const memory = (
-  residentBytes: () => number = process.memoryUsage.rss,
+  residentBytes = () => process.memoryUsage.rss(),
   availableBytes = Math.min(totalmem(), process.constrainedMemory() || Infinity),
 ): Check => ({
   name: 'memory',
   remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
-  look(_app, { workers }) {
+  look: (_app, { workers }) => {
     const each = residentBytes();
     // During a reload there is one more worker.
     const needed = each * (workers + 1) + PRIMARY_BYTES;
