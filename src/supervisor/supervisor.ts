@@ -99,7 +99,13 @@ export class Supervisor {
     const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table));
     const asked = { relay, balance, readings, inspections };
-    this.#switchboard = new Switchboard({ listening, table, ...asked, threads: outside.threads, emit });
+    this.#switchboard = new Switchboard({
+      listening,
+      table,
+      ...asked,
+      threads: outside.threads,
+      emit,
+    });
   }
 
   /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */

@@ -47,8 +47,8 @@ const OURS = /Cluster|CpuBound|EveryWorker|bootstrap|(EventLoop|Offload)Health/;
 const CONVENTIONAL: Readonly<Record<string, string>> = {
   createApp: "() => Promise<import('@nestjs/common').INestApplication>",
   cluster: "import('nestjs-cluster').ClusterService",
-  events: "import('nestjs-cluster/events').ClusterEvents",
-  pubSub: "import('nestjs-cluster/events').ClusterPubSub",
+  events: "import('@nestjs-cluster/shared/events').ClusterEvents",
+  pubSub: "import('@nestjs-cluster/shared/events').ClusterPubSub",
 };
 
 /** A file of the reader's app. All relative imports lead here. */

@@ -75,13 +75,15 @@ it('answers commands, begins the hub, and begins threads after its first release
   // The worker was forked while the first release was there.
   expect((await request(cluster.url, '/thread')).body).toBe('done');
 
-  // The first use of the hub: by then the worker's own release is gone, too.
-  rmSync(join(root, 'rel2'), { recursive: true });
+  // The first use of the hub, whose thread is of the current release. It restarts without its files.
   const locked = async () => (await request(cluster.url, '/exclusive')).body;
   expect(await locked()).toBe('done');
+  rmSync(join(root, 'rel2'), { recursive: true });
 
   cluster.kill('SIGURG');
-  await cluster.until('a hub that ended', () => cluster.output.includes('the thread of @nestjs-cluster/shared ended'));
+  await cluster.until('a hub that ended', () =>
+    cluster.output.includes('the thread of @nestjs-cluster/shared ended'),
+  );
   expect(await locked()).toBe('done');
 
   cluster.kill('SIGUSR2');

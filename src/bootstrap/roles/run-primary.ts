@@ -74,7 +74,7 @@ export async function runPrimary(
     warn,
   );
   const acceptors = new ClusterAcceptors();
-  const threads = new PackageThreads(emit);
+  const threads = new PackageThreads(emit, () => program.resolve().script);
   const outside = { decide: transition, startProcess: forkWorker, acceptors, threads };
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);

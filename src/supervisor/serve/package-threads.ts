@@ -29,9 +29,10 @@ const MORE_BYTES = 14;
 export class PackageThreads {
   readonly #threads = new Map<string, PackageThread>();
 
+  /** @param script the main script of the current release; packages are looked for from there. */
   constructor(
     private readonly emit: EmitEvent,
-    private readonly script = process.argv[1]!,
+    private readonly script: () => string,
   ) {}
 
   /**
@@ -50,12 +51,13 @@ export class PackageThreads {
   }
 
   #find(name: string): string {
+    const script = this.script();
     try {
       // `node .` runs a directory, so the script is looked at as one.
-      const main = createRequire(join(this.script, '_')).resolve(`${name}/package.json`);
+      const main = createRequire(join(script, '_')).resolve(`${name}/package.json`);
       return join(main, '../dist/thread.cjs');
     } catch {
-      throw new Error(`${name} cannot be loaded from ${this.script}; npm install ${name}`);
+      throw new Error(`${name} cannot be loaded from ${script}; npm install ${name}`);
     }
   }
 }
@@ -158,10 +160,10 @@ class PackageThread {
 }
 
 /**
- * A path beside the control socket, in a directory that only this user can enter. Absolute even if
+ * A path in the directory of the control socket, which only this user can enter. Absolute even if
  * TMPDIR is relative, because a worker may have another working directory.
  *
- * @throws Error if there is no such directory, or if the path is too long for a socket.
+ * @throws Error without such a directory, or if the path is too long for a socket.
  */
 function socketPath(file: string): string {
   const directory = resolve(ownDirectory());

@@ -43,7 +43,7 @@ const hear = (line) => {
   const event = JSON.parse(line);
   if (event.event === 'worker-ready') workers.set(event.worker, event.pid);
   if (event.event === 'reload-ended') reloads += 1;
-  if (/^the thread of @nestjs-cluster\/shared ended/.test(event.message)) hubEnds += 1;
+  if (event.message.startsWith('the thread of @nestjs-cluster/shared ended')) hubEnds += 1;
 };
 for (const input of [cluster.stdout, cluster.stderr]) createInterface({ input }).on('line', hear);
 

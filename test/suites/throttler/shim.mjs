@@ -5,10 +5,17 @@ import { Module } from '@nestjs/common';
 import { ClusterThrottlerStorage } from '@nestjs-cluster/shared/throttler';
 import { Cluster } from '../cluster.mjs';
 
-/** The storage of this package, with the constructor of the one that it replaces. */
-export class ThrottlerStorageRedisService extends ClusterThrottlerStorage {
+/** The storage of this package in place of the one in Redis. The tests flush it between two apps. */
+export class ThrottlerStorageRedisService {
+  #storage = new ClusterThrottlerStorage();
   constructor() {
-    super();
+    globalThis.flushStorage = () => (this.#storage = new ClusterThrottlerStorage());
+  }
+  onModuleInit() {
+    return this.#storage.onModuleInit();
+  }
+  increment(...hit) {
+    return this.#storage.increment(...hit);
   }
 }
 
@@ -30,6 +37,7 @@ async function appOfWorkers(adapter) {
 }
 
 async function appOfThisProcess(adapter, metadata) {
+  globalThis.flushStorage();
   class AppModule {}
   Module(metadata)(AppModule);
   const app = await NestFactory.create(AppModule, adapter, { logger: ['error'] });

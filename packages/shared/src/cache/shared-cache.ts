@@ -73,7 +73,7 @@ export class SharedCache {
     return (this.#found ??= hubOf());
   }
 
-  /** @returns `undefined` if there is no value, or if the hub does not answer in time. */
+  /** @returns `undefined` for a missing value, or if the hub does not answer in time. */
   async get(key: string): Promise<unknown> {
     const question = { op: 'get', cache: this.name, key } as const;
     return valueIn(await orNone(this.#hub.ask(question, DEADLINE_MS)));

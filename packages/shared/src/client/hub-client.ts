@@ -22,20 +22,18 @@ export class HubError extends Error {
 }
 
 /** @returns the answer; `undefined` in place of a {@link HubError}. */
-export async function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (error instanceof HubError) return undefined;
-    throw error;
-  }
+export function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (!(error instanceof HubError)) throw error;
+    return undefined;
+  });
 }
 
 /**
  * Opens a connection to the hub. After a loss it opens itself again.
  *
- * @returns a function that sends a message, and returns whether it was sent. It is not sent if there
- *   is no connection, or if the hub has too many unread bytes.
+ * @returns a function that sends a message, and returns whether it was sent. It is not sent
+ *   without a connection, or if the hub has too many unread bytes.
  */
 export type Dial = (line: LineEvents) => (header: ToHub, body?: Buffer) => boolean;
 

@@ -4,10 +4,7 @@ import type { HubClient, HubError } from '../client/hub-client.js';
 import { show } from '../options.js';
 import type { RequestOf } from '../wire/protocol.js';
 
-/**
- * How long a lock counts as held after the connection is lost, in ms. A new hub reserves locks for
- * the workers that held them, for a little longer than this time.
- */
+/** How long a lock counts as held after the connection is lost, in ms. A new hub reserves it a little longer. */
 const KEPT_MS = 1_800;
 
 /** Maximum wait for the answer of the next hub, in ms. */

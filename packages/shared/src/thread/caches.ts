@@ -103,9 +103,7 @@ export class Caches {
   }
 }
 
-function leaseOf({ cache, key }: CacheKey): string {
-  return nameIn(cache, key);
-}
+const leaseOf = ({ cache, key }: CacheKey): string => nameIn(cache, key);
 
 /** Names a key of a cache or a limit. Begins with a length, because both names may hold any character. */
 export function nameIn(scope: string, key: string): string {

@@ -69,7 +69,14 @@ export class HubCore {
         return this.#channels.part(from, message);
       case 'say':
         return this.#channels.say(from, message, body);
-      default:
+      case 'get':
+      case 'set':
+      case 'fill':
+      case 'delete':
+      case 'clear':
+      case 'keys':
+      case 'lease':
+      case 'stats':
         return this.#caches.receive(from, message, body);
     }
   }

@@ -91,12 +91,13 @@ export class Locks<R extends LockRequest = LockRequest> {
 
   /** Takes a lock from its holders. */
   revoke(name: string): void {
-    for (const grant of [...(this.#locks.get(name)?.holders ?? [])]) this.#free(grant);
+    const holders = [...(this.#locks.get(name)?.holders ?? [])]; // not those that come next
+    holders.forEach((grant) => this.#free(grant));
   }
 
   /** Takes the locks whose names begin so from their holders. */
   revokeAll(begin: string): void {
-    for (const name of [...this.#locks.keys()]) if (name.startsWith(begin)) this.revoke(name);
+    for (const name of this.#locks.keys()) if (name.startsWith(begin)) this.revoke(name);
   }
 
   /** Ends the wait of a request. */
@@ -109,17 +110,17 @@ export class Locks<R extends LockRequest = LockRequest> {
 
   /** Releases all locks of a peer that is gone. */
   leave(peer: Peer): void {
-    for (const { request, lock } of [...this.#waits.values()]) {
+    for (const { request, lock } of this.#waits.values()) {
       if (request.peer === peer) this.#endWait(lock, request);
     }
-    for (const [grant, held] of [...this.#grants]) if (held.peer === peer) this.#free(grant);
-    for (const lock of [...this.#locks.values()]) this.#removeUnused(lock);
+    for (const [grant, held] of this.#grants) if (held.peer === peer) this.#free(grant);
+    for (const lock of this.#locks.values()) this.#removeUnused(lock);
   }
 
   /** Ends the time in which peers can reclaim locks. */
   open(): void {
     this.closedUntil = 0;
-    for (const lock of [...this.#locks.values()]) this.#admit(lock);
+    for (const lock of this.#locks.values()) this.#admit(lock);
   }
 
   get #isClosed(): boolean {

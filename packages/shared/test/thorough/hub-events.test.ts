@@ -14,8 +14,8 @@ const EVENTS = Number(process.env['HUB_EVENTS'] ?? 20_000);
 const SENDERS = 2;
 const EVENT_BYTES = 4 * 1_024;
 const MIB = 1_024 * 1_024;
-/** The hub keeps 1 MiB for a worker that does not read. The rest allows for uncollected garbage. */
-const MOST_BYTES = 32 * MIB;
+/** The hub keeps 8 MiB for each worker that reads too slowly. The rest allows for uncollected garbage. */
+const MOST_BYTES = 56 * MIB;
 
 afterEach(stopAll);
 

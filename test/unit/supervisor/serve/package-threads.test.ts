@@ -41,10 +41,10 @@ function install(program: string): void {
 function start(script = join(app, 'main.js')) {
   const emit = vi.fn();
   const warnings = () => emit.mock.calls.map(([, { message }]) => message as string);
-  return { threads: new PackageThreads(emit, script), warnings };
+  return { threads: new PackageThreads(emit, () => script), warnings };
 }
 
-/** What the thread at that path answers to an order. */
+/** The answer of the thread at that path to an order. */
 async function order(path: string, text: string): Promise<Record<string, unknown>> {
   const { connect } = await import('node:net');
   return new Promise((resolve) => {

@@ -183,10 +183,8 @@ describe('the server of the hub', () => {
     await eventually('all answers', () => answers.length === 8);
     const hits = answers.filter(({ t }) => t === 'hit').length;
     expect(hits).toBeLessThan(5);
-    expect(answers.map(({ t }) => t)).toEqual([
-      ...['welcome', 'granted', 'done'],
-      ...Array.from({ length: 5 }, (_, n) => (n < hits ? 'hit' : 'refused')),
-    ]);
+    const last = Array.from({ length: 5 }, (_, n) => (n < hits ? 'hit' : 'refused'));
+    expect(answers.map(({ t }) => t)).toEqual(['welcome', 'granted', 'done', ...last]);
     expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('taken');
   });
 
