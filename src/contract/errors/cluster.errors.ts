@@ -46,8 +46,7 @@ export class ClusterWorkersFailedError extends ClusterError {
 
 /**
  * An argument or a result of a `@CpuBound()` method cannot be copied between threads by structured
- * clone, or the payload of an event cannot be sent to other workers. The message names the
- * parameter or the event and, if known, the part of the value that cannot be copied.
+ * clone. The message names the parameter and, if known, the part of the value that cannot be copied.
  */
 export class ClusterUncloneableError extends ClusterError {
   readonly code = 'CLUSTER_UNCLONEABLE_VALUE';

@@ -18,7 +18,9 @@ export const RELEASE_FAULTS = [
       if (status !== 200 || pid !== run.cluster.pid) run.failed(`the control socket: ${body}`);
       await takesLock(run);
       const ended = () =>
-        run.log.lines.filter(({ text }) => text.startsWith('the thread of @nestjs-cluster/shared ended')).length;
+        run.log.lines.filter(({ text }) =>
+          text.startsWith('the thread of @nestjs-cluster/shared ended'),
+        ).length;
       const known = ended();
       run.cluster.signal('SIGURG');
       await run.eventually('the hub has ended', () => ended() > known);

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { dirname, sep } from 'node:path';
+import { join, sep } from 'node:path';
 import type { Finding } from './finding.js';
 
 /** The signals that ask an app to end. */
@@ -14,7 +14,8 @@ const ADDS = ' _addListener (node:events:';
 /** Notes where the app's code adds listeners to signals. Listeners of libraries are ignored. */
 export class SignalListeners {
   readonly #places = new Set<string>();
-  readonly #own = dirname(createRequire(import.meta.url).resolve('nestjs-cluster/package.json'));
+  /** The files of nestjs-cluster, which may be linked to the app. */
+  readonly #own = directoryOf('nestjs-cluster/package.json');
 
   constructor() {
     process.on('newListener', this.#note);
@@ -41,6 +42,14 @@ export class SignalListeners {
       .map((line) => PLACE.exec(line)?.[1])
       .find((place) => place !== undefined);
     if (caller === undefined || caller.includes(`${sep}node_modules${sep}`)) return;
-    if (!caller.startsWith(`${this.#own}${sep}dist${sep}`)) this.#places.add(caller);
+    if (this.#own === undefined || !caller.startsWith(this.#own)) this.#places.add(caller);
   };
+}
+
+function directoryOf(manifest: string): string | undefined {
+  try {
+    return join(createRequire(process.argv[1]!).resolve(manifest), '../dist/');
+  } catch {
+    return undefined; // the program will say that it is not installed
+  }
 }

@@ -15,7 +15,8 @@ function start() {
     ids,
     ask: (send = note) =>
       requests.askOnce('thread-refused', send, TIMEOUT_MS).then((it) => it?.reason),
-    alone: (send = note) => requests.ask<'thread-refused'>(send, TIMEOUT_MS).then((it) => it?.reason),
+    alone: (send = note) =>
+      requests.ask<'thread-refused'>(send, TIMEOUT_MS).then((it) => it?.reason),
     answer: (id: number, reason: string) => requests.answer({ type: 'thread-refused', id, reason }),
   };
 }

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { stopAll } from '../support/cluster-process.js';
+import { stopAll } from '../../../../test/support/cluster-process.js';
 import { QueueApp } from '../support/queue-app.js';
-import { RedisProcess } from '../support/redis-process.js';
-import { describeWith } from '../support/system-packages.js';
+import { RedisProcess } from '../../../../test/support/redis-process.js';
+import { describeWith } from '../../../../test/support/system-packages.js';
 
 /** QUEUE_CALLS=10000 is the whole of it, several minutes. */
-const CALLS = Number(process.env['QUEUE_CALLS'] ?? 600);
-const AT_A_TIME = 50;
+const CALLS = Number(process.env['QUEUE_CALLS'] ?? 90);
+const AT_A_TIME = 10;
 const KILL_EVERY_MS = 3_000;
-const QUEUES = { callTimeoutMs: 60_000, maxStalledCount: 20 };
+const QUEUES = { callTimeoutMs: 60_000 };
 
 /** @returns whether it was still there. */
 function kill(pid: number): boolean {
@@ -48,7 +48,7 @@ describeWith(['redis-server'], 'queued calls over three clusters', () => {
           for (let i = next++; i < CALLS; i = next++) {
             const id = `call-${i}`;
             for (let answer; !outcomes.has(id);) {
-              answer = await web.call('noted', [id, 5]);
+              answer = await web.call('noted', [id, 300]);
               if (answer.status === 201) outcomes.set(id, answer.body);
               // As its Retry-After says; anything else is an answer that nobody wants.
               else if (answer.status !== 503) outcomes.set(id, answer);

@@ -1,6 +1,6 @@
 import type { ClusterOptions } from 'nestjs-cluster';
-import { behaviour } from './behaviour.js';
-import { ClusterProcess } from './cluster-process.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess } from '../../../../test/support/cluster-process.js';
 
 /** The servers in which a test's apps have their queues, and in which they note their runs. */
 export interface QueuePlaces {
@@ -38,9 +38,6 @@ export class QueueApp {
         TEST_EFFECTS: String(effects.port),
         TEST_QUEUES: JSON.stringify({
           connection: { host: '127.0.0.1', port: redis.port },
-          // A killed consumer's job is taken over soon.
-          lockMs: 1_000,
-          stalledIntervalMs: 500,
           ...queues,
         }),
         ...env,
