@@ -16,12 +16,15 @@ import type {
   ClusterRuntime,
   StandaloneRuntime,
 } from './cluster-runtime.interface.js';
-import { examiner, runExamined } from './examination.js';
+import type { Examine } from './examination.js';
 import { detectRole, type Role } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is not a test, leave nestjs-cluster out of the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
+
+/** `nestjs-cluster-tools doctor` sets a function of this name before the program starts. */
+const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
 /** The time that pm2 has to write a line, in ms. */
 const PM2_WRITES_MS = 200;
@@ -59,12 +62,15 @@ export async function bootstrap<F extends AppFactory>(
     }
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
     // Each role loads only the files that it needs, which keeps the primary small.
-    const examine = role.name === 'parent' ? examiner() : undefined;
-    if (role.name === 'parent' && (resolved.workers === 0 || examine !== undefined)) {
+    const examine = (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
+    if (role.name === 'parent' && examine !== undefined) {
+      const { runExamined } = await import('./examination.js');
+      const runtime = await runExamined(createApp, resolved, examine);
+      return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
+    }
+    if (role.name === 'parent' && resolved.workers === 0) {
       const { runStandalone } = await import('./roles/run-standalone.js');
-      const runtime = await (examine === undefined
-        ? runStandalone(createApp, resolved)
-        : runExamined(createApp, resolved, examine));
+      const runtime = await runStandalone(createApp, resolved);
       return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
     }
     // A ClusterError would end the test runner. A plain Error only fails the test.

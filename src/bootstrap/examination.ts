@@ -5,10 +5,8 @@ import type { Finding } from '../observe/findings/checks.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 import type { AppFactory, StandaloneRuntime } from './cluster-runtime.interface.js';
 
-/** `nestjs-cluster-tools doctor` sets a function of this name before the program starts. */
-const EXAMINE = Symbol.for('nestjs-cluster.examine');
-
-type Examine = (app: AppView, start: ExaminedStart) => void;
+/** Examines an app that listens. */
+export type Examine = (app: AppView, start: ExaminedStart) => void;
 
 /** The result of an app's start. */
 interface ExaminedStart {
@@ -18,11 +16,6 @@ interface ExaminedStart {
   readonly ignored: readonly FindingName[];
   /** The number of workers that the options ask for. */
   readonly workers: number;
-}
-
-/** @returns `undefined` if the program does not run under the `doctor` command. */
-export function examiner(): Examine | undefined {
-  return (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
 }
 
 /** Runs the app in this process on a free port, and passes it to `examine` when it listens. */

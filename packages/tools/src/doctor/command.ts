@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { interruptible } from '../app/interruption.js';
 import { wholeNumber, workerCount } from '../arguments.js';
 import { examineApp } from './examine-app.js';
+import { printJson, ToolError } from '../output.js';
 import { pageOf } from './report.js';
 
 interface DoctorArguments {
@@ -16,7 +17,7 @@ interface DoctorArguments {
 const MAX_CONNECTIONS = 99_999;
 
 export function addDoctorCommand(program: Command): void {
-  const doctor = program
+  program
     .command('doctor')
     .summary('Says what in an app does not work correctly in several workers')
     .description(
@@ -36,30 +37,29 @@ export function addDoctorCommand(program: Command): void {
       'connections that the database allows (default: the default of the database)',
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
-    .option('--json', 'print JSON', false);
-  doctor.action(async (main: string, { json, ...settings }: DoctorArguments) => {
-    const script = mainFile(main);
-    if (script === undefined) {
-      return doctor.error(
-        `error: there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
-      );
-    }
-    await interruptible(async (interruption) => {
-      const report = await examineApp({ script, ...settings }, interruption);
-      process.stdout.write(json ? `${JSON.stringify(report)}\n` : pageOf(report));
-      process.exitCode = report.findings.length > 0 ? 1 : 0;
+    .option('--json', 'print JSON', false)
+    .action(async (main: string, { json, ...settings }: DoctorArguments) => {
+      const script = mainFile(main);
+      await interruptible(async (interruption) => {
+        const report = await examineApp({ script, ...settings }, interruption);
+        if (json) printJson(report);
+        else process.stdout.write(pageOf(report));
+        process.exitCode = report.findings.length > 0 ? 1 : 0;
+      });
     });
-  });
 }
 
-/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. */
-function mainFile(main: string): string | undefined {
+/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. @throws ToolError */
+function mainFile(main: string): string {
   const path = resolve(main);
   // Symbolic links are not resolved, because the app may look for its files next to the link.
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
   try {
     return createRequire(path).resolve(path);
   } catch {
-    return undefined;
+    throw new ToolError(
+      `there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
+      64,
+    );
   }
 }

@@ -11,14 +11,13 @@ export const cpuBoundInline: Check = {
     providers.some(({ instance }) => classOf(instance) === 'Offload')
       ? []
       : [...controllers, ...providers]
-          .filter(({ type }) => type && prototypesOf(type).some((each) => hasMethods(each)))
+          .filter(
+            ({ type }) =>
+              type && prototypesOf(type).some((each) => Object.hasOwn(each, DEFINITIONS)),
+          )
           .map(({ type, module }) => ({
             where: `${type!.name} (${module})`,
             problem:
               '@CpuBound() methods run on the event loop, since the app has no ClusterModule',
           })),
 };
-
-function hasMethods(prototype: object): boolean {
-  return Object.hasOwn(prototype, DEFINITIONS);
-}

@@ -63,7 +63,7 @@ function typeOrm(instance: unknown): Pool | undefined {
     at(options, 'extra', 'connectionLimit'),
     at(options, 'maxPoolSize'),
   ].find((each) => typeof each === 'number');
-  return { kind, size: size ?? defaultOf(kind) };
+  return { kind, size: size ?? (kind === 'mongodb' ? DEFAULT_MONGO_SIZE : DEFAULT_SIZE) };
 }
 
 /** Prisma's pool is in its adapter. Up to version 6 it may be in its engine, sized by the URL. */
@@ -107,8 +107,4 @@ function mongoose(instance: unknown): Pool | undefined {
   if (typeof getClient !== 'function' || at(instance, 'models') === undefined) return undefined;
   const size = at(getClient.call(instance), 'options', 'maxPoolSize');
   return { kind: 'mongodb', size: typeof size === 'number' ? size : DEFAULT_MONGO_SIZE };
-}
-
-function defaultOf(kind: string): number {
-  return kind === 'mongodb' ? DEFAULT_MONGO_SIZE : DEFAULT_SIZE;
 }

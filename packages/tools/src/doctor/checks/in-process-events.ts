@@ -28,9 +28,8 @@ function pubSubsOf({ providers, controllers }: AppView): ReadonlyMap<unknown, st
 
 /** Values of own fields. Getters and proxies are not run. */
 function fieldsOf({ instance }: Member): unknown[] {
-  if (typeof instance !== 'object' || instance === null || types.isProxy(instance)) return [];
-  if (Array.isArray(instance) || ArrayBuffer.isView(instance)) return [];
-  return Object.values(Object.getOwnPropertyDescriptors(instance)).map(
+  if (types.isProxy(instance) || Array.isArray(instance) || ArrayBuffer.isView(instance)) return [];
+  return Object.values(Object.getOwnPropertyDescriptors(Object(instance))).map(
     ({ value }) => value as unknown,
   );
 }
@@ -38,9 +37,8 @@ function fieldsOf({ instance }: Member): unknown[] {
 /** Checks the methods too, because several libraries have a class of this name. */
 function isPubSub(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
-  if (!('publish' in value && ('asyncIterableIterator' in value || 'asyncIterator' in value))) {
-    return false;
-  }
+  const iterates = 'asyncIterableIterator' in value || 'asyncIterator' in value;
+  if (!iterates || !('publish' in value)) return false;
   for (let each: unknown = value; each !== null; each = Object.getPrototypeOf(each) as unknown) {
     if (classOf(each) === 'PubSub') return true;
   }

@@ -4,7 +4,7 @@ import type { Check } from '../finding.js';
 /** Memory of the primary, measured and rounded up. */
 const PRIMARY_BYTES = 64 * 1_024 * 1_024;
 
-const MB = 1e6;
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
 
 /** Checks that the memory is enough for all workers, if each needs as much as this process. */
 export const memory = (
@@ -26,7 +26,3 @@ export const memory = (
     ];
   },
 });
-
-function megabytes(bytes: number): string {
-  return `${Math.round(bytes / MB)} MB`;
-}

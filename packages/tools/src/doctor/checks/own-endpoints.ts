@@ -1,6 +1,5 @@
 import {
   type AppView,
-  at,
   type Check,
   type Class,
   classOf,
@@ -32,31 +31,24 @@ export const ownMetrics: Check = {
 function find({ controllers }: AppView, path: RegExp, problem: string) {
   return controllers.flatMap(({ type, instance, module }) => {
     if (type === undefined || knowsCluster(instance)) return [];
-    return methodsOf(type)
-      .filter(([, method]) => metadataOf('method', method) === GET)
-      .filter(([, method]) => routesOf(type, method).some((route) => path.test(route)))
+    return prototypesOf(type)
+      .flatMap((owner) => Object.entries(Object.getOwnPropertyDescriptors(owner)))
+      .filter(([, { value }]) => typeof value === 'function' && answers(type, value, path))
       .map(([name]) => ({ where: `${type.name}.${name}() (${module})`, problem }));
   });
+}
+
+/** Whether a method answers GET on a path. Prefixes and versions, which belong to the app, are ignored. */
+function answers(type: Class, method: object, path: RegExp): boolean {
+  if (metadataOf('method', method) !== GET) return false;
+  return pathsOf(type).some((prefix) =>
+    pathsOf(method).some((end) => path.test(`/${prefix}/${end}`.replaceAll(/\/+/g, '/'))),
+  );
 }
 
 function knowsCluster(controller: unknown): boolean {
   return Object.values(Object(controller)).some(
     (each) => classOf(each) === 'ClusterHealthIndicator',
-  );
-}
-
-function methodsOf(type: Class): [name: string, method: object][] {
-  const names = new Set(prototypesOf(type).flatMap((owner) => Object.getOwnPropertyNames(owner)));
-  names.delete('constructor');
-  return [...names]
-    .map((name): [string, unknown] => [name, at(type.prototype, name)])
-    .filter((each): each is [string, object] => typeof each[1] === 'function');
-}
-
-/** The paths of a controller's method without prefixes and versions, which belong to the app. */
-function routesOf(type: Class, method: object): string[] {
-  return pathsOf(type).flatMap((prefix) =>
-    pathsOf(method).map((end) => `/${prefix}/${end}`.replaceAll(/\/+/g, '/')),
   );
 }
 
