@@ -23,7 +23,9 @@ type Run = readonly [ms: number, ...stack: Frame[]];
 function profileOf(runs: readonly Run[], line?: number) {
   const ids = new Map<string, number>([['', 1]]);
   const root = { functionName: '(root)', url: '', lineNumber: -1, columnNumber: -1 };
-  const nodes = [{ id: 1, callFrame: root, children: [] as number[], positionTicks: [] as object[] }];
+  const nodes = [
+    { id: 1, callFrame: root, children: [] as number[], positionTicks: [] as object[] },
+  ];
   const samples: number[] = [];
   for (const [ms, ...stack] of runs) {
     let key = '';
