@@ -68,8 +68,6 @@ function bundles() {
       comments: false,
       // Stacks, profiles and Nest's messages show them.
       keepNames: true,
-      sourcemap: true,
-      sourcemapExcludeSources: true,
     },
   };
 

@@ -52,7 +52,7 @@ describe('the tarball', () => {
   it('holds JavaScript and its declarations: no source, no test, no build cache', () => {
     const built = tarball.files.filter((path) => path.startsWith('dist/'));
 
-    expect(built.filter((path) => !/\.(?:d\.c?ts|c?js|js\.map)$/.test(path))).toEqual([]);
+    expect(built.filter((path) => !/\.(?:d\.c?ts|c?js)$/.test(path))).toEqual([]);
     expect(built.filter((path) => /\b(?:test|spec|fixtures?|bench)\b/.test(path))).toEqual([]);
     // Declarations are those that the entries lead to, which the types of a consumer show.
     const declarations = built.filter((path) => /\.d\.c?ts$/.test(path));
