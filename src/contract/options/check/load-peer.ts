@@ -34,9 +34,10 @@ export async function loaded<T>(name: string, module: Promise<T>): Promise<T | u
   try {
     return await module;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
-    if (isNotFound && message.includes(`'${name}'`)) return undefined;
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    // Vitest throws an error without a code: `Could not resolve "…" imported by "…"`.
+    const isNotFound = /MODULE_NOT_FOUND$/.test(code) || message.startsWith('Could not resolve');
+    if (isNotFound && message.includes(name)) return undefined;
     throw error;
   }
 }
