@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterEach, expect, it } from 'vitest';
 import type { Advice } from '../../src/tools/advise/report.js';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { commandLine, printed } from '../support/command-line.js';
-import { eventually } from '../support/eventually.js';
-import { SteadyLoad } from '../support/steady-load.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, type StartOptions, stopAll } from '../../../../test/support/cluster-process.js';
+import { commandLine, printed } from '../../../../test/support/command-line.js';
+import { eventually } from '../../../../test/support/eventually.js';
+import { SteadyLoad } from '../../../../test/support/steady-load.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 
 const LIGHT = Array.from({ length: 15 }, (_, n) => `/light/${n}`);
 const BLOCKING = ['recursion', 'regexp', 'json', 'crypto', 'library'].map(

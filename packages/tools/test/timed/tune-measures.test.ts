@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { availableWorkers } from '../../src/contract/options/check/available-workers.js';
-import { freePorts } from '../support/free-ports.js';
-import { SAMPLE_APP, TuneProcess } from '../support/tune-process.js';
+import { freePorts } from '../../../../test/support/free-ports.js';
+import { SAMPLE_APP, TuneProcess } from '../../../../test/support/tune-process.js';
 
 let running: TuneProcess | undefined;
 

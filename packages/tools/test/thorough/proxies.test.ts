@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
-import { MAIN, printed } from '../support/command-line.js';
-import { freePorts } from '../support/free-ports.js';
-import { request } from '../support/http-client.js';
-import { keepAliveAgent } from '../support/keep-alive-agent.js';
-import { NetworkNamespace } from '../support/network-namespace.js';
-import { NginxProcess } from '../support/nginx-process.js';
-import { RawClient } from '../support/raw-client.js';
-import { describeWith } from '../support/system-packages.js';
-import { Traffic } from '../support/traffic.js';
-import { WebSocketClient } from '../support/web-socket-client.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, NODE, stopAll } from '../../../../test/support/cluster-process.js';
+import { MAIN, printed } from '../../../../test/support/command-line.js';
+import { freePorts } from '../../../../test/support/free-ports.js';
+import { request } from '../../../../test/support/http-client.js';
+import { keepAliveAgent } from '../../../../test/support/keep-alive-agent.js';
+import { NetworkNamespace } from '../../../../test/support/network-namespace.js';
+import { NginxProcess } from '../../../../test/support/nginx-process.js';
+import { RawClient } from '../../../../test/support/raw-client.js';
+import { describeWith } from '../../../../test/support/system-packages.js';
+import { Traffic } from '../../../../test/support/traffic.js';
+import { WebSocketClient } from '../../../../test/support/web-socket-client.js';
 
 const SLOTS = [0, 1, 2];
 
