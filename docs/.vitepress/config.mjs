@@ -23,7 +23,6 @@ const SECTIONS = {
     ['The doctor', 'doctor'],
     ['Database pools', 'database-pools'],
     ['WebSockets', 'websockets'],
-    ['Queues', 'queues'],
     ['Microservices', 'microservices'],
     ['Shutdown hooks', 'shutdown-hooks'],
   ],
