@@ -16,12 +16,15 @@ import type {
   ClusterRuntime,
   StandaloneRuntime,
 } from './cluster-runtime.interface.js';
-import { examiner, runExamined } from './examination.js';
+import type { Examine } from './examination.js';
 import { detectRole, type Role } from './roles/role.js';
 import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is not a test, leave nestjs-cluster out of the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
+
+/** The key of a global function with which `@nestjs-cluster/tools doctor` examines the app of a program. */
+const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
 /** The time that pm2 has to write a line, in ms. */
 const PM2_WRITES_MS = 200;
@@ -58,8 +61,9 @@ export async function bootstrap<F extends AppFactory>(
       );
     }
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
-    const examine = examiner();
+    const examine = (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
     if (examine !== undefined && role.name === 'parent') {
+      const { runExamined } = await import('./examination.js');
       return await runExamined(createApp, resolved, examine);
     }
     // Each role loads only the files that it needs, which keeps the primary small.

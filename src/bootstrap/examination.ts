@@ -4,9 +4,6 @@ import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type { WorkerLink } from '../worker/link/worker-link.js';
 import type { AppFactory } from './cluster-runtime.interface.js';
 
-/** The key of a global function with which `@nestjs-cluster/tools doctor` examines the app of a program. */
-const EXAMINE = Symbol.for('nestjs-cluster.examine');
-
 /** Gets the app once it serves, and what its cluster would be. */
 export type Examine = (
   app: object,
@@ -19,10 +16,6 @@ export type Examine = (
     readonly ignored: readonly string[];
   },
 ) => Promise<void>;
-
-export function examiner(): Examine | undefined {
-  return (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
-}
 
 /** Runs the app in this process, on a free port of the loopback address, has it examined, and ends the process. */
 export async function runExamined(

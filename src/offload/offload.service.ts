@@ -6,7 +6,6 @@ import {
   availableCores,
   COMMON_JS,
   type FindingName,
-  loadPrometheusClients,
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
@@ -17,7 +16,7 @@ import { Dispatcher } from './admission/dispatcher.js';
 import { InlineRunner } from './admission/inline-runner.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
-import { OffloadMetrics } from './offload.metrics.js';
+import type { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './task/refusals.js';
 import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './admission/remote-runner.js';
 import type { Runner } from './task/runner.interface.js';
@@ -208,6 +207,10 @@ export class Offload {
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
+    const [{ loadPrometheusClients }, { OffloadMetrics }] = await Promise.all([
+      import('../contract/options/check/load-prometheus.js'),
+      import('./offload.metrics.js'),
+    ]);
     const [client] = await loadPrometheusClients();
     const { slot } = this.link.identity;
     this.#metrics = new OffloadMetrics(client!, slot, tasks, () => this.snapshot());

@@ -5,7 +5,7 @@ import { type CommandResult, plainEnvironment, runCommand } from './run-command.
 const root = join(import.meta.dirname, '../..');
 
 /** The command `nestjs-cluster`, as arguments of Node. */
-export const MAIN = join(root, 'dist/tools/cli/main.js');
+export const MAIN = join(root, 'dist/cli/main.js');
 
 /** Runs `nestjs-cluster` with these arguments. */
 export function commandLine(...args: string[]): Promise<CommandResult> {

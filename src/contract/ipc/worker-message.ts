@@ -1,6 +1,7 @@
+import { STAT_NAMES } from '../snapshot/stats.js';
 import * as v from 'valibot';
 import { MAX_WORKERS } from '../options/check/validate.js';
-import { MAX_METRICS_BODY_LENGTH, STAT_NAMES, type WorkerStats } from '../snapshot/index.js';
+import { MAX_METRICS_BODY_LENGTH, type WorkerStats } from '../snapshot/index.js';
 import { cutText, type ErrorReport } from './error-report.js';
 
 /** The maximum numbers of entries in a `BlockReport`. A message with more is refused. */

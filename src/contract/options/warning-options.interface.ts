@@ -5,7 +5,6 @@ export const FINDING_NAMES = [
   'cache',
   'socket-io',
   'cpu-bound-threads',
-  // Found by the doctor of @nestjs-cluster/tools alone.
   'database-pool',
   'memory',
   'own-health',

@@ -17,14 +17,6 @@ const LOGS_VERSION = 1;
 interface OpenTelemetry {
   readonly trace?: { getDelegate?(): Provider };
   readonly metrics?: Provider;
-  readonly context?: {
-    active(): unknown;
-    with<R>(context: unknown, body: () => R): R;
-  };
-  readonly propagation?: {
-    inject(context: unknown, carrier: object, setter: object): void;
-    extract(context: unknown, carrier: object, getter: object): unknown;
-  };
 }
 
 interface Registered {
@@ -38,7 +30,7 @@ const registered = globalThis as Registered;
 const DISABLED_VARIABLE = 'OTEL_SDK_DISABLED';
 
 /** The parts of the SDK that runs in this thread; none without an SDK. */
-export function openTelemetry(): OpenTelemetry {
+function openTelemetry(): OpenTelemetry {
   return registered[API] ?? {};
 }
 

@@ -1,9 +1,8 @@
-/** A measurement. */
 export interface Stat {
   /** The name of its metric, without `nestjs_cluster_`. For the primary, `primary_` stands for `worker_`. */
   readonly metric: string;
-  /** A `counter` only rises; the counts of a slot's ended workers are added. */
-  readonly kind: 'gauge' | 'counter';
+  /** A counter only rises; the counts of a slot's ended workers are added. Default: a gauge. */
+  readonly isCounter?: true;
   readonly help: string;
   /** Whether the primary measures it too. */
   readonly anyProcess?: true;
@@ -19,81 +18,74 @@ export interface Stat {
 export const STATS = {
   residentMemoryBytes: {
     metric: 'worker_resident_memory_bytes',
-    kind: 'gauge',
     help: 'Resident memory of the process',
     anyProcess: true,
     inHealth: true,
   },
   heapUsedBytes: {
     metric: 'worker_heap_used_bytes',
-    kind: 'gauge',
     help: 'JavaScript heap in use by the process',
     anyProcess: true,
     inHealth: true,
   },
   eventLoopUtilization: {
     metric: 'worker_event_loop_utilization_ratio',
-    kind: 'gauge',
     help: 'Share of the last heartbeat interval that the event loop was busy, 0 to 1',
     anyProcess: true,
     inHealth: true,
   },
   eventLoopDelayP99Ms: {
     metric: 'worker_event_loop_delay_p99_seconds',
-    kind: 'gauge',
     help: '99th percentile of the event loop delay over the last heartbeat interval',
     anyProcess: true,
     inHealth: true,
   },
   cpuSecondsTotal: {
     metric: 'worker_cpu_seconds_total',
-    kind: 'counter',
+    isCounter: true,
     help: 'CPU time, user and system, of all threads',
     anyProcess: true,
   },
   gcSecondsTotal: {
     metric: 'worker_gc_seconds_total',
-    kind: 'counter',
+    isCounter: true,
     help: 'Time spent in garbage collections',
     anyProcess: true,
   },
   threadUtilization: {
     metric: 'worker_thread_utilization_ratio',
-    kind: 'gauge',
     help: 'Share of the last heartbeat interval that the threads ran @CpuBound() calls, 0 to 1',
   },
   openConnections: {
     metric: 'worker_open_connections',
-    kind: 'gauge',
     help: 'Connections open to the worker',
     inHealth: true,
   },
   requestsInFlight: {
     metric: 'worker_requests_in_flight',
-    kind: 'gauge',
     help: 'Requests that the worker has begun and not answered',
     inHealth: true,
   },
   requestsTotal: {
     metric: 'worker_requests_total',
-    kind: 'counter',
+    isCounter: true,
     help: 'Responses finished by the worker',
     inHealth: true,
   },
   rebalancedConnectionsTotal: {
     metric: 'rebalanced_connections_total',
-    kind: 'counter',
+    isCounter: true,
     help: 'Connections closed because their clients were asked to connect again, for the balance',
   },
   logLinesDroppedTotal: {
     metric: 'log_lines_dropped_total',
-    kind: 'counter',
+    isCounter: true,
     help: 'Lines that could not be written to standard output or standard error',
     anyProcess: true,
   },
   droppedConnectionsTotal: {
     metric: 'worker_dropped_connections_total',
-    kind: 'counter',
+    isCounter: true,
     help: 'Connections turned away because the worker had as many as its limit of open files has room for',
   },
 } as const satisfies Readonly<Record<string, Stat>>;
@@ -105,16 +97,15 @@ type Named<Property> = { [K in StatName]: Table[K] extends Property ? K : never 
 /** The measurements that a worker takes of itself. */
 export type WorkerStats = { readonly [K in StatName]: number };
 
-/** The measurements that every process takes of itself. */
 export type ProcessStats = Pick<WorkerStats, Named<{ anyProcess: true }>>;
 
 /** The counts that a slot adds up over all its workers, past and present. */
-export type CounterName = Named<{ kind: 'counter' }>;
+export type CounterName = Named<{ isCounter: true }>;
 
 export const STAT_NAMES = Object.keys(STATS) as readonly StatName[];
 
-export const COUNTERS = namesOf<CounterName>(({ kind }) => kind === 'counter');
-export const GAUGES = namesOf<Named<{ kind: 'gauge' }>>(({ kind }) => kind === 'gauge');
+export const COUNTERS = namesOf<CounterName>(({ isCounter }) => isCounter === true);
+export const GAUGES = namesOf<Exclude<StatName, CounterName>>((stat) => stat.isCounter !== true);
 export const OF_ANY_PROCESS = namesOf<keyof ProcessStats>(({ anyProcess }) => anyProcess === true);
 export const IN_HEALTH = namesOf<Named<{ inHealth: true }>>(({ inHealth }) => inHealth === true);
 
@@ -122,7 +113,6 @@ function namesOf<Name extends StatName>(is: (stat: Stat) => boolean): readonly N
   return STAT_NAMES.filter((name) => is(STATS[name])) as Name[];
 }
 
-/** The fields of an object with these names. */
 export function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
   return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>;
 }

@@ -15,7 +15,7 @@ import { CLUSTER_LINK, currentLink } from '../../contract/snapshot/current-link.
 import { SoloLink } from '../../worker/link/solo-link.js';
 import { type CronJob, divertTicks } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
-import { JobMetrics } from './job-metrics.js';
+import type { JobMetrics } from './job-metrics.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { providersOf, wrapMethods } from './schedule-internals.js';
 
@@ -94,7 +94,8 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend((client) => {
+    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async (client) => {
+      const { JobMetrics } = await import('./job-metrics.js');
       this.#metrics = new JobMetrics(client);
       return { all: this.#metrics.all };
     });

@@ -1,15 +1,18 @@
 import {
+  COUNTERS,
+  GAUGES,
+  OF_ANY_PROCESS,
+  type Stat,
+  STATS,
+} from '../../contract/snapshot/stats.js';
+import {
   type ClusterSnapshot,
   type CollectedMetrics,
-  COUNTERS,
   FAILURE_CAUSES,
-  GAUGES,
   type MetricJson,
   type MetricLabels,
-  OF_ANY_PROCESS,
   RELOAD_OUTCOMES,
   type StatName,
-  STATS,
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
@@ -27,7 +30,7 @@ type Rows<T> = readonly {
 }[];
 
 const rowsOf = <Name extends StatName>(names: readonly Name[]) =>
-  names.map((field) => ({ field, ...STATS[field] }));
+  names.map((field) => ({ field, ...(STATS[field] as Stat) }));
 
 const UPTIME = {
   field: 'uptimeSeconds',
@@ -178,8 +181,8 @@ function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily):
   const uptime = family('gauge', ofPrimary(UPTIME.metric), UPTIME.help, [
     [{}, primary.uptimeSeconds],
   ]);
-  const measured = rowsOf(OF_ANY_PROCESS).map(({ field, kind, metric, help }) =>
-    family(kind, ofPrimary(metric), help, [[{}, read(primary, field)!]]),
+  const measured = rowsOf(OF_ANY_PROCESS).map(({ field, isCounter, metric, help }) =>
+    family(isCounter ? 'counter' : 'gauge', ofPrimary(metric), help, [[{}, read(primary, field)!]]),
   );
   return [uptime, ...measured];
 }

@@ -1,8 +1,7 @@
+import { IN_HEALTH, pick } from '../../contract/snapshot/stats.js';
 import {
   type AgedSnapshot,
   type ClusterSnapshot,
-  IN_HEALTH,
-  pick,
   type WorkerSnapshot,
 } from '../../contract/snapshot/index.js';
 

@@ -1,21 +1,19 @@
+import { loadPrometheusClients } from '../../contract/options/check/load-prometheus.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { clusterRegistry } from '../exposition/cluster-registry.js';
 import { MetricsPage } from '../exposition/metrics-page.js';
-import {
-  loadPrometheusClients,
-  type ResolvedModuleOptions,
-} from '../../contract/options/module.js';
+import { type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type ClusterLink,
   type MetricsContribution,
   type PrometheusClient,
 } from '../../contract/snapshot/index.js';
-import { HttpMetrics } from './http-metrics.js';
-import { ProcessMetrics } from './process-metrics.js';
+import type { HttpMetrics } from './http-metrics.js';
+import type { ProcessMetrics } from './process-metrics.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 type Link = Pick<
@@ -29,6 +27,7 @@ export class MetricsEndpoint {
   readonly #logger = new Logger('ClusterModule');
   #metrics: ProcessMetrics | undefined;
   #client: PrometheusClient | undefined;
+  #http: typeof HttpMetrics | undefined;
   readonly #page = shareInFlight(() => this.#collect());
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
@@ -36,6 +35,11 @@ export class MetricsEndpoint {
   /** Measures this process. @throws ClusterConfigurationError if no Prometheus client is installed. */
   async measure({ registry, perWorker }: Options): Promise<void> {
     const clients = await loadPrometheusClients();
+    const [{ ProcessMetrics }, { HttpMetrics }] = await Promise.all([
+      import('./process-metrics.js'),
+      import('./http-metrics.js'),
+    ]);
+    this.#http = HttpMetrics;
     const [client] = clients;
     const registries = registry ? [registry] : clients.map(({ register }) => register);
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
@@ -47,7 +51,7 @@ export class MetricsEndpoint {
 
   /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
   mount(adapter: AbstractHttpAdapter, { path, buckets }: Options, isServed = true): string {
-    const http = new HttpMetrics(buckets);
+    const http = new this.#http!(buckets);
     this.#metrics!.http = http;
     this.link.observeResponses(http);
     if (isServed) {

@@ -1,5 +1,20 @@
-import { openTelemetry } from '../../contract/process/telemetry.js';
 import type { ContextStorage } from './carry-context.js';
+
+/** Where version 1 of OpenTelemetry's API keeps the parts of this thread's SDK; see also telemetry.ts. */
+const API = Symbol.for('opentelemetry.js.api.1');
+
+interface Api {
+  readonly context?: {
+    active(): unknown;
+    with<R>(context: unknown, body: () => R): R;
+  };
+  readonly propagation?: {
+    inject(context: unknown, carrier: object, setter: object): void;
+    extract(context: unknown, carrier: object, getter: object): unknown;
+  };
+}
+
+const openTelemetry = (): Api => (globalThis as { readonly [API]?: Api })[API] ?? {};
 
 /** The headers of a trace, such as `traceparent`, as the propagator of the app's SDK writes them. */
 type TraceHeaders = Record<string, string>;

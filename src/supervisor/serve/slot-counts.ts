@@ -1,4 +1,5 @@
-import { type CounterName, COUNTERS, type WorkerStats } from '../../contract/snapshot/index.js';
+import { COUNTERS } from '../../contract/snapshot/stats.js';
+import { type CounterName, type WorkerStats } from '../../contract/snapshot/index.js';
 
 type SlotTotals = Record<CounterName, number>;
 

@@ -1,6 +1,6 @@
+import { GAUGES } from '../../contract/snapshot/stats.js';
 import {
   type ClusterSnapshot,
-  GAUGES,
   type SlotCounts as CountsInSnapshot,
   type WorkerSnapshot,
   type WorkerStats,

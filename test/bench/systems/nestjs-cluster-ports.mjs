@@ -4,7 +4,7 @@ import { serving } from './answers.mjs';
 import { lacksIptables, makeNetworkNamespace, runScript } from './network-namespace.mjs';
 import { SampleCluster } from './sample-app.mjs';
 
-const COMMAND = fileURLToPath(new URL('../../../dist/tools/cli/main.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
 /** @type {System} */
 export const nestjsClusterIptables = {

@@ -107,7 +107,10 @@ export function describePackage(directory: string, others: readonly string[] = [
           return Object.keys(of);
         }),
         ...Object.keys(manifest.dependencies ?? {}),
-        ...['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'],
+        '@nestjs/common',
+        '@nestjs/core',
+        'reflect-metadata',
+        'rxjs',
         ...peers,
       ]);
       await project.link([...needed], NEST_11);

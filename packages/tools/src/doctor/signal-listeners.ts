@@ -69,17 +69,14 @@ const ADDS = '_addListener';
 
 /** The stack frames, at most 30, starting with the call of `process.on()`. */
 function framesOfListener(): NodeJS.CallSite[] {
-  const { prepareStackTrace, stackTraceLimit } = Error;
+  const { stackTraceLimit } = Error;
+  const prepareStackTrace = Reflect.get(Error, 'prepareStackTrace') as unknown;
   const holder: { stack?: NodeJS.CallSite[] } = {};
-  try {
-    Error.stackTraceLimit = 30;
-    Error.prepareStackTrace = (_error, frames) => frames;
-    Error.captureStackTrace(holder, framesOfListener);
-    void holder.stack; // it is made when it is read
-  } finally {
-    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
-  }
-  const sites = holder.stack ?? [];
+  Error.stackTraceLimit = 30;
+  Error.prepareStackTrace = (_error, frames) => frames;
+  Error.captureStackTrace(holder, framesOfListener);
+  const sites = holder.stack ?? []; // made now, when it is read
+  Object.assign(Error, { prepareStackTrace, stackTraceLimit });
   return sites.slice(sites.findIndex((site) => site.getFunctionName() === ADDS) + 1);
 }
 

@@ -1,10 +1,7 @@
 import type * as Terminus from '@nestjs/terminus';
 import { ClusterConfigurationError } from '../../errors/index.js';
-import type { PrometheusClient } from '../../snapshot/index.js';
 
 const TERMINUS = '@nestjs/terminus';
-const NEW_CLIENT = '@prometheus-io/client';
-const OLD_CLIENT = 'prom-client';
 
 /** Whether @nestjs/terminus is installed. If not, it may be a part of a bundle: see {@link loadTerminus}. */
 export function hasTerminus(): boolean {
@@ -25,33 +22,15 @@ export async function loadTerminus(): Promise<typeof Terminus> {
   );
 }
 
-/**
- * Loads the Prometheus clients that are installed, the newer first.
- *
- * @throws ClusterConfigurationError if there is none.
- */
-export async function loadPrometheusClients(): Promise<readonly PrometheusClient[]> {
-  const clients = await Promise.all([
-    // @ts-ignore: an optional peer for Node 22 and later
-    loaded(NEW_CLIENT, import(/* webpackIgnore: true */ '@prometheus-io/client')),
-    loaded(OLD_CLIENT, import('prom-client')),
-  ]);
-  const found = clients.filter((client) => client !== undefined) as unknown as PrometheusClient[];
-  if (found.length > 0) return found;
-  return refuse(
-    'metrics',
-    `a Prometheus client, and none is installed; run npm install ${OLD_CLIENT}, or ${NEW_CLIENT} with Node 22 and later`,
-  );
-}
-
-function refuse(group: string, needs: string): never {
+/** @throws ClusterConfigurationError always */
+export function refuse(group: string, needs: string): never {
   throw new ClusterConfigurationError(
     `${group} of ClusterModule needs ${needs}; or set ${group}: false in forRoot()`,
   );
 }
 
 /** @returns `undefined` if the package itself, not one of its dependencies, is not installed. */
-async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
+export async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
   try {
     return await module;
   } catch (error) {

@@ -45,7 +45,7 @@ function isOurs(dependency: unknown): boolean {
 function handlersOf({ type, module }: Member, path: RegExp): string[] {
   if (type === undefined) return [];
   const prototype = type.prototype as object;
-  const pathsOf = (target: object) => [metadataOf('path', target) ?? []].flat();
+  const pathsOf = (target: object) => [metadataOf('path', target) ?? []].flat() as string[];
   return Object.getOwnPropertyNames(prototype).flatMap((name) => {
     const { value: method } = Object.getOwnPropertyDescriptor(prototype, name)!;
     if (typeof method !== 'function' || metadataOf('method', method as object) !== GET) return [];
