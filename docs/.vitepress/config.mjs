@@ -22,7 +22,6 @@ const SECTIONS = {
     ['Scheduled jobs', 'scheduled-jobs'],
     ['Database pools', 'database-pools'],
     ['WebSockets', 'websockets'],
-    ['Queues', 'queues'],
     ['Microservices', 'microservices'],
     ['Shutdown hooks', 'shutdown-hooks'],
   ],

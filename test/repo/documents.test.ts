@@ -7,6 +7,7 @@ import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-mo
 import {
   anchorsOf,
   DOCUMENTS,
+  PACKAGE_READMES,
   readDocument,
   rowsOf,
   sectionOf,
@@ -112,16 +113,19 @@ describe('the reference of events', () => {
   );
 });
 
-/** The source of each entry of the package. */
-const ENTRIES = Object.values(
-  (
-    JSON.parse(sourceOf('package.json')) as {
-      exports: Record<string, { default?: { default: string } }>;
-    }
-  ).exports,
-).flatMap(({ default: target }) =>
-  target === undefined ? [] : target.default.replace(/^\.\/dist\/(.*)js$/, 'src/$1ts'),
-);
+/** The error classes that the entries of a package export. A type cannot be caught. */
+function errorClassesOf(folder: string): string[] {
+  const { exports } = JSON.parse(sourceOf(join(folder, 'package.json'))) as {
+    exports: Record<string, { default?: { default: string } }>;
+  };
+  const names = Object.values(exports).flatMap(({ default: target }) => {
+    if (target === undefined) return [];
+    const entry = join(folder, target.default.replace(/^\.\/dist\/(.*)js$/, 'src/$1ts'));
+    const values = sourceOf(entry).replaceAll(/export type \{[^}]*\}/g, '');
+    return values.match(/(?<!\btype )\b\w+(?:Error|Exception)\b/g) ?? [];
+  });
+  return [...new Set(names)].toSorted();
+}
 
 describe('the reference of errors', () => {
   const page = readDocument('docs/reference/errors.md');
@@ -132,7 +136,7 @@ describe('the reference of errors', () => {
       'src/bootstrap',
       'src/supervisor',
       'src/worker',
-      'src/tools',
+      'src/cli',
     ]
       .flatMap(filesOf)
       .map(sourceOf)
@@ -144,14 +148,18 @@ describe('the reference of errors', () => {
   });
 
   it('has every error class that an entry of the package exports', () => {
-    const exported = new Set(
-      ENTRIES.flatMap((file) => sourceOf(file).match(/\b\w+(?:Error|Exception)\b/g) ?? []),
-    );
     const documented = ['Error classes', 'Exceptions with a status'].flatMap((title) =>
       rowsOf(sectionOf(page, title)).slice(2),
     );
     expect(documented.flatMap(([name = '']) => codeOf(name)).toSorted()).toEqual(
-      [...exported].toSorted(),
+      errorClassesOf('.'),
+    );
+  });
+
+  it.each(PACKAGE_READMES)('leaves the classes of a package to %s', (path) => {
+    const documented = rowsOf(sectionOf(readDocument(path), 'Errors')).slice(2);
+    expect(documented.flatMap(([name = '']) => codeOf(name)).toSorted()).toEqual(
+      errorClassesOf(dirname(path)),
     );
   });
 });
@@ -257,11 +265,18 @@ describe('the reference of options', () => {
   );
 
   it('has every variable of the environment', () => {
-    const files = ['contract/options/check/environment.ts', 'integrations/bullmq/queue-options.ts'];
-    const source = files.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('\n');
+    const source = sourceOf('src/contract/options/check/environment.ts');
     const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY|PORT)\b/g));
     const names = documented.map(([name]) => name).filter((name) => /^[A-Z_]+$/.test(name));
     expect(names.toSorted()).toEqual([...variables].toSorted());
+  });
+
+  it.each(PACKAGE_READMES)('leaves the variables that only a package reads to %s', (path) => {
+    const source = filesOf(join(dirname(path), 'src')).map(sourceOf).join('\n');
+    const read = source.match(/(?<=\benv\[')CLUSTER_[A-Z_]+/g) ?? [];
+    const own = read.filter((variable) => !documented.some(([name]) => name === variable));
+    const explained = rowsOf(readDocument(path)).flatMap(([name = '']) => codeOf(name));
+    expect(own.filter((name) => !explained.includes(name))).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { seal } from '../../src/contract/ipc/index.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { HUB_VERSION } from '../../packages/shared/src/wire/protocol.js';
-import { VERSION as JOB_VERSION } from '../../src/integrations/bullmq/redis/messages.js';
+import { VERSION as JOB_VERSION } from '../../packages/bullmq/src/payload.js';
 import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
 
 describe('the promise that no request is lost', () => {

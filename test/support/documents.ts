@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
@@ -6,8 +6,14 @@ const root = join(import.meta.dirname, '../..');
 /** Packages, output and generated pages of the site. */
 const OF_THE_SITE = /^(node_modules|\.vitepress|api)\//;
 
+/** The README of each package in packages/. */
+export const PACKAGE_READMES: readonly string[] = readdirSync(join(root, 'packages'))
+  .map((name) => `packages/${name}/README.md`)
+  .filter((path) => existsSync(join(root, path)));
+
 /** Every page that a reader is led to, by its path from the root of the repository. */
 export const DOCUMENTS: readonly string[] = [
+  ...PACKAGE_READMES,
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { readDocument } from './documents.js';
@@ -16,7 +16,7 @@ export interface Sample {
 /** Packages whose exports a sample may use without importing them. */
 const PACKAGES = [
   'nestjs-cluster',
-  'nestjs-cluster/bullmq',
+  '@nestjs-cluster/bullmq',
   'nestjs-cluster/schedule',
   '@nestjs/common',
   '@nestjs/core',
@@ -61,6 +61,12 @@ const APP_FILE = pathOf('app.ts');
 const EXPORTS_FILE = pathOf('exports.ts');
 const FOREIGN_FILE = pathOf('foreign.d.ts');
 
+/** This package, and those in packages/. */
+const PACKAGE_FOLDERS = [
+  '.',
+  ...readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name)),
+];
+
 /** Errors of TypeScript about a name that nothing declares. */
 const UNDECLARED = new Set([2304, 2503, 2552, 18004]);
 
@@ -74,7 +80,7 @@ export function samplesOf(page: string): Sample[] {
 }
 
 /**
- * Compiles samples against the sources of this package.
+ * Compiles samples against the sources of this package and of those in packages/.
  *
  * A sample may be the members of a class, or the body of a function. It may leave out imports of
  * {@link PACKAGES} and of other samples of its page. Names and members of the reader's app have any
@@ -192,7 +198,7 @@ function programOf(
   return ts.createProgram({ rootNames, options: OPTIONS, host, ...(oldProgram && { oldProgram }) });
 }
 
-/** A host that has `files` in memory, and finds this package in its sources. */
+/** A host that has `files` in memory, and finds our packages in their sources. */
 function hostOf(files: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = ts.createCompilerHost(OPTIONS);
   const ofDisk = { ...host };
@@ -205,7 +211,7 @@ function hostOf(files: ReadonlyMap<string, string>): ts.CompilerHost {
     return parsed.get(path);
   };
   const cache = ts.createModuleResolutionCache(ROOT, (name) => name, OPTIONS);
-  const entries = entriesOfPackage();
+  const entries = new Map(PACKAGE_FOLDERS.flatMap(entriesOf));
   const inMemory = (name: string): string | undefined => {
     const sample = pathOf(name.replace(/\.js$/, '.ts'));
     return files.has(sample) ? sample : name.startsWith('./') ? APP_FILE : undefined;
@@ -223,18 +229,15 @@ function hostOf(files: ReadonlyMap<string, string>): ts.CompilerHost {
   return host;
 }
 
-/** The source of each entry of this package. */
-function entriesOfPackage(): Map<string, string> {
-  const { name, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+/** The source of each entry of a package, by its specifier. */
+function entriesOf(folder: string): [string, string][] {
+  const path = join(ROOT, folder, 'package.json');
+  const { name, exports = {} } = JSON.parse(readFileSync(path, 'utf8')) as {
     name: string;
-    exports: Record<string, { default: { default: string } } | string>;
+    exports?: Record<string, { default: { default: string } } | string>;
   };
-  const sourceOf = (file: string) => join(ROOT, file.replace(/dist\/(.*)js$/, 'src/$1ts'));
-  return new Map(
-    Object.entries(exports).flatMap(([entry, target]) =>
-      typeof target === 'string'
-        ? []
-        : [[join(name, entry), sourceOf(target.default.default)] as const],
-    ),
+  const sourceOf = (file: string) => join(ROOT, folder, file.replace(/dist\/(.*)js$/, 'src/$1ts'));
+  return Object.entries(exports).flatMap(([entry, target]) =>
+    typeof target === 'string' ? [] : [[join(name, entry), sourceOf(target.default.default)]],
   );
 }
