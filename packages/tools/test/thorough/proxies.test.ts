@@ -6,7 +6,6 @@ import { request } from '../../../../test/support/http-client.js';
 import { keepAliveAgent } from '../../../../test/support/keep-alive-agent.js';
 import { NetworkNamespace } from '../../../../test/support/network-namespace.js';
 import { NginxProcess } from '../../../../test/support/nginx-process.js';
-import { RawClient } from '../../../../test/support/raw-client.js';
 import { describeWith } from '../../../../test/support/system-packages.js';
 import { Traffic } from '../../../../test/support/traffic.js';
 import { WebSocketClient } from '../../../../test/support/web-socket-client.js';
