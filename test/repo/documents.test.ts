@@ -272,7 +272,9 @@ describe('the reference of options', () => {
   });
 
   it.each(PACKAGE_READMES)('leaves the variables that only a package reads to %s', (path) => {
-    const source = filesOf(join(dirname(path), 'src')).map(sourceOf).join('\n');
+    const source = filesOf(join(dirname(path), 'src'))
+      .map(sourceOf)
+      .join('\n');
     const read = source.match(/(?<=\benv\[')CLUSTER_[A-Z_]+/g) ?? [];
     const own = read.filter((variable) => !documented.some(([name]) => name === variable));
     const explained = rowsOf(readDocument(path)).flatMap(([name = '']) => codeOf(name));

@@ -14,7 +14,7 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-/** Where packages are looked for: those of Nest 11 in the fixture, all others at the root. */
+/** The folders in which packages are looked for; the last that has one counts. */
 const NEST_11 = ['', 'test/fixtures/nest-11'];
 
 const read = (path: string): Manifest =>

@@ -36,7 +36,7 @@ export async function loaded<T>(name: string, module: Promise<T>): Promise<T | u
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     // Vitest throws an error without a code: `Could not resolve "…" imported by "…"`.
-    const isNotFound = /MODULE_NOT_FOUND$/.test(code) || message.startsWith('Could not resolve');
+    const isNotFound = code.endsWith('MODULE_NOT_FOUND') || message.startsWith('Could not resolve');
     if (isNotFound && message.includes(name)) return undefined;
     throw error;
   }
