@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitepress';
 
-/** Pages of the sidebar: title, and path below docs/. */
+/** Pages of the sidebar: title, and path below docs/, or from the root with a slash. */
 const SECTIONS = {
   Start: [
     ['Overview', 'README'],
@@ -25,6 +25,12 @@ const SECTIONS = {
     ['WebSockets', 'websockets'],
     ['Microservices', 'microservices'],
     ['Shutdown hooks', 'shutdown-hooks'],
+  ],
+  Packages: [
+    ['Locks, limits, cache, events', '/packages/shared/README'],
+    ['Socket.IO', '/packages/socket.io/README'],
+    ['Queues', '/packages/bullmq/README'],
+    ['Doctor, advise, tune, dashboard', '/packages/tools/README'],
   ],
   Run: [
     ['Deployment', 'deployment'],
@@ -131,7 +137,7 @@ export default defineConfig({
       text,
       items: pages.map(([title, page]) => ({
         text: title,
-        link: `/docs/${asPage(page).replace(/index\.md$/, '')}`,
+        link: `${page.startsWith('/') ? '' : '/docs/'}${asPage(page).replace(/index\.md$/, '')}`,
       })),
     })),
     outline: [2, 3],

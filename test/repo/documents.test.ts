@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
+import { FINDING_NAMES } from '../../src/contract/options/warning-options.interface.js';
 import {
   anchorsOf,
   DOCUMENTS,
@@ -264,6 +265,11 @@ describe('the reference of options', () => {
     },
   );
 
+  it('has the name of every finding', () => {
+    const [, after = ''] = readDocument('docs/reference/options.md').split('# Names of findings\n');
+    expect(codeOf(after.split('\n#')[0]!).slice(1)).toEqual(FINDING_NAMES);
+  });
+
   it('has every variable of the environment', () => {
     const source = sourceOf('src/contract/options/check/environment.ts');
     const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY|PORT)\b/g));
@@ -272,7 +278,9 @@ describe('the reference of options', () => {
   });
 
   it.each(PACKAGE_READMES)('leaves the variables that only a package reads to %s', (path) => {
-    const source = filesOf(join(dirname(path), 'src')).map(sourceOf).join('\n');
+    const source = filesOf(join(dirname(path), 'src'))
+      .map(sourceOf)
+      .join('\n');
     const read = source.match(/(?<=\benv\[')CLUSTER_[A-Z_]+/g) ?? [];
     const own = read.filter((variable) => !documented.some(([name]) => name === variable));
     const explained = rowsOf(readDocument(path)).flatMap(([name = '']) => codeOf(name));

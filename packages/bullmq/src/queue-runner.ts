@@ -177,7 +177,7 @@ export class QueueRunner implements RemoteRunner {
     return this.#queues.has(queue);
   }
 
-  /** What nestjs-cluster gave at the start. @throws ClusterConfigurationError before it. */
+  /** The argument of `start()`. @throws ClusterConfigurationError before it. */
   get situation(): RemoteSituation {
     if (this.#situation !== undefined) return this.#situation;
     throw new ClusterConfigurationError(

@@ -1,6 +1,6 @@
 import type { ContextStorage } from './carry-context.js';
 
-/** Where version 1 of OpenTelemetry's API keeps the parts of this thread's SDK; see also telemetry.ts. */
+/** Version 1 of OpenTelemetry's API keeps the parts of this thread's SDK here; see also telemetry.ts. */
 const API = Symbol.for('opentelemetry.js.api.1');
 
 interface Api {

@@ -14,7 +14,7 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-/** Where packages are looked for: those of Nest 11 in the fixture, all others at the root. */
+/** Folders in which packages are looked for. The packages of Nest 11 are in the fixture, all others at the root. */
 const NEST_11 = ['', 'test/fixtures/nest-11'];
 
 const read = (path: string): Manifest =>
