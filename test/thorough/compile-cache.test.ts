@@ -1,12 +1,23 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { filesBelow } from '../support/doctor.js';
 import { getJson } from '../support/http-client.js';
 import { nodeFor } from '../support/nodes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
+
+/** Each file below a directory, with its size and the time when it was last written. */
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .map((path) => {
+      const { size, mtimeMs } = statSync(join(directory, path));
+      return `${path} ${size} ${mtimeMs}`;
+    })
+    .toSorted();
+}
 
 it('a second start compiles nothing, in workers and in threads', async (context) => {
   const node = nodeFor(24, context);

@@ -8,7 +8,7 @@ const RETRY_MS = 2_000;
 /** Opens the dashboard. Throws an Error whose message is for people. */
 export async function openSession() {
   const [, token] = /^#token=([\w-]+)$/.exec(location.hash) ?? [];
-  // The link works once, so it need not stay in the history.
+  // The token need not stay in the history.
   if (location.hash !== '') history.replaceState(null, '', '/');
   let refusal;
   if (token !== undefined) {
@@ -20,7 +20,7 @@ export async function openSession() {
     refusal = await reasonOf(answer);
   }
   const answer = await fetch('/api/session');
-  // A used link does no harm to the browser that has used it.
+  // A wrong link does no harm to a browser that has opened the right one.
   if (!answer.ok) throw new Error(refusal ?? (await reasonOf(answer)));
 }
 

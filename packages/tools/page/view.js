@@ -185,16 +185,13 @@ function Log({ entries }) {
   `;
 }
 
-/** Without a link nobody gets in. */
+/** Shown to a browser that has not opened the link. */
 export function Refused({ why }) {
   return html`
     <main class="refused">
       <h1>Not open</h1>
       <p role="alert">${why}.</p>
-      <p>
-        A link opens the dashboard once, in one browser. Press Enter where
-        <code> nestjs-cluster dashboard </code> runs: it prints another one.
-      </p>
+      <p>Open the whole link that <code>nestjs-cluster-tools dashboard</code> has printed.</p>
     </main>
   `;
 }

@@ -142,8 +142,7 @@ export class ControlClient {
       });
       answer = await text(response);
     } catch (error) {
-      const { name, message } = error as Error;
-      const why = name === 'TimeoutError' ? `no answer within ${ANSWER_MS} ms` : message;
+      const why = signal?.aborted ? `no answer within ${ANSWER_MS} ms` : (error as Error).message;
       throw new ToolError(`cannot ask the cluster ${this.label}: ${why}`, 69);
     }
     if (response.statusCode === 200) return JSON.parse(answer) as T;

@@ -85,7 +85,7 @@ class Standalone {
   }
 
   async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {
-    const { admin, warnings, addressGiven } = this.options;
+    const { admin, addressGiven } = this.options;
     if (process.env['NOTIFY_SOCKET']) {
       const { tellSystemd } = await import('../tell-systemd.js');
       tellSystemd(this.#link.events, { isWell: () => true, warn: this.#warn });
@@ -98,10 +98,6 @@ class Standalone {
     });
     this.#link.state = 'ready';
     for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
-    if (warnings.shown) {
-      const { startWarnings } = await import('../../observe/findings/start-warnings.js');
-      startWarnings(app, warnings.ignore, 1).forEach(this.#warn);
-    }
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
     // The last step of the start, because a program that reads this log line may send a signal at once.
     const reached = { ports: [], endpoints: this.#link.endpoints, adminUrl: null };

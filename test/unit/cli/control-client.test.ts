@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { ControlServer } from '../../../../src/control/control-server.js';
-import { ControlClient } from '../../../../src/tools/control/control-client.js';
-import { eventually } from '../../../support/eventually.js';
-import { temporaryDirectory } from '../../../support/temporary-directory.js';
+import { ControlServer } from '../../../src/control/control-server.js';
+import { ControlClient } from '../../../src/cli/control-client.js';
+import { eventually } from '../../support/eventually.js';
+import { temporaryDirectory } from '../../support/temporary-directory.js';
 
 /** A client, and the server of its primary. */
 async function connected() {

@@ -4,10 +4,10 @@ import http from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { defaultSocketPath } from '../../../../src/contract/files/control-address.js';
-import { temporaryDirectory } from '../../../support/temporary-directory.js';
-import { commandLine } from '../../support/command-line-here.js';
-import { STATUS } from '../../support/fake-control-client.js';
+import { defaultSocketPath } from '../../../src/contract/files/control-address.js';
+import { temporaryDirectory } from '../../support/temporary-directory.js';
+import { commandLine } from '../support/command-line-here.js';
+import { STATUS } from '../support/fake-control-client.js';
 
 let runtime: string;
 /** The bodies of the requests to the clusters of a test. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { ClusterStatus } from '../../../../src/control/cluster-status.js';
-import { watched } from '../../../../src/tools/control/view/watched.js';
-import { FakeControlClient, STATUS } from '../../support/fake-control-client.js';
+import type { ClusterStatus } from '../../../src/control/cluster-status.js';
+import { watched } from '../../../src/cli/view/watched.js';
+import { FakeControlClient, STATUS } from '../support/fake-control-client.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -223,10 +223,7 @@ describe('a profile', () => {
   it('is answered with the path of its file', async () => {
     const record = vi.fn(async () => '/tmp/a.cpuprofile');
     const { post } = await serve({ inspections: { stack: vi.fn(), record } });
-    for (const path of [
-      'cpu-profile',
-      'heap-profile?seconds=60',
-    ]) {
+    for (const path of ['cpu-profile', 'heap-profile?seconds=60']) {
       expect((await post(`/v1/workers/1/${path}`)).json).toEqual({ file: '/tmp/a.cpuprofile' });
     }
     expect(record.mock.calls).toEqual([

@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { runCommandLine } from '../../../src/tools/cli/program.js';
+import { runCommandLine } from '../../../src/cli/program.js';
 import type { CommandResult } from '../../support/run-command.js';
 
 /** `process.exit()` throws this in the tests, so that no code after the call runs. */

@@ -6,7 +6,6 @@ import { NestFactory } from '@nestjs/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../../../src/bootstrap/cluster-runtime.interface.js';
 import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
-import { CpuBound } from '../../../../src/offload/index.js';
 import { runStandalone } from '../../../../src/bootstrap/roles/run-standalone.js';
 import { resolveOptions } from '../../../../src/contract/options/index.js';
 
@@ -132,23 +131,5 @@ it('says how many connections and requests the drain has cut off', async () => {
 
   expect(warning.mock.calls).toEqual([
     [{ message: 'in the end destroyed 1 connections with 1 requests' }],
-  ]);
-});
-
-it('says that @CpuBound() methods run on the event loop without ClusterModule', async () => {
-  class Sums {
-    @CpuBound() async add() {}
-  }
-  class App {}
-  Module({ providers: [Sums] })(App);
-  const warned = vi.fn();
-  const on = { warning: ({ message }: { message: string }) => warned(message) };
-  for (const warnings of [{}, { ignore: ['cpu-bound-inline'] }, false] as const) {
-    const silenced = resolveOptions({ ...OPTIONS, warnings, on });
-    const create = () => NestFactory.create(App, { logger: false });
-    await (await runStandalone(create, silenced)).shutdown();
-  }
-  expect(warned.mock.calls).toEqual([
-    [expect.stringMatching(/^@CpuBound\(\) methods run on the event loop.*Sums.add\(\) \(App\)/)],
   ]);
 });

@@ -1,16 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
-import { MAIN, printed } from '../support/command-line.js';
-import { freePorts } from '../support/free-ports.js';
-import { request } from '../support/http-client.js';
-import { keepAliveAgent } from '../support/keep-alive-agent.js';
-import { NetworkNamespace } from '../support/network-namespace.js';
-import { NginxProcess } from '../support/nginx-process.js';
-import { RawClient } from '../support/raw-client.js';
-import { describeWith } from '../support/system-packages.js';
-import { Traffic } from '../support/traffic.js';
-import { WebSocketClient } from '../support/web-socket-client.js';
+import { behaviour } from '../../../../test/support/behaviour.js';
+import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
+import { freePorts } from '../../../../test/support/free-ports.js';
+import { request } from '../../../../test/support/http-client.js';
+import { keepAliveAgent } from '../../../../test/support/keep-alive-agent.js';
+import { NetworkNamespace } from '../../../../test/support/network-namespace.js';
+import { NginxProcess } from '../../../../test/support/nginx-process.js';
+import { describeWith } from '../../../../test/support/system-packages.js';
+import { Traffic } from '../../../../test/support/traffic.js';
+import { WebSocketClient } from '../../../../test/support/web-socket-client.js';
+import { printed } from '../support/tools.js';
 
 const SLOTS = [0, 1, 2];
 
@@ -52,30 +51,6 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
       }
 
       expect(Math.min(...counts), counts.join()).toBeGreaterThanOrEqual(5);
-    });
-
-    it('passes events on as they come', async () => {
-      const client = await RawClient.open(nginx.url);
-
-      client.get('/events');
-
-      await client.until(/content-type: text\/event-stream/i);
-      await client.until(/"counter":0/);
-      await client.until(/"counter":1/);
-      client.destroy();
-    });
-
-    it.each(['with their length', 'in chunks'])('passes bodies on %s', async (how) => {
-      const body = JSON.stringify({ text: 'x'.repeat(64 * 1024) });
-      const headers = {
-        'content-type': 'application/json',
-        ...(how === 'in chunks' && { 'transfer-encoding': 'chunked' }),
-      };
-
-      const answer = await request(nginx.url, '/echo', { method: 'POST', headers, body });
-
-      expect(answer.status).toBe(200);
-      expect(answer.body).toBe(body);
     });
   });
 
@@ -159,19 +134,6 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
     afterAll(async () => {
       await nginx?.stop();
       await stopAll();
-    });
-
-    it('keeps its connections to the workers', async () => {
-      const agent = keepAliveAgent();
-      const peers = new Set<number>();
-
-      for (let i = 0; i < 60; i++) {
-        const { outcome, body } = await request(nginx.url, '/peer', { agent });
-        expect(outcome).toBe('ok');
-        peers.add((JSON.parse(body) as { port: number }).port);
-      }
-
-      expect(peers.size).toBeLessThan(20);
     });
 
     it('passes WebSockets both ways, and tells the worker when a client has gone', async () => {
@@ -274,13 +236,6 @@ describeWith([...IPTABLES, 'ip'], 'iptables with the script that is printed for 
     }
   });
 
-  it('gives new connections from the machine itself to the workers in turn', async () => {
-    await load(inside, ...THREE);
-
-    expectInTurn(await inside.slotsAt('http://127.0.0.1', 12), 3);
-    expectInTurn(await inside.slotsAt('http://10.0.0.1', 12), 3);
-  });
-
   it('gives new connections from outside to the workers in turn', async () => {
     await load(inside, ...THREE);
 
@@ -304,14 +259,6 @@ describeWith([...IPTABLES, 'ip'], 'iptables with the script that is printed for 
     await expect(inside.slotsAt('http://10.0.0.2', 1)).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('is the same for a cluster that runs as for one that is described', async () => {
-    const url = ['--url', 'http://127.0.0.1:3000/health'];
-
-    expect(await inside.output(NODE, [MAIN, 'iptables', ...url])).toBe(
-      await printed('iptables', ...THREE),
-    );
-  });
-
   it('replaces what it had set up before', async () => {
     await load(inside, ...THREE);
     const rules = await rulesOf(inside);
@@ -323,15 +270,6 @@ describeWith([...IPTABLES, 'ip'], 'iptables with the script that is printed for 
     expectInTurn(await inside.slotsAt('http://127.0.0.1', 8), 2);
     await load(inside, '--port', '3001', '--workers', '1');
     expect(await inside.slotsAt('http://127.0.0.1', 3)).toEqual([1, 1, 1]);
-  });
-
-  it('replaces another public port', async () => {
-    await load(inside, ...THREE);
-
-    await load(inside, ...THREE, '--listen', '8080');
-
-    expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 3);
-    await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
   });
 
   it('sets up a second cluster beside the first, by another name', async () => {
@@ -358,24 +296,5 @@ describeWith([...IPTABLES, 'ip'], 'iptables with the script that is printed for 
 
     expect(await rulesOf(inside)).toBe(before);
     await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
-  });
-
-  it('can be taken away where there is nothing', async () => {
-    const before = await rulesOf(inside);
-
-    const removal = await inside.run('sh', [], await printed('iptables', '--remove'));
-
-    expect(removal).toEqual({ code: 0, stdout: '', stderr: '' });
-    expect(await rulesOf(inside)).toBe(before);
-  });
-
-  it('says so where it may not be taken away', async () => {
-    await load(inside, ...THREE);
-    const nobody = ['--reuid=65534', '--clear-groups', 'sh'];
-
-    const removal = await inside.run('setpriv', nobody, await printed('iptables', '--remove'));
-
-    expect(removal.code).not.toBe(0);
-    expect(removal.stderr).toContain('Permission denied');
   });
 });

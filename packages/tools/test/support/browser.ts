@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { SYSTEM_ENVIRONMENT } from './system-packages.js';
+import { SYSTEM_ENVIRONMENT } from '../../../../test/support/system-packages.js';
 
 /** Chromium of the system, without a window. Close it in the end. */
 export function startBrowser(): Promise<Browser> {
