@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitepress';
 
-/** Pages of the sidebar: title, and path below docs/. */
+/** Pages of the sidebar: title, and path below docs/, or from the root with a slash. */
 const SECTIONS = {
   Start: [
     ['Overview', 'README'],
@@ -16,7 +16,6 @@ const SECTIONS = {
   ],
   Build: [
     ['Performance', 'performance'],
-    ['Advise', 'advise'],
     ['CPU-bound methods', 'cpu-bound-methods'],
     ['AsyncLocalStorage', 'async-local-storage'],
     ['Scheduled jobs', 'scheduled-jobs'],
@@ -24,6 +23,12 @@ const SECTIONS = {
     ['WebSockets', 'websockets'],
     ['Microservices', 'microservices'],
     ['Shutdown hooks', 'shutdown-hooks'],
+  ],
+  Packages: [
+    ['Locks, limits, cache, events', '/packages/shared/README'],
+    ['Socket.IO', '/packages/socket.io/README'],
+    ['Queues', '/packages/bullmq/README'],
+    ['Doctor, advise, tune, dashboard', '/packages/tools/README'],
   ],
   Run: [
     ['Deployment', 'deployment'],
@@ -47,7 +52,6 @@ const SECTIONS = {
     ['Health', 'health'],
     ['Metrics', 'metrics'],
     ['Admin listener', 'admin-listener'],
-    ['Dashboard', 'dashboard'],
     ['Alerts', 'alerts'],
     ['Traces', 'tracing'],
     ['APM agents', 'apm'],
@@ -130,7 +134,7 @@ export default defineConfig({
       text,
       items: pages.map(([title, page]) => ({
         text: title,
-        link: `/docs/${asPage(page).replace(/index\.md$/, '')}`,
+        link: `${page.startsWith('/') ? '' : '/docs/'}${asPage(page).replace(/index\.md$/, '')}`,
       })),
     })),
     outline: [2, 3],

@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
+import { FINDING_NAMES } from '../../src/contract/options/warning-options.interface.js';
 import {
   anchorsOf,
   DOCUMENTS,
@@ -263,6 +264,11 @@ describe('the reference of options', () => {
       );
     },
   );
+
+  it('has the name of every finding', () => {
+    const [, after = ''] = readDocument('docs/reference/options.md').split('# Names of findings\n');
+    expect(codeOf(after.split('\n#')[0]!).slice(1)).toEqual(FINDING_NAMES);
+  });
 
   it('has every variable of the environment', () => {
     const source = sourceOf('src/contract/options/check/environment.ts');

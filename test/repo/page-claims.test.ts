@@ -4,7 +4,7 @@ import { seal } from '../../src/contract/ipc/index.js';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { HUB_VERSION } from '../../packages/shared/src/wire/protocol.js';
 import { VERSION as JOB_VERSION } from '../../packages/bullmq/src/payload.js';
-import { readDocument, rowsOf, sectionOf } from '../support/documents.js';
+import { PACKAGE_READMES, readDocument, rowsOf, sectionOf } from '../support/documents.js';
 
 describe('the promise that no request is lost', () => {
   it('names its exceptions, in the README and where they are explained', () => {
@@ -100,6 +100,21 @@ describe('the page of compatibility', () => {
     expect(supported.get(name)).toBe(peerDependencies[name]);
   });
 
+  const ofPackages = PACKAGE_READMES.flatMap((readme) => {
+    const manifest = readme.replace('README.md', 'package.json');
+    const { peerDependencies: peers } = JSON.parse(readDocument(manifest)) as {
+      peerDependencies: Record<string, string>;
+    };
+    return Object.entries(peers).filter(([name]) => !/nestjs-cluster/.test(name));
+  });
+
+  it.each(ofPackages.filter(([name]) => !Object.hasOwn(peerDependencies, name)))(
+    'tells the range of %s, which a package beside this one needs',
+    (name, range) => {
+      expect(supported.get(name)).toBe(range);
+    },
+  );
+
   it('tells the range of Node and of Nest', () => {
     expect(supported.get('Node')).toBe(engines['node']);
     expect(supported.get('NestJS')).toBe(peerDependencies['@nestjs/core']);
@@ -117,8 +132,23 @@ describe('the page of compatibility', () => {
 describe('the page of security', () => {
   it('counts the dependencies', () => {
     const { dependencies } = JSON.parse(readDocument('package.json')) as { dependencies: object };
-    const [, word] = /The package has (\w+) dependencies/.exec(readDocument('docs/security.md'))!;
+    const page = readDocument('docs/security.md');
+    const [, word] = /The package has (\w+) dependencies/.exec(page)!;
     const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
     expect(words.indexOf(word!)).toBe(Object.keys(dependencies).length);
+  });
+
+  it('names every dependency, also of the packages beside this one', () => {
+    const manifests = [
+      'package.json',
+      ...PACKAGE_READMES.map((path) => path.replace('README.md', 'package.json')),
+    ];
+    const names = manifests.flatMap((path) =>
+      Object.keys((JSON.parse(readDocument(path)) as { dependencies?: object }).dependencies ?? {}),
+    );
+    const line = /^.*The package has \w+ dependencies.*$/m.exec(
+      readDocument('docs/security.md'),
+    )![0];
+    expect(names.filter((name) => !line.includes(name))).toEqual([]);
   });
 });
