@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type Type } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import { TaskRejectedException } from 'nestjs-cluster';
 import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import {
   checkEnqueueOptions,
@@ -95,9 +97,9 @@ export class ClusterQueues {
     const [, name = '', own = ''] = /^([^/]+)\/([\w.-]{1,200})$/.exec(id) ?? [];
     if (!this.runner.has(name)) return undefined;
     const queue = await this.runner.queue(name, id);
-    // The state first, so that a job with the state `completed` has its result.
-    const state = (await queue.getJobState(jobIdOf(own))) as QueuedJob['state'];
-    const job = await queue.getJob(jobIdOf(own));
+    const { state, job } = await this.#look(queue, own).catch(() => {
+      throw new TaskRejectedException(id, 'queue-unavailable', 1, 'was not looked up');
+    });
     if (job === undefined) return undefined;
     const { name: task, attemptsStarted: attempts, failedReason: error } = job;
     const outcome = state === 'completed' ? (decode(job.returnvalue as string) as Outcome) : {};
@@ -109,5 +111,11 @@ export class ClusterQueues {
       ...('value' in outcome && { result: outcome.value }),
       ...(state === 'failed' && { error }),
     };
+  }
+
+  async #look(queue: Queue, id: string) {
+    // The state first, so that a job with the state `completed` has its result.
+    const state = (await queue.getJobState(jobIdOf(id))) as QueuedJob['state'];
+    return { state, job: await queue.getJob(jobIdOf(id)) };
   }
 }

@@ -88,8 +88,8 @@ export class Consumer extends Worker<JobData, string> {
       const value = await local.submit(patient, args, contexts as never);
       return encode({ value } satisfies Outcome, task.name);
     } catch (error) {
-      // The thread was lost, or this process ends: neither is the method's own failure.
-      if (this.#isEnding || error instanceof TaskRejectedException) throw new WaitingError();
+      if (this.#isEnding) throw new WaitingError(); // close() has given the job back
+      if (error instanceof TaskRejectedException) return await giveBack(job, error.message);
       if (!job.data.call || error instanceof ThreadLostException) throw error;
       return encode({ error: describeError(error) }, task.name);
     } finally {
@@ -99,7 +99,7 @@ export class Consumer extends Worker<JobData, string> {
   }
 }
 
-/** Leaves the job to a consumer of another release. @throws always */
+/** Leaves the job to another consumer, or to this one a little later. @throws always */
 async function giveBack(job: Job, why: string): Promise<never> {
   if (job.attemptsStarted > MAX_STARTS) throw new UnrecoverableError(why);
   await job.moveToDelayed(Date.now() + GIVE_BACK_MS, job.token);

@@ -153,7 +153,9 @@ export class QueueRunner implements RemoteRunner {
     try {
       await known.add(task, data, options);
     } catch (error) {
-      if ((error as Error).name === 'ReplyError') throw error;
+      // Redis answers and refuses: it is full, or a replica.
+      const { name, message } = error as Error;
+      if (name === 'ReplyError') extension()?.warn(`Redis refuses jobs of ${task}: ${message}`);
       throw new TaskRejectedException(task, 'queue-unavailable', 1);
     }
   }

@@ -14,6 +14,7 @@ const MAX_RETRY_MS = 1_000;
 /** The connections to Redis. Logs when Redis goes away and comes back. */
 export class RedisLink {
   readonly commands: Redis;
+  readonly #connections: Redis[] = [];
   /** Whether Redis could not be reached, or its connection has broken. */
   #away = false;
 
@@ -57,12 +58,14 @@ export class RedisLink {
     };
     const redis = url === undefined ? new Redis(all) : new Redis(url, all);
     redis.on('error', () => {}); // the connection `commands` reports it
+    this.#connections.push(redis);
     return redis;
   }
 
   close(): void {
     this.#away = true; // so that the close is not logged
-    this.commands.disconnect();
+    // BullMQ does not close the connections that it was given.
+    for (const each of this.#connections) each.disconnect();
   }
 
   #onAway(why: string): void {

@@ -84,6 +84,19 @@ describeWith(['redis-server'], 'methods with a queue', () => {
     expect(second.cluster.survivors()).not.toEqual([]);
   });
 
+  it('wait about a second if a consumer has no room for them', async () => {
+    const app = await QueueApp.start(places, {
+      queues: { concurrency: 2 },
+      env: { CLUSTER_THREADS: '1', TEST_MODULE_OPTIONS: '{"offload":{"maxQueue":0}}' },
+    });
+    await app.call('add', [1, 1]); // the thread has started
+    const startedAt = performance.now();
+    const both = ['a', 'b'].map((id) => app.call('noted', [`room-${id}`, 300]));
+
+    expect((await Promise.all(both)).map(({ body }) => body)).toEqual(['room-a', 'room-b']);
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+  });
+
   it('fail with 504 after callTimeoutMs if nobody consumes them, and are not run later', async () => {
     const web = await QueueApp.start(places, { queues: { consume: false, callTimeoutMs: 500 } });
 
@@ -122,13 +135,14 @@ describeWith(['redis-server'], 'while Redis is away', () => {
     await redis.stop();
   });
 
-  it('a call to a Redis that hangs ends with 503 within 6 s', async () => {
+  it('a call to a Redis that hangs, and a look at a job, end with 503 within 6 s', async () => {
     const redis = await RedisProcess.start();
     const app = await QueueApp.start({ redis, effects: redis }, WEB);
     process.kill(redis.pid, 'SIGSTOP');
     const startedAt = performance.now();
     try {
-      expect((await app.call('add', [1, 2])).status).toBe(503);
+      const ends = [app.call('add', [1, 2]), app.get('job/reports/none')];
+      expect((await Promise.all(ends)).map(({ status }) => status)).toEqual([503, 503]);
       expect(performance.now() - startedAt).toBeLessThan(6_000);
     } finally {
       process.kill(redis.pid, 'SIGCONT');
