@@ -41,7 +41,7 @@ const MOST_LINES = { core: 23_725, all: 28_000 };
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
   shared: 3_000,
   'socket.io': 900,
-  bullmq: 802,
+  bullmq: 815,
   tools: 3_925,
 };
 
