@@ -14,6 +14,7 @@ export class ThrottlerStorageRedisService {
   onModuleInit() {
     return this.#storage.onModuleInit();
   }
+  /** @returns {Promise<unknown>} */
   increment(...hit) {
     return this.#storage.increment(...hit);
   }
