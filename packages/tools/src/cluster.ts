@@ -101,13 +101,13 @@ async function running(): Promise<readonly Found[]> {
   }
 }
 
-/** The installed nestjs-cluster: the app's in the working directory, else the one beside this package. */
+/** The installed nestjs-cluster: the app's in the working directory, else the one next to this package. */
 function coreManifest(): string {
   for (const from of [`${process.cwd()}/_`, import.meta.url]) {
     try {
       return createRequire(from).resolve('nestjs-cluster/package.json');
     } catch {
-      // it may be beside this package
+      // it may be next to this package
     }
   }
   throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');

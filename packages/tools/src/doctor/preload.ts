@@ -24,7 +24,7 @@ const CHECKS: readonly Check[] = [
   ownMetrics,
 ];
 
-/** What nestjs-cluster calls with the app of the program; see its `bootstrap/examination.ts`. */
+/** nestjs-cluster calls this function with the app of the program; see its `bootstrap/examination.ts`. */
 type Examine = (
   app: object,
   facts: {
