@@ -24,7 +24,7 @@ const CHECKS: readonly Check[] = [
   ownMetrics,
 ];
 
-/** nestjs-cluster calls this with the app of the program; see its `bootstrap/examination.ts`. */
+/** nestjs-cluster calls this function with the app of the program; see its `bootstrap/examination.ts`. */
 type Examine = (
   app: object,
   facts: {

@@ -32,7 +32,7 @@ const US_PER_MS = 1_000;
 const SPARE_SECONDS = 60;
 
 /**
- * Loads autocannon from the project in the working directory, or as a package that is installed next to this one.
+ * Loads autocannon from the project in the working directory, or from next to this package.
  *
  * @throws ToolError with the command that installs it.
  */

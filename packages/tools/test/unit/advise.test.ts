@@ -218,7 +218,7 @@ it('profiles all workers in windows of 10 s, and reports a missing window', asyn
   expect(asked.filter((path) => path.includes('/0/'))).toEqual(
     [10, 10, 5].map((seconds) => `/v1/workers/0/cpu-profile?seconds=${seconds}`),
   );
-  expect(slots.toSorted((a, b) => a - b)).toEqual([0, 1]);
+  expect(new Set(slots)).toEqual(new Set([0, 1]));
   expect(lost).toEqual(['worker=1: the worker ended']);
 });
 
