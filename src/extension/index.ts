@@ -48,7 +48,7 @@ export interface Extension {
   refuseStart(error: unknown): void | Promise<void>;
 }
 
-/** @returns `undefined` if `bootstrap()` was not called in this process. */
+/** The parts of this process that packages use. @returns `undefined` if `bootstrap()` was not called here. */
 export function extension(): Extension | undefined {
   const link = currentLink();
   return (

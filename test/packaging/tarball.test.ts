@@ -115,6 +115,7 @@ describe('package.json', () => {
       '@nestjs/core': '^11.0.0 || ^12.0.0',
       '@nestjs/schedule': '^6.0.0 || ^12.0.0',
       '@nestjs/terminus': '^11.0.0 || ^12.0.0',
+      '@prometheus-io/client': '^0.16.0',
       'prom-client': '^15.1.0',
       'reflect-metadata': '^0.1.13 || ^0.2.0',
       rxjs: '^7.1.0',

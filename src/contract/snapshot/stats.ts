@@ -96,7 +96,7 @@ type Named<Property> = { [K in StatName]: Table[K] extends Property ? K : never 
 
 /** The measurements that a worker takes of itself. */
 export type WorkerStats = { readonly [K in StatName]: number };
-
+/** The measurements that every process takes of itself. */
 export type ProcessStats = Pick<WorkerStats, Named<{ anyProcess: true }>>;
 
 /** The counts that a slot adds up over all its workers, past and present. */
