@@ -33,12 +33,6 @@ it.each([
     says: 'cannot run "nodd": there is no such command',
   },
   {
-    what: 'a command that ends',
-    code: 1,
-    command: script(`console.log('one'); process.exitCode = 3;`),
-    says: 'the app ended with code 3; the last it wrote:\n  | one\n',
-  },
-  {
     what: 'an app that takes its number of workers from elsewhere',
     code: 64,
     command: ['env', 'CLUSTER_WORKERS=2', ...SAMPLE_APP],

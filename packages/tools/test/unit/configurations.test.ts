@@ -28,32 +28,11 @@ describe('the configuration of nginx', () => {
       ...options,
     });
 
-  it('has each worker as a server that never counts as failed', () => {
-    expect(lines(configuration()).filter((line) => line.startsWith('server '))).toEqual([
-      'server 127.0.0.1:3000 max_fails=0;',
-      'server 127.0.0.1:3001 max_fails=0;',
-      'server 127.0.0.1:3002 max_fails=0;',
-      'server {',
-    ]);
-  });
-
   it('keeps 32 connections to each worker, and for less than the 5 s that Node does', () => {
     expect(lines(configuration())).toEqual(
       expect.arrayContaining(['keepalive 96;', 'keepalive_timeout 4s;']),
     );
     expect(lines(configuration([3_000]))).toContain('keepalive 32;');
-  });
-
-  it('has its name wherever two of them would be in each other’s way', () => {
-    const text = configuration(PORTS, { name: 'blog' });
-    expect(lines(text)).toEqual(
-      expect.arrayContaining([
-        'upstream blog {',
-        'map $http_upgrade $blog_connection {',
-        'proxy_pass http://blog;',
-      ]),
-    );
-    expect(text).not.toContain('shop');
   });
 
   it.each([
@@ -64,10 +43,6 @@ describe('the configuration of nginx', () => {
     expect(configuration(PORTS, { host })).toContain(`  server ${address} max_fails=0;\n`);
   });
 
-  it.each(['80', '127.0.0.1:8080', '[::]:443'])('listens on %s', (listen) => {
-    expect(lines(configuration(PORTS, { listen }))).toContain(`listen ${listen};`);
-  });
-
   it.each(['3000', '3002', '127.0.0.1:3001', '[::]:3001'])(
     'is refused where nginx would listen on %s, which a worker does',
     (listen) => {
@@ -76,22 +51,11 @@ describe('the configuration of nginx', () => {
       );
     },
   );
-
-  it.each(['2999', '3003', '[3000::1]:80'])('is not refused on %s', (listen) => {
-    expect(() => configuration(PORTS, { listen })).not.toThrow();
-  });
 });
 
 describe('the script of iptables', () => {
   const script = (ports = PORTS, options: object = {}) =>
     iptablesScript(ports, { listen: 80, ipv6: false, name: 'shop', ...options });
-
-  it('gives a single worker all', () => {
-    expect(lines(script([3_000])).filter((line) => line.startsWith('-A SHOP'))).toEqual([
-      '-A SHOP -p tcp ! --dport 80 -j RETURN',
-      '-A SHOP -p tcp -j REDIRECT --to-ports 3000',
-    ]);
-  });
 
   it('fills its chain in one step, and only then leads to it, once', () => {
     const text = script();
