@@ -21,6 +21,7 @@ const MAX_PENDING = 10_000;
 type QueuedTask = Task & { readonly queue: string };
 
 interface Pending {
+  readonly task: string;
   readonly resolve: (result: string) => void;
   readonly reject: (error: Error) => void;
 }
@@ -116,7 +117,7 @@ export class QueueRunner implements RemoteRunner {
     const id = randomUUID();
     // Before the job is added: its end may be told before Redis has confirmed it.
     const result = new Promise<string>((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
+      this.#pending.set(id, { task: name, resolve, reject });
     });
     result.catch(() => {}); // it may fail while the job is added
     const late = new TaskTimeoutException(name, callTimeoutMs);
@@ -130,11 +131,8 @@ export class QueueRunner implements RemoteRunner {
       throw this.#situation!.restoreError(outcome.error);
     } catch (error) {
       // A job that still waits is not run. Redis may have added it although it did not confirm it.
-      if (outcomeOf(error) !== 'failed')
-        void this.#queues
-          .get(queue)
-          ?.remove(id)
-          .catch(() => {});
+      const left = outcomeOf(error) === 'failed' ? undefined : this.#queues.get(queue);
+      void left?.remove(id).catch(() => {});
       throw error;
     } finally {
       this.#take(id);
@@ -188,7 +186,7 @@ export class QueueRunner implements RemoteRunner {
   }
 
   async close(): Promise<void> {
-    for (const id of this.#pending.keys()) this.#take(id)?.reject(new TaskAbortedException(id));
+    for (const { task, reject } of this.#pending.values()) reject(new TaskAbortedException(task));
     await Promise.all(this.consumers.map((each) => each.close()));
     for (const each of this.#events) void each.close().catch(() => {});
     this.#link?.close();
