@@ -44,14 +44,17 @@ describe('nestjs-cluster/bootstrap', () => {
     expect((await project.node('whole.mjs')).stderr).toContain('ERR_MODULE_NOT_FOUND');
   });
 
-  it('can load no peer but Nest’s logger, which a worker quiets if there is Nest', () => {
+  it('can load no peer but Nest’s logger, and the Prometheus clients for the admin listener', () => {
     const entry = project.path('node_modules/nestjs-cluster/dist/bootstrap/index.js');
     const foreign = [...foreignImportsOf(entry)];
 
     expect(foreign).toContain('node:cluster');
-    expect(foreign.map(packageNameOf).filter((name) => PEERS.includes(name))).toEqual([
-      '@nestjs/common',
-    ]);
+    expect(
+      foreign
+        .map(packageNameOf)
+        .filter((name) => PEERS.includes(name))
+        .toSorted(),
+    ).toEqual(['@nestjs/common', '@prometheus-io/client', 'prom-client']);
   });
 
   it.each([

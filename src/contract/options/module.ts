@@ -2,7 +2,7 @@
 // primary does not load them.
 export type * from './module-options.interface.js';
 export type { FindingName } from './warning-options.interface.js';
-export { hasTerminus, loadTerminus } from './check/load-peer.js';
+export { hasTerminus, loadTerminus } from './check/load-terminus.js';
 export { MODULE_OPTIONS } from './module-options.interface.js';
 export { availableCores } from './check/available-workers.js';
 export { COMMON_JS } from './common-js.js';
