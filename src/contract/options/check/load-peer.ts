@@ -16,8 +16,7 @@ export async function loaded<T>(name: string, module: Promise<T>): Promise<T | u
     return await module;
   } catch (error) {
     // Loaders of TypeScript and bundlers throw errors of their own, without Node's code.
-    const [, missing] = NOT_FOUND.exec((error as Error).message) ?? [];
-    if (missing === name) return undefined;
+    if (NOT_FOUND.exec((error as Error).message)?.[1] === name) return undefined;
     throw error;
   }
 }
