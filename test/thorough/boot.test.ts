@@ -94,17 +94,6 @@ describe('an app that cannot be created', () => {
     },
   );
 
-  it('has a stack with the files of the source, not of the bundles', async () => {
-    const cluster = new ClusterProcess({
-      options: { workers: 1 },
-      env: behaviour('throws-at-import'),
-    });
-    await cluster.exited();
-    const { stack } = cluster.all('worker-died')[0]!['error'] as { stack: string };
-    expect(stack).toMatch(/createAppBy \(\S+\/src\/bootstrap\/create-app\.ts:\d+:\d+\)/);
-    expect(stack).not.toContain('/dist/chunks/');
-  });
-
   it('exits with 70 and names the file when a module has a syntax error', async () => {
     const path = join(temporaryDirectory(), 'broken.mjs');
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');

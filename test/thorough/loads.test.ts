@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
@@ -7,7 +7,6 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const PRELOAD = join(import.meta.dirname, '../fixtures/preload/note-loads.mjs');
 const DIST = pathToFileURL(join(import.meta.dirname, '../../dist/')).href;
-const SOURCE = DIST.replace(/dist\/$/, 'src/');
 
 /** The modules that a process has loaded, without what packages `require()` themselves. */
 interface Loads {
@@ -49,12 +48,10 @@ it('loads in the primary and in a worker no more than they need to serve', async
   ).toEqual([]);
 });
 
-/** The sources of a bundle. */
+/** The sources of a bundle, which has the name of each in a comment. */
 function sourcesOf(url: string): string[] {
-  const map = new URL(`${url}.map`);
-  if (!existsSync(map)) return []; // nothing but exports of other files
-  const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] };
-  return sources.map((source) => new URL(source, url).href.slice(SOURCE.length));
+  const bundle = readFileSync(new URL(url), 'utf8');
+  return [...bundle.matchAll(/^\/\/ src\/(\S+)$/gm)].map(([, source]) => source!);
 }
 
 function loadsOf(pid: number, lines: readonly string[]): Loads {

@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '../../../..');
 export const TOOLS = join(root, 'packages/tools/dist/main.js');
 
 /** An app that has everything in it that a doctor looks for. */
-export const PLANTED = join(root, 'test/fixtures/planted/main.mjs');
+export const PLANTED = join(root, 'packages/tools/test/fixtures/planted/main.mjs');
 
 /** Runs `nestjs-cluster-tools doctor` to its end. */
 export function doctor(

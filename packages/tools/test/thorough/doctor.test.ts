@@ -51,8 +51,8 @@ describe('nestjs-cluster-tools doctor', () => {
       ['database-pool', 'DatabaseConnection (DatabaseModule)'],
       ['own-health', 'ProbesController.health() (AppModule)'],
       ['own-metrics', 'ProbesController.metrics() (AppModule)'],
-      ['signal-listener', 'test/fixtures/planted/app.mjs'],
-      ['warning', 'test/fixtures/planted/main.mjs'],
+      ['signal-listener', 'packages/tools/test/fixtures/planted/app.mjs'],
+      ['warning', 'packages/tools/test/fixtures/planted/main.mjs'],
     ]);
     expect(report.findings.at(-1)!.problem).toContain('enableShutdownHooks() is not needed here');
     expect({ code, workers: report.workers }).toEqual({ code: 1, workers: 256 });

@@ -15,7 +15,7 @@ export function hasTerminus(): boolean {
 
 /** @throws ClusterConfigurationError if it is not installed. */
 export async function loadTerminus(): Promise<typeof Terminus> {
-  const found = await loaded(TERMINUS, import('@nestjs/terminus'));
   const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
+  const found = await loaded(TERMINUS, import('@nestjs/terminus'));
   return found ?? refuse('health', `${TERMINUS}, which is not installed; run ${install}`);
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
 
 const PLANTED = join(import.meta.dirname, '../fixtures/planted/main.mjs');
 
