@@ -64,6 +64,11 @@ export class Consumer extends Worker<JobData, string> {
     return this.#jobs.size;
   }
 
+  /** While Redis is away it takes no jobs, and BullMQ's pause() would wait for Redis. */
+  override async pause(): Promise<void> {
+    if (this.situation.link.up) await super.pause();
+  }
+
   /** Running jobs go back to the queue: at once, or when their locks expire if Redis is away. */
   override async close(): Promise<void> {
     this.#isEnding = true;

@@ -51,11 +51,8 @@ export class RedisLink {
   /** @param more by default, commands wait for Redis, as BullMQ asks of a connection that blocks. */
   open(more: RedisOptions = { maxRetriesPerRequest: null }): Redis {
     const { url, ...connection } = this.options.connection;
-    const all: RedisOptions = {
-      ...connection,
-      retryStrategy: (times) => Math.min(times * 100, MAX_RETRY_MS),
-      ...more,
-    };
+    const retryStrategy = (times: number): number => Math.min(times * 100, MAX_RETRY_MS);
+    const all: RedisOptions = { ...connection, retryStrategy, ...more };
     const redis = url === undefined ? new Redis(all) : new Redis(url, all);
     redis.on('error', () => {}); // the connection `commands` reports it
     this.#connections.push(redis);

@@ -133,6 +133,11 @@ describeWith(['redis-server'], 'while Redis is away', () => {
       answer.status === 201 && answer.body !== null;
     await eventually('an answer again', call, away);
     await redis.stop();
+
+    const stoppedAt = performance.now();
+    app.cluster.kill('SIGTERM');
+    await app.cluster.exited();
+    expect(performance.now() - stoppedAt, 'the shutdown').toBeLessThan(5_000);
   });
 
   it('a call to a Redis that hangs, and a look at a job, end with 503 within 6 s', async () => {
