@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
 import { FINDING_NAMES } from '../../src/contract/options/warning-options.interface.js';
+import { isOfMissingPackage } from '../support/packages-beside.js';
 import {
   anchorsOf,
   DOCUMENTS,
@@ -323,7 +324,7 @@ function linksOf(text: string): string[] {
 function leadsSomewhere(from: string, link: string): boolean {
   const [file, anchor] = link.split('#') as [string, string?];
   const path = file === '' ? from : normalize(join(dirname(from), file));
-  if (!existsSync(join(root, path))) return false;
+  if (!existsSync(join(root, path))) return isOfMissingPackage(path);
   if (anchor === undefined || !path.endsWith('.md')) return true;
   const text = readDocument(path);
   return anchorsOf(text).includes(anchor) || text.includes(`<a id="${anchor}"></a>`);

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PACKAGES_BESIDE } from './packages-beside.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -7,9 +8,9 @@ const root = join(import.meta.dirname, '../..');
 const OF_THE_SITE = /^(node_modules|\.vitepress|api)\//;
 
 /** The README of each package in packages/. */
-export const PACKAGE_READMES: readonly string[] = readdirSync(join(root, 'packages'))
-  .map((name) => `packages/${name}/README.md`)
-  .filter((path) => existsSync(join(root, path)));
+export const PACKAGE_READMES: readonly string[] = PACKAGES_BESIDE.map(
+  (name) => `packages/${name}/README.md`,
+);
 
 /** Every page that a reader is led to, by its path from the root of the repository. */
 export const DOCUMENTS: readonly string[] = [
@@ -25,6 +26,12 @@ export const DOCUMENTS: readonly string[] = [
 /** @param path from the root of the repository. */
 export function readDocument(path: string): string {
   return readFileSync(join(root, path), 'utf8');
+}
+
+/** The number that docs/compatibility.md gives for the messages of the core and of each package. */
+export function documentedProtocolVersion(): number {
+  const page = readDocument('docs/compatibility.md');
+  return Number(/number of the protocol, which is (\d+) so far/.exec(page)![1]);
 }
 
 /** The anchors of its headings, as GitHub makes them. */

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { makeCodeCaches } from './code-cache.js';
 import { NODE } from './cluster-process.js';
 import { sensitiveNodes } from './installed-nodes.js';
-import { installQuickPackages, QUICK_PACKAGES } from './quick-packages.js';
+import { installQuickPackages, OWN, QUICK_PACKAGES } from './quick-packages.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -17,11 +17,7 @@ export default async function setup(): Promise<void> {
     throw new Error('dist/ is missing: run "npm run build" first (npm test does)');
   }
   const fixture = join(root, 'test/fixtures/nest-11');
-  const packages = { 'nestjs-cluster': root };
-  for (const name of ['shared', 'socket.io']) {
-    Object.assign(packages, { [`@nestjs-cluster/${name}`]: join(root, 'packages', name) });
-  }
-  for (const [name, from] of Object.entries(packages)) {
+  for (const { name, from } of OWN) {
     const copy = join(fixture, 'node_modules', name);
     rmSync(copy, { recursive: true, force: true });
     cpSync(join(from, 'dist'), join(copy, 'dist'), { recursive: true });

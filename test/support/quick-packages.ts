@@ -14,6 +14,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 import { CODE_CACHE_FILES, prepareCodeCache } from './code-cache.js';
+import { PACKAGES_BESIDE } from './packages-beside.js';
 
 const root = join(import.meta.dirname, '../..');
 const installed = join(root, 'node_modules');
@@ -72,9 +73,9 @@ const COPIES = [
 ];
 
 /** The packages under test: this package, and the packages in `packages/`. */
-const OWN = [
+export const OWN = [
   { name: 'nestjs-cluster', from: root },
-  ...packagesBeside().map((directory) => ({
+  ...PACKAGES_BESIDE.map((directory) => ({
     name: `@nestjs-cluster/${directory}`,
     from: join(root, 'packages', directory),
   })),
@@ -237,11 +238,6 @@ function write(path: string, text: string): void {
 interface Manifest {
   readonly version: string;
   readonly dependencies?: object;
-}
-
-function packagesBeside(): string[] {
-  const directory = join(root, 'packages');
-  return existsSync(directory) ? readdirSync(directory) : [];
 }
 
 function packageIn(directory: string): Manifest {

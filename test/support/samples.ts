@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { readDocument } from './documents.js';
+import { PACKAGES_BESIDE } from './packages-beside.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -62,16 +63,15 @@ const EXPORTS_FILE = pathOf('exports.ts');
 const FOREIGN_FILE = pathOf('foreign.d.ts');
 
 /** This package, and those in packages/. */
-const PACKAGE_FOLDERS = [
-  '.',
-  ...readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name)),
-];
+const PACKAGE_FOLDERS = ['.', ...PACKAGES_BESIDE.map((name) => join('packages', name))];
 
 /** Errors of TypeScript about a name that nothing declares. */
 const UNDECLARED = new Set([2304, 2503, 2552, 18004]);
 
 export function samplesOf(page: string): Sample[] {
   const text = readDocument(page);
+  // Its samples would not find the packages.
+  if (PACKAGES_BESIDE.length === 0 && /@nestjs-cluster\/|packages\//.test(text)) return [];
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code, index }) => ({
     page,
     line: text.slice(0, index).split('\n').length,

@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 
@@ -99,10 +100,12 @@ export function addHeader(
   text: string,
   headers: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*)$/.exec(text) ?? [];
-  // oxlint-disable-next-line no-control-regex -- a line break would end the header
-  if (name === undefined || value === undefined || /[\u0000-\u001f\u007f]/.test(value)) {
+  const [, name = '', value = ''] = /^([^:]+):(.*)$/.exec(text) ?? [];
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch {
     throw new InvalidArgumentError("expected a header such as 'Authorization: Bearer …'.");
   }
-  return { ...headers, [name.toLowerCase()]: value };
+  return { ...headers, [name.toLowerCase()]: value.trim() };
 }

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** A failure that the user can do something about. The command prints its message, and ends with its exit code. */
 export class ToolError extends Error {
   constructor(
@@ -8,9 +10,9 @@ export class ToolError extends Error {
   }
 }
 
-/** Text from outside on one line, without control characters, which could move the terminal's cursor. */
+/** Text from outside on one line, without what could move the terminal's cursor or colour its text. */
 export function oneLine(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
+  return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
 
 export function printLines(lines: readonly string[]): void {

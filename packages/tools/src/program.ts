@@ -2,13 +2,26 @@ import { Command } from 'commander';
 import { addAdviseCommand } from './advise/command.js';
 import { addDashboardCommand } from './dashboard/command.js';
 import { addDoctorCommand } from './doctor/command.js';
+import { oneLine } from './output.js';
 import { addProxyCommands } from './proxies/command.js';
 import { addTuneCommand } from './tune/command.js';
 
 /** `EX_USAGE` of sysexits.h. */
 const USAGE_EXIT_CODE = 64;
 
-export function createProgram(): Command {
+/** Runs the tool with these arguments. If it fails, it ends the process. */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  try {
+    await createProgram().parseAsync(args, { from: 'user' });
+  } catch (error) {
+    const { exitCode, message } = error as { exitCode?: unknown; message: string };
+    if (typeof exitCode !== 'number') throw error; // a defect of this program
+    process.stderr.write(`error: ${message.split('\n').map(oneLine).join('\n')}\n`);
+    process.exit(exitCode);
+  }
+}
+
+function createProgram(): Command {
   const program = new Command('nestjs-cluster-tools')
     .description('Prepares apps for nestjs-cluster, and looks into running clusters.')
     .showHelpAfterError('(--help shows the commands)')

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { ToolError } from '../output.js';
 
 /** Maximum number of lines of a failed app's output that are shown: its last lines. */
-const LAST_LINES = 20;
+const LAST_LINES = 60;
 const LINE_LENGTH = 400;
 
 /** After a signal, how long to wait for the processes to end before the next signal is sent. */
@@ -71,7 +72,7 @@ export class AppProcess {
 
   /** The last lines of the app's output, to be put at the end of an error message. */
   get lastLines(): string {
-    const lines = this.#said
+    const lines = stripVTControlCharacters(this.#said)
       .split('\n')
       .filter((line) => line.trim() !== '')
       .slice(-LAST_LINES)

@@ -5,7 +5,7 @@ export interface Finding {
   readonly name: FindingName;
   /** The class and its module, or the file. */
   readonly where: string;
-  /** What happens with several workers. */
+  /** The effect of several workers. */
   readonly problem: string;
   readonly remedy: string;
 }

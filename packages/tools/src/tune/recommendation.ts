@@ -90,31 +90,20 @@ function reasonFor(chosen: Measurement, measured: readonly Measurement[]): strin
 }
 
 function caveatsOf(measured: readonly Measurement[]): string[] {
-  const caveats: string[] = [];
   const failing = measured.filter(({ failed }) => failed > 0);
   const spread = Math.max(...measured.map(({ spreadRatio }) => spreadRatio));
   const busy = measured.filter((each) => each.generatorUtilization > GENERATOR_LIMIT);
-  if (failing.length > 0) {
-    caveats.push(
+  const isUnknown = measured.some(({ busyCores }) => busyCores === undefined);
+  return [
+    failing.length > 0 &&
       `requests failed with ${failing.map(nameOf).join(', ')}: left out of the comparison`,
-    );
-  }
-  if (spread > NOISY_RATIO) {
-    caveats.push(
+    spread > NOISY_RATIO &&
       `rounds of the same setting differ by ${percent(spread)} from their middle: something else was running; measure again on a quiet machine, or with more --seconds`,
-    );
-  }
-  if (busy.length > 0) {
-    caveats.push(
+    busy.length > 0 &&
       `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may answer more; such a light route is better measured from another machine`,
-    );
-  }
-  if (measured.some(({ busyCores }) => busyCores === undefined)) {
-    caveats.push(
+    isUnknown &&
       'the CPU, and whether the route runs in threads, is not known: the app shows no metrics of nestjs-cluster (metrics: false?), or elsewhere (--metrics-path)',
-    );
-  }
-  return caveats;
+  ].filter((caveat) => caveat !== false);
 }
 
 function nameOf({ setting, threads }: Measurement): string {

@@ -168,6 +168,12 @@ describe('an app that does not start', () => {
       says: ['error: the app ended with code 1; the last it wrote:\n  | '],
     },
     {
+      what: 'explains its failure at length, in colour',
+      program: join(root, 'packages/tools/test/fixtures/long-failure.mjs'),
+      env: {},
+      says: ['\n  | the cause\n', '\n  | explanation\n'],
+    },
+    {
       what: 'has a wrong option',
       program: fixture('nan.mjs'),
       env: {},

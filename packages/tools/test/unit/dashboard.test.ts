@@ -209,7 +209,7 @@ describe('a change', () => {
     const { status, body } = await ask('POST', '/api/reload', await open());
 
     expect(status).toBe(409);
-    expect(JSON.parse(body)).toMatchObject({ error: { message: 'a reload is  [31munder way' } });
+    expect(JSON.parse(body)).toMatchObject({ error: { message: 'a reload is under way' } });
   });
 });
 

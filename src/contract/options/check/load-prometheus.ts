@@ -11,7 +11,7 @@ const OLD_CLIENT = 'prom-client';
  */
 export async function loadPrometheusClients(): Promise<readonly PrometheusClient[]> {
   const clients = await Promise.all([
-    // @ts-ignore: an optional peer for Node 22 and later
+    // @ts-expect-error: not installed here, an optional peer for Node 22 and later
     loaded(NEW_CLIENT, import(/* webpackIgnore: true */ '@prometheus-io/client')),
     loaded(OLD_CLIENT, import('prom-client')),
   ]);
