@@ -2,14 +2,13 @@ import type {
   Metrics,
   MetricsClient,
   MetricsContribution,
-  ThreadAddress,
   WorkerIdentity,
 } from '../contract/snapshot/index.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
 export { closedByOwner } from '../contract/process/closed-by-owner.js';
-export type { Metrics, MetricsClient, MetricsContribution, ThreadAddress, WorkerIdentity };
-export type { PackageThreadData, PackageThreadMessage } from './package-thread.js';
+export type { Metrics, MetricsClient, MetricsContribution, WorkerIdentity };
+export type { PackageThreadData } from './package-thread.js';
 export {
   REMOTE_RUNNER,
   type RemoteRunner,
@@ -27,10 +26,11 @@ export interface Extension {
    * Finds the thread of a package that the primary runs, `dist/thread.cjs` of that package.
    *
    * @param name begins with `@nestjs-cluster/`.
-   * @returns a function that asks the primary for the address; the first call in the cluster starts
-   *   the thread, and the promise rejects if it cannot be started. `undefined` without a primary.
+   * @returns a function that asks the primary for the path of the thread's socket; the first call in
+   *   the cluster starts the thread, and the promise rejects if it cannot run. `undefined` without a
+   *   primary.
    */
-  thread(name: string): (() => Promise<ThreadAddress>) | undefined;
+  thread(name: string): (() => Promise<string>) | undefined;
   /**
    * Sets clients that a drain sends to other workers, paced. The drain waits until all have left.
    *

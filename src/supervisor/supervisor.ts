@@ -36,7 +36,7 @@ export interface Dependencies {
   readonly decide: typeof transition;
   readonly startProcess: typeof forkWorker;
   readonly acceptors: Pick<ClusterAcceptors, 'close'>;
-  readonly threads: Pick<PackageThreads, 'address'>;
+  readonly threads: Pick<PackageThreads, 'path'>;
 }
 
 /**

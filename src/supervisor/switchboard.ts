@@ -44,7 +44,7 @@ interface Exchange {
   readonly readings: WorkerReadings;
   readonly inspections: Inspections;
   readonly emit: EmitEvent;
-  readonly threads: Pick<PackageThreads, 'address'>;
+  readonly threads: Pick<PackageThreads, 'path'>;
 }
 
 /**
@@ -176,7 +176,7 @@ export class Switchboard {
 
   async #tellThread(worker: WorkerHandle, id: number, name: string): Promise<void> {
     try {
-      worker.send({ type: 'thread', id, ...(await this.to.threads.address(name)) });
+      worker.send({ type: 'thread', id, path: await this.to.threads.path(name) });
     } catch (error) {
       worker.send({ type: 'thread-refused', id, reason: reportError(error).message });
     }

@@ -85,7 +85,7 @@ export class ShellPrimary implements Primary {
           });
         },
         acceptors: { close: () => this.#closed() },
-        threads: { address: () => Promise.reject(new Error('no thread')) },
+        threads: { path: () => Promise.reject(new Error('no thread')) },
       },
     );
   }

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Extension, ThreadAddress } from 'nestjs-cluster/extension';
+import type { Extension } from 'nestjs-cluster/extension';
 import type { Engine, EngineRequest } from './engine.interface.js';
 import { RELEASE } from './relay.js';
 
@@ -21,19 +22,16 @@ const MAX_HEADER_BYTES = 64 * 1024;
 
 const RETRY_MS = 1_000;
 
-/** How often to check that the socket's file exists, in ms: the OS may remove it, e.g. at the user's logout. */
-const CHECK_MS = 1_000;
-
 /** The unix sockets on which workers accept requests for their sessions from each other. */
 export class SessionSockets {
   readonly #owner: string;
-  /** The common start of the paths of all sockets; `undefined` until this worker listens. */
-  #start: string | undefined;
+  /** The directory of all sockets; `undefined` until this worker listens. */
+  #directory: string | undefined;
 
-  /** @param find finds the thread of the hub. The sockets are in its directory, which only this user can enter. */
+  /** @param find finds the hub's socket. The other sockets are next to it, in a directory that only this user can enter. */
   constructor(
     private readonly cluster: Pick<Extension, 'identity' | 'warn'>,
-    private readonly find: () => Promise<ThreadAddress>,
+    private readonly find: () => Promise<string>,
     private readonly own: OwnSessions,
   ) {
     this.#owner = `${randomBytes(4).toString('hex')}.${cluster.identity.slot}`;
@@ -50,18 +48,16 @@ export class SessionSockets {
    */
   pathOf(sid: unknown): string | undefined {
     const owner = typeof sid === 'string' ? SESSION_ID.exec(sid)?.[1] : undefined;
-    if (owner === undefined || owner === this.#owner || this.#start === undefined) return undefined;
-    return `${this.#start}.${owner}.thread`;
+    if (owner === undefined || owner === this.#owner) return undefined;
+    return this.#directory && join(this.#directory, `${owner}.sock`);
   }
 
   /** Resolves when other workers can reach the sessions of this worker. Retries until then. */
   async open(): Promise<void> {
     try {
-      const { path } = await this.find();
-      // The primary removes what a killed one has left: `<its pid>.<8 hexadecimal digits>.….thread`.
-      const start = path.replace(/\.[\da-f]{8}\.thread$/, '');
-      await this.#listen(`${start}.${this.#owner}.thread`);
-      this.#start = start;
+      const directory = dirname(await this.find());
+      await this.#listen(join(directory, `${this.#owner}.sock`));
+      this.#directory = directory;
     } catch (error) {
       const { message } = error as Error;
       this.cluster.warn(`requests cannot be relayed to the worker of their session: ${message}`);
@@ -87,14 +83,6 @@ export class SessionSockets {
     });
     server.on('error', () => {}); // without free descriptors, it accepts connections later
     chmodSync(path, 0o600);
-    const remove = (): void => rmSync(path, { force: true });
-    process.once('exit', remove);
-    const check = setInterval(() => {
-      if (existsSync(path)) return;
-      clearInterval(check);
-      process.off('exit', remove);
-      server.close();
-      void this.open();
-    }, CHECK_MS).unref();
+    process.once('exit', () => rmSync(path, { force: true }));
   }
 }

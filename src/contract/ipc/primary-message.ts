@@ -2,7 +2,6 @@ import type { ErrorReport } from './error-report.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
-  ThreadAddress,
   ReloadResult,
   RestartResult,
   RetireCause,
@@ -66,7 +65,7 @@ export type PrimaryMessage =
       readonly cause: ErrorReport;
     }
   | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: ClusterSnapshot }
-  | ({ readonly type: 'thread'; readonly id: number } & ThreadAddress)
+  | { readonly type: 'thread'; readonly id: number; readonly path: string }
   | { readonly type: 'thread-refused'; readonly id: number; readonly reason: string }
   | { readonly type: 'collect' }
   /** An event to which the worker has subscribed. */

@@ -58,12 +58,6 @@ export interface ThreadsOfProcess {
   utilization(): number;
 }
 
-/** The address of a package's thread, and the token by which it recognises workers of this cluster. */
-export interface ThreadAddress {
-  readonly path: string;
-  readonly token: string;
-}
-
 /** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
 export interface MetricsSource {
   /** All metrics of this process, as {@link encodeMetrics} gives them. Does not wait for a metric of the app that hangs. */
@@ -175,5 +169,5 @@ export interface ClusterLink {
   /** Registers metrics of an optional feature, which are created if this process has metrics. */
   contributeMetrics(contribution: MetricsContribution): void;
   /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
-  thread(name: string): (() => Promise<ThreadAddress>) | undefined;
+  thread(name: string): (() => Promise<string>) | undefined;
 }

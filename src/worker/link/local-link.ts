@@ -7,7 +7,6 @@ import type { FindingName, ResolvedClusterOptions } from '../../contract/options
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,
-  ThreadAddress,
   LinkEventListener,
   MetricsContribution,
   MetricsSource,
@@ -112,7 +111,7 @@ export abstract class LocalLink {
     this.metrics.contribute(contribution);
   }
 
-  thread(_name: string): (() => Promise<ThreadAddress>) | undefined {
+  thread(_name: string): (() => Promise<string>) | undefined {
     return undefined;
   }
 

@@ -8,7 +8,6 @@ import {
   type ClusterSnapshot,
   type CollectedMetrics,
   type HealthVerdict,
-  type ThreadAddress,
   type LinkEventListener,
   type ReloadResult,
   type RestartResult,
@@ -154,7 +153,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
     return answer?.result ?? primaryIsGone('restart()');
   }
 
-  override thread(name: string): () => Promise<ThreadAddress> {
+  override thread(name: string): () => Promise<string> {
     return async () => {
       const answer = await this.#pending.ask<'thread' | 'thread-refused'>(
         (id) => this.channel.send({ type: 'thread-request', id, name }),
@@ -162,7 +161,7 @@ export class WorkerLink extends LocalLink implements ClusterLink {
       );
       if (answer === undefined) throw new Error('the primary does not answer');
       if (answer.type === 'thread-refused') throw new Error(answer.reason);
-      return { path: answer.path, token: answer.token };
+      return answer.path;
     };
   }
 

@@ -11,7 +11,6 @@ import { MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
 import { Switchboard } from '../../../src/supervisor/switchboard.js';
 import { WorkerReadings } from '../../../src/supervisor/serve/worker-readings.js';
 import { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
-import type { ThreadAddress } from '../../../src/contract/snapshot/index.js';
 import { FakeCluster, METER } from '../support/fake-cluster.js';
 import { later } from '../support/fake-relay.js';
 import { FakeWorker, knownWorker, STATS } from '../support/fake-worker.js';
@@ -28,7 +27,7 @@ const RELEASE = { generation: 0, script: '/app/main.js', cwd: '/app' };
 function start() {
   const [worker, other] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
   const emit = vi.fn();
-  const threadOf = vi.fn<(name: string) => Promise<ThreadAddress>>();
+  const threadOf = vi.fn<(name: string) => Promise<string>>();
   const socket = { target: TARGET, handle: undefined } as unknown as BoundSocket;
   const listening = new SharedListening('shared', socket);
   const workers = new WorkerMap(
@@ -49,7 +48,7 @@ function start() {
     readings,
     inspections,
     emit,
-    threads: { address: threadOf },
+    threads: { path: threadOf },
   });
   const receiveRaw = (message: unknown, from = worker, handle?: unknown) =>
     switchboard.receive(from === worker ? 1 : 2, { type: 'message', message, handle });
@@ -325,16 +324,14 @@ describe('a warning of workers', () => {
 describe('a worker that asks for the thread of a package', () => {
   const ask = { type: 'thread-request', id: 3, name: '@nestjs-cluster/shared' } as const;
 
-  it('gets its address, and the first request starts it', async () => {
+  it('gets the path of its socket, and the first request starts it', async () => {
     const { worker, receive, threadOf } = start();
-    threadOf.mockResolvedValue({ path: '/run/1.ab.thread', token: 'secret' });
+    threadOf.mockResolvedValue('/run/1.sock');
     expect(threadOf).not.toHaveBeenCalled();
     receive(ask);
     await vi.advanceTimersByTimeAsync(0);
     expect(threadOf).toHaveBeenCalledWith('@nestjs-cluster/shared');
-    expect(worker.sent('thread')).toMatchObject([
-      { id: 3, path: '/run/1.ab.thread', token: 'secret' },
-    ]);
+    expect(worker.sent('thread')).toMatchObject([{ id: 3, path: '/run/1.sock' }]);
   });
 
   it('gets the reason why there is none', async () => {

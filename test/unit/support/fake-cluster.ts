@@ -98,7 +98,7 @@ export class FakeCluster {
       decide: (core, ...rest) =>
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
-      threads: { address: () => Promise.reject(new Error('no thread')) },
+      threads: { path: () => Promise.reject(new Error('no thread')) },
       startProcess: ({ slot, release, printsBootError }, _program, _options, tell) => {
         const { generation, script } = release;
         const worker = new FakeWorker(

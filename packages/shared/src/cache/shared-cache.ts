@@ -28,7 +28,7 @@ export interface ClusterCacheOptions {
 /** Maximum time that a read waits for the hub, in ms. Beyond it, the caller gets no value. */
 const DEADLINE_MS = 250;
 
-/** How long a change waits for the hub, in ms: long enough for the restart of a hub that hangs. */
+/** How long a change waits for the hub, in ms: long enough for the restart of a hub. */
 const CHANGE_MS = 5_000;
 
 /** Maximum time that callers wait for a computation, in ms. */

@@ -1,5 +1,4 @@
 import { createConnection } from 'node:net';
-import type { ThreadAddress } from 'nestjs-cluster/extension';
 import { HubCore, SWEEP_MS, type WorkerMessage } from '../thread/hub-core.js';
 import { type Frame, FrameSocket, NO_BODY } from '../wire/frame-socket.js';
 import { type FromHub, HUB_VERSION, type Peer, type ToHub } from '../wire/protocol.js';
@@ -16,13 +15,14 @@ const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
 /** The only connection of a worker to the hub. */
 class SocketLine {
+  #path = '';
   #frames: FrameSocket | undefined;
   #open = false;
   #retryMs = FIRST_RETRY_MS;
   #warned: string | undefined;
 
   constructor(
-    private readonly find: () => Promise<ThreadAddress>,
+    private readonly find: () => Promise<string>,
     private readonly slot: number,
     private readonly warn: (message: string) => void,
     private readonly events: LineEvents,
@@ -36,8 +36,8 @@ class SocketLine {
 
   async #connect(): Promise<void> {
     try {
-      const { path, token } = await this.find();
-      const socket = createConnection({ path });
+      this.#path = await this.find();
+      const socket = createConnection({ path: this.#path });
       socket.unref(); // only the app's servers keep the process alive
       const onFrame = (frame: Frame): void => this.#onFrame(frame as Frame<FromHub>);
       const onClose = (): void => {
@@ -47,7 +47,7 @@ class SocketLine {
         this.#again();
       };
       this.#frames = new FrameSocket(socket, onFrame, onClose, MAX_UNSENT_BYTES);
-      this.#frames.send({ op: 'hello', id: 0, v: HUB_VERSION, token, slot: this.slot });
+      this.#frames.send({ op: 'hello', id: 0, v: HUB_VERSION, slot: this.slot });
     } catch (error) {
       this.#cannot((error as Error).message);
       this.#again();
@@ -64,7 +64,7 @@ class SocketLine {
     this.#open = true;
     this.#warned = undefined;
     this.#retryMs = FIRST_RETRY_MS;
-    this.events.opened(message.instance);
+    this.events.opened(this.#path);
   }
 
   /** Retries each second. Warns, unless the last warning was the same. */
@@ -84,11 +84,11 @@ class SocketLine {
 }
 
 /**
- * @param find asks the primary for the address. The first call makes the primary start the hub.
+ * @param find asks the primary for the path of the hub's socket. The first call makes the primary start the hub.
  * @param over when aborted, a lost connection is not opened again.
  */
 export function dialSocket(
-  find: () => Promise<ThreadAddress>,
+  find: () => Promise<string>,
   slot: number,
   warn: (message: string) => void,
   over?: AbortSignal,

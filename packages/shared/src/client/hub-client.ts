@@ -38,7 +38,7 @@ export function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
 export type Dial = (line: LineEvents) => (header: ToHub, body?: Buffer) => boolean;
 
 export interface LineEvents {
-  /** @param instance identifies the hub. It changes when the hub is restarted. */
+  /** @param instance identifies the hub: the path of its socket, which is new for each start. */
   opened(instance: string): void;
   frame(header: FromHub, body: Buffer): void;
   closed(): void;

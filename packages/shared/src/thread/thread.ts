@@ -1,12 +1,10 @@
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import type { PackageThreadData, PackageThreadMessage } from 'nestjs-cluster/extension';
+import type { PackageThreadData } from 'nestjs-cluster/extension';
 import { FrameSocket } from '../wire/frame-socket.js';
 import { type FromHub, HUB_VERSION, type Peer, type ToHub } from '../wire/protocol.js';
 import { HubCore, SWEEP_MS } from './hub-core.js';
-
-const PULSE_MS = 250;
 
 /** How long workers can reclaim their locks after the previous hub has ended. */
 const RECLAIM_MS = 2_000;
@@ -14,26 +12,24 @@ const RECLAIM_MS = 2_000;
 /** Maximum number of bytes that a worker has not read. Beyond it, its requests are refused. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
-type HubOptions = Omit<PackageThreadData, 'pulse'>;
-
 /** Listens for workers, in a directory that only this user can enter. */
-export function listenForWorkers(options: HubOptions): Promise<Server> {
-  const core = new HubCore(options.restarted ? RECLAIM_MS : 0);
-  if (options.restarted) setTimeout(() => core.open(), RECLAIM_MS);
+export function listenForWorkers({ path, restarted }: PackageThreadData): Promise<Server> {
+  const core = new HubCore(restarted ? RECLAIM_MS : 0);
+  if (restarted) setTimeout(() => core.open(), RECLAIM_MS);
   setInterval(() => core.sweep(), SWEEP_MS).unref();
   let number = 0;
-  const server = createServer((socket) => serve(socket, core, options, (number += 1)));
+  const server = createServer((socket) => serve(socket, core, (number += 1)));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.path, () => {
-      chmodSync(options.path, 0o600);
+    server.listen(path, () => {
+      chmodSync(path, 0o600);
       server.on('error', () => {}); // without free descriptors, the server accepts connections later
       resolve(server);
     });
   });
 }
 
-function serve(socket: Socket, core: HubCore, options: HubOptions, number: number): void {
+function serve(socket: Socket, core: HubCore, number: number): void {
   let isKnown = false;
   const peer: Peer = {
     number,
@@ -54,19 +50,17 @@ function serve(socket: Socket, core: HubCore, options: HubOptions, number: numbe
     },
   };
   const greet = (message: ToHub): void => {
-    if (message.op !== 'hello' || message.token !== options.token) {
-      throw new Error('not a known worker');
-    }
+    if (message.op !== 'hello') throw new Error('not a worker');
     isKnown = message.v === HUB_VERSION;
     peer.slot = message.slot;
-    if (isKnown) return peer.send({ t: 'welcome', id: message.id, instance: options.instance });
+    if (isKnown) return peer.send({ t: 'welcome', id: message.id });
     const why = `this hub speaks version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of @nestjs-cluster/shared`;
     peer.send({ t: 'refused', id: message.id, why });
   };
   const frames = new FrameSocket(
     socket,
     ({ header, body }) => {
-      const message = header as ToHub; // nothing of it is used before the token has been compared
+      const message = header as ToHub;
       if (!isKnown) greet(message);
       else if (message.op !== 'hello') core.receive(peer, message, body);
     },
@@ -75,12 +69,7 @@ function serve(socket: Socket, core: HubCore, options: HubOptions, number: numbe
   );
 }
 
-if (!isMainThread && parentPort && (workerData as Partial<PackageThreadData> | null)?.pulse) {
-  const { pulse, ...options } = workerData as PackageThreadData;
-  const tell = (message: PackageThreadMessage): void => parentPort!.postMessage(message);
-  setInterval(() => Atomics.add(pulse, 0, 1), PULSE_MS);
-  listenForWorkers(options).then(
-    () => tell({ type: 'listening' }),
-    ({ message }: Error) => tell({ type: 'failed', message }),
-  );
+if (!isMainThread && parentPort && (workerData as Partial<PackageThreadData> | null)?.path) {
+  // An error ends the thread, and the primary reads it.
+  void listenForWorkers(workerData as PackageThreadData).then(() => parentPort!.postMessage(null));
 }

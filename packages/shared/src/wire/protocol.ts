@@ -28,7 +28,7 @@ interface Membership {
 }
 
 interface Requests {
-  hello: { readonly v: number; readonly token: string; readonly slot: number };
+  hello: { readonly v: number; readonly slot: number };
   lock: {
     readonly name: string;
     readonly waitMs: number;
@@ -118,8 +118,8 @@ export interface CacheStats {
 
 /** The messages from the hub. A body follows `hit`, `event`, `reply` and `said`. */
 export type FromHub =
-  /** The answer to `hello`. Another `instance` means another hub, without the former's state. */
-  | { readonly t: 'welcome'; readonly id: number; readonly instance: string }
+  /** The answer to `hello`. */
+  | { readonly t: 'welcome'; readonly id: number }
   /** The hub does not serve the request. `why` is for the log. */
   | { readonly t: 'refused'; readonly id: number; readonly why: string }
   | { readonly t: 'granted'; readonly id: number; readonly grant: number }

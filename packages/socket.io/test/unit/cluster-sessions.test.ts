@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import type { Engine, EngineClient } from '../../src/engine.interface.js';
 import { SessionSockets } from '../../src/session-sockets.js';
 
 describe('a session id', () => {
-  const find = async () => ({ path: join(temporaryDirectory(), '7.01234567.thread'), token: '' });
+  const find = async () => join(temporaryDirectory(), '1.sock');
   async function socketsOf(slot: number) {
     const cluster = { identity: { slot, pid: 1, generation: 0 }, warn: vi.fn() };
     const own = { handleRequest: vi.fn(), handleUpgrade: vi.fn(), release: vi.fn() };
@@ -26,7 +26,7 @@ describe('a session id', () => {
     const id = other.newSessionId();
     expect(id).toMatch(/^[\da-f]{8}\.3\.[\w-]{20}$/);
     expect(id).not.toBe(other.newSessionId());
-    expect(own.pathOf(id)).toMatch(new RegExp(`/7\\.${id.slice(0, 10)}\\.thread$`));
+    expect(own.pathOf(id)).toMatch(new RegExp(`/${id.slice(0, 10)}\\.sock$`));
     expect(other.pathOf(id)).toBeUndefined();
   });
 
@@ -108,7 +108,7 @@ describe('sessions that are shared', () => {
   });
 
   /** An engine that shares its sessions, with a cluster whose thread is found by `find`. */
-  function sharing(find: () => Promise<{ path: string; token: string }>, slot = 3) {
+  function sharing(find: () => Promise<string>, slot = 3) {
     const warn = vi.fn();
     const cluster = {
       identity: { slot, pid: 1, generation: 0 },
@@ -128,24 +128,17 @@ describe('sessions that are shared', () => {
     return { engine, warn, handleRequest };
   }
 
-  const pathOf = (start: string, id: string): string =>
-    join(directory, `${start}.${id.split('.').slice(0, 2).join('.')}.thread`);
+  const find = async () => join(directory, '1.sock');
+  const pathOf = (id: string): string =>
+    join(directory, `${id.split('.').slice(0, 2).join('.')}.sock`);
 
-  it('have a socket that only this user can open, and that is opened again when it was removed', async () => {
-    const starts = ['11', '22'];
-    const find = vi.fn(async () => ({
-      path: join(directory, `${starts[find.mock.calls.length - 1]}.00000000.thread`),
-      token: '',
-    }));
+  it('have a socket that only this user can open', async () => {
     const { engine, warn, handleRequest } = sharing(find);
     const id = await engine.generateId({} as never);
     expect(id).toMatch(/^[\da-f]{8}\.3\./);
-    const [first, second] = starts.map((start) => pathOf(start, id)) as [string, string];
-    expect(statSync(first).mode & 0o777).toBe(0o600);
-    rmSync(first);
-    await vi.waitFor(() => expect(existsSync(second)).toBe(true), 5_000);
+    expect(statSync(pathOf(id)).mode & 0o777).toBe(0o600);
     const answer = await new Promise<IncomingMessage>((resolve) => {
-      get({ socketPath: second, path: '/' }, resolve);
+      get({ socketPath: pathOf(id), path: '/' }, resolve);
     });
     answer.resume();
     expect(handleRequest).toHaveBeenCalledOnce();
@@ -156,10 +149,7 @@ describe('sessions that are shared', () => {
     let open = (_isOpen: boolean): void => {};
     const ready = new Promise<boolean>((resolve) => (open = resolve));
     vi.spyOn(hubOf(), 'ready').mockReturnValue(ready);
-    const { engine } = sharing(async () => ({
-      path: join(directory, '33.00000000.thread'),
-      token: '',
-    }));
+    const { engine } = sharing(find);
     const given = vi.fn();
     void Promise.resolve(engine.generateId({} as never)).then(given);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -169,13 +159,10 @@ describe('sessions that are shared', () => {
   });
 
   it('are tried again, with a reason in the log', async () => {
-    const find = vi.fn(async () => {
-      if (find.mock.calls.length === 1) throw new Error('no thread');
-      return { path: join(directory, '44.00000000.thread'), token: '' };
-    });
-    const { engine, warn } = sharing(find);
+    const failing = vi.fn(find).mockRejectedValueOnce(new Error('no thread'));
+    const { engine, warn } = sharing(failing);
     const id = await engine.generateId({} as never);
-    expect(existsSync(pathOf('44', id))).toBe(true);
+    expect(existsSync(pathOf(id))).toBe(true);
     expect(warn.mock.calls).toEqual([
       ['requests cannot be relayed to the worker of their session: no thread'],
     ]);

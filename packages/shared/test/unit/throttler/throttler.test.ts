@@ -9,7 +9,7 @@ const warned = vi.fn();
 
 beforeEach(() => {
   vi.spyOn(Logger.prototype, 'warn').mockImplementation(warned);
-  setCurrentLink({ thread: () => async () => ({ path: '', token: '' }) } as never);
+  setCurrentLink({ thread: () => async () => '' } as never);
 });
 afterEach(() => {
   vi.useRealTimers();
