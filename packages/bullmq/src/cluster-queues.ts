@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type Type } from '@nestjs/common';
-import type { Queue } from 'bullmq';
+import type { JobsOptions } from 'bullmq';
 import { TaskRejectedException } from 'nestjs-cluster';
 import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
-import {
-  checkEnqueueOptions,
-  type EnqueueOptions,
-  QUEUE_OPTIONS,
-  type ResolvedQueueOptions,
-} from './options.js';
-import { decode, encode, type Outcome, VERSION } from './payload.js';
+import { decode, encode, type Outcome } from './payload.js';
 import { QueueRunner } from './queue-runner.js';
 
 /** A job, with its state. */
@@ -17,7 +11,8 @@ export interface QueuedJob {
   readonly id: string;
   /** `Class.method`, or the name given to `@CpuBound()`. */
   readonly task: string;
-  readonly state: 'waiting' | 'delayed' | 'active' | 'completed' | 'failed' | 'unknown';
+  /** The state of BullMQ, such as `waiting`, `active`, `completed` or `failed`. */
+  readonly state: string;
   /** How often a consumer has taken the job, including attempts that ended by a kill or a drain. */
   readonly attempts: number;
   /** The result of a completed job. */
@@ -26,11 +21,13 @@ export interface QueuedJob {
   readonly error?: string;
 }
 
-/** The wait between two attempts: 1 s, doubled after each attempt. */
-const BACKOFF = { type: 'exponential', delay: 1_000 };
-
-/** In Redis, the id has a prefix: BullMQ numbers jobs itself, and has keys such as `<queue>:delayed`. */
-const jobIdOf = (id: string): string => `id-${id}`;
+/** Three runs, after pauses of 1 s and 2 s. Redis keeps the job for an hour after its end. */
+const DEFAULTS: JobsOptions = {
+  attempts: 3,
+  backoff: { type: 'exponential', delay: 1_000 },
+  removeOnComplete: { age: 3_600 },
+  removeOnFail: { age: 3_600 },
+};
 
 type Methods<T> = {
   [K in keyof T]: T[K] extends (...args: never[]) => unknown ? K : never;
@@ -41,48 +38,36 @@ type Arguments<T, K extends keyof T> = T[K] extends (...args: infer A) => unknow
 /** Runs `@CpuBound({ queue })` methods without waiting for their results. */
 @Injectable()
 export class ClusterQueues {
-  constructor(
-    @Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions,
-    @Inject(QueueRunner) private readonly runner: QueueRunner,
-  ) {}
+  constructor(@Inject(QueueRunner) private readonly runner: QueueRunner) {}
 
   /**
    * Runs a method later, at least once, on any machine that consumes the method's queue.
    *
+   * @param options options of a BullMQ job. By default the id is new, the job runs up to three times
+   *   if its method throws, and Redis keeps it for an hour after its end.
    * @returns the id of the job, for {@link job}.
-   * @throws TaskRejectedException (503) while Redis is away.
+   * @throws TaskRejectedException (503) while Redis is away, or if BullMQ refuses the options.
    * @throws ClusterUncloneableError for arguments that cannot be sent.
-   * @throws ClusterConfigurationError for wrong options or a method without a queue.
+   * @throws ClusterConfigurationError for a method without a queue.
    */
   async enqueue<T, K extends Methods<T> & string>(
     type: Type<T>,
     method: K,
     args: Arguments<T, K>,
-    options?: EnqueueOptions,
+    options?: JobsOptions,
   ): Promise<string> {
-    const { id = randomUUID(), ...given } = checkEnqueueOptions(options);
-    const { find, captureContexts } = this.runner.situation;
-    const { queue, name } = find(type, method) ?? {};
-    if (queue === undefined || name === undefined) {
+    const { situation } = this.runner;
+    const { queue, name } = situation?.find(type, method) ?? {};
+    if (situation === undefined || queue === undefined || name === undefined) {
       throw new ClusterConfigurationError(
-        `${type.name}.${method}() cannot be enqueued: it has no queue; decorate it with @CpuBound({ queue: '…' }), and provide its class in a module of this app`,
+        `${type.name}.${method}() cannot be enqueued: no method of this app with @CpuBound({ queue }) has this name, the app has no ClusterModule.forRoot(), it has not started, or this is a thread`,
       );
     }
-    const data = encode({ args: args as readonly unknown[], contexts: captureContexts() }, name);
-    const keep = { age: this.options.keepMs / 1_000 };
-    await this.runner.add(
-      queue,
-      name,
-      { v: VERSION, given: data, call: false },
-      {
-        ...given,
-        jobId: jobIdOf(id),
-        backoff: BACKOFF,
-        removeOnComplete: keep,
-        removeOnFail: keep,
-      },
-    );
-    return `${queue}/${id}`;
+    const contexts = situation.captureContexts();
+    const given = encode({ args: args as readonly unknown[], contexts }, name);
+    const jobId = options?.jobId ?? randomUUID();
+    await this.runner.add(queue, name, { given, call: false }, { ...DEFAULTS, ...options, jobId });
+    return `${queue}/${jobId}`;
   }
 
   /**
@@ -94,28 +79,21 @@ export class ClusterQueues {
    * @throws TaskRejectedException (503) while Redis is away.
    */
   async job(id: string): Promise<QueuedJob | undefined> {
-    const [, name = '', own = ''] = /^([^/]+)\/([\w.-]{1,200})$/.exec(id) ?? [];
-    if (!this.runner.has(name)) return undefined;
-    const queue = await this.runner.queue(name, id);
-    const { state, job } = await this.#look(queue, own).catch(() => {
+    const [name = '', own = ''] = id.split('/');
+    const queue = this.runner.queues.get(name);
+    if (queue === undefined) return undefined;
+    try {
+      // The state first, so that a job with the state `completed` has its result. Without a state
+      // the id may be that of another key of BullMQ.
+      const state = await queue.getJobState(own);
+      const job = state === 'unknown' ? undefined : await queue.getJob(own);
+      if (job === undefined) return undefined;
+      const { name: task, attemptsStarted: attempts, failedReason: error } = job;
+      const outcome = state === 'completed' ? (decode(job.returnvalue as string) as Outcome) : {};
+      const result = 'value' in outcome && { result: outcome.value };
+      return { id, task, state, attempts, ...result, ...(state === 'failed' && { error }) };
+    } catch {
       throw new TaskRejectedException(id, 'queue-unavailable', 1, 'was not looked up');
-    });
-    if (job === undefined) return undefined;
-    const { name: task, attemptsStarted: attempts, failedReason: error } = job;
-    const outcome = state === 'completed' ? (decode(job.returnvalue as string) as Outcome) : {};
-    return {
-      id,
-      task,
-      state,
-      attempts,
-      ...('value' in outcome && { result: outcome.value }),
-      ...(state === 'failed' && { error }),
-    };
-  }
-
-  async #look(queue: Queue, id: string) {
-    // The state first, so that a job with the state `completed` has its result.
-    const state = (await queue.getJobState(jobIdOf(id))) as QueuedJob['state'];
-    return { state, job: await queue.getJob(jobIdOf(id)) };
+    }
   }
 }

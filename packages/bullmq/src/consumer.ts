@@ -1,9 +1,8 @@
-import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { DelayedError, type Job, WaitingError, Worker } from 'bullmq';
 import { TaskRejectedException, ThreadLostException } from 'nestjs-cluster';
 import type { RemoteSituation, Task } from 'nestjs-cluster/extension';
-import type { QueueMetrics } from './metrics.js';
 import type { ResolvedQueueOptions } from './options.js';
-import { decode, encode, type Given, type JobData, type Outcome, VERSION } from './payload.js';
+import { decode, encode, type Given, type JobData, type Outcome } from './payload.js';
 import type { RedisLink } from './redis-link.js';
 
 /** A killed consumer's job is taken by another after at most this and the interval of the checks, in ms. */
@@ -13,8 +12,10 @@ const STALLED_CHECK_MS = 5_000;
 /** A job fails if it has lost this many consumers: it probably kills them. */
 const MAX_LOST_CONSUMERS = 3;
 
-/** A job that this release cannot run waits for another consumer, so long and so often. */
+/** A job that this release cannot run waits so long for another consumer, in ms. */
 const GIVE_BACK_MS = 1_000;
+
+/** A job fails if consumers have taken it this often. */
 const MAX_STARTS = 100;
 
 /** An ending process waits at most this long until Redis has its jobs back, in ms. */
@@ -29,7 +30,6 @@ export interface ConsumerSituation extends Pick<
 > {
   readonly link: RedisLink;
   readonly options: ResolvedQueueOptions;
-  readonly metrics: () => QueueMetrics | undefined;
   readonly warn: (line: string) => void;
 }
 
@@ -52,6 +52,7 @@ export class Consumer extends Worker<JobData, string> {
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       maxStalledCount: MAX_LOST_CONSUMERS,
+      maxStartedAttempts: MAX_STARTS,
       skipVersionCheck: true,
     });
     this.on('error', ({ message }) => {
@@ -80,13 +81,10 @@ export class Consumer extends Worker<JobData, string> {
   }
 
   async #process(job: Job<JobData, string>): Promise<string> {
-    const { local, describeError, metrics } = this.situation;
-    if (job.data.v !== VERSION)
-      throw new UnrecoverableError(`its data is not of version ${VERSION}`);
+    const { local, describeError } = this.situation;
     const task = this.tasks.get(job.name);
-    if (task === undefined) return giveBack(job, 'no consumer has a method with its name');
+    if (task === undefined) return giveBack(job);
     const { args, contexts } = decode(job.data.given) as Given;
-    const begunAt = performance.now();
     this.#jobs.add(job);
     try {
       const patient: Task = { ...task, queueTimeoutMs: NEVER_MS };
@@ -94,19 +92,17 @@ export class Consumer extends Worker<JobData, string> {
       return encode({ value } satisfies Outcome, task.name);
     } catch (error) {
       if (this.#isEnding) throw new WaitingError(); // close() has given the job back
-      if (error instanceof TaskRejectedException) return await giveBack(job, error.message);
+      if (error instanceof TaskRejectedException) return await giveBack(job);
       if (!job.data.call || error instanceof ThreadLostException) throw error;
       return encode({ error: describeError(error) }, task.name);
     } finally {
       this.#jobs.delete(job);
-      metrics()?.ran(task.name, performance.now() - begunAt);
     }
   }
 }
 
 /** Leaves the job to another consumer, or to this one a little later. @throws always */
-async function giveBack(job: Job, why: string): Promise<never> {
-  if (job.attemptsStarted > MAX_STARTS) throw new UnrecoverableError(why);
+async function giveBack(job: Job): Promise<never> {
   await job.moveToDelayed(Date.now() + GIVE_BACK_MS, job.token);
   throw new DelayedError();
 }

@@ -24,21 +24,6 @@ export interface ClusterQueueOptions {
   readonly callTimeoutMs?: number | undefined;
   /** While Redis is away, calls either fail with 503 or run in this process. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
-  /** How long Redis keeps an enqueued job after its end, in ms. Default 1 hour. */
-  readonly keepMs?: number | undefined;
-}
-
-/** Options of `ClusterQueues.enqueue()`. */
-export interface EnqueueOptions {
-  /**
-   * The id of the job: 1 to 100 letters, digits and `_ . -`. Enqueuing with the same id again adds no
-   * second job while Redis remembers the first. Default: a new id.
-   */
-  readonly id?: string | undefined;
-  /** The minimum wait before the job runs, in ms. Default 0. */
-  readonly delay?: number | undefined;
-  /** The maximum number of runs of a job whose method throws. After the last run the job fails. Default 3. */
-  readonly attempts?: number | undefined;
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -74,15 +59,6 @@ const schema = v.strictObject({
   ),
   callTimeoutMs: v.optional(whole(1, MAX_TIMER_MS), 30_000),
   onUnavailable: v.optional(v.picklist(['reject', 'local'], "'reject' or 'local'"), 'reject'),
-  keepMs: v.optional(whole(0, MAX_TIMER_MS), 3_600_000),
-});
-
-const EXPECTED_ID = "1 to 100 letters, digits and '_', '.' or '-'";
-
-const enqueueSchema = v.strictObject({
-  id: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/, EXPECTED_ID))),
-  delay: v.optional(whole(0, MAX_TIMER_MS), 0),
-  attempts: v.optional(whole(1, 1_000), 3),
 });
 
 export type ResolvedQueueOptions = v.InferOutput<typeof schema>;
@@ -99,11 +75,6 @@ export function resolveQueueOptions(
   if (!text) return resolved;
   const given = text === 'true' || (text === 'false' ? false : text.split(','));
   return { ...resolved, consume: check(consume, given, 'CLUSTER_CONSUME') };
-}
-
-/** @throws ClusterConfigurationError */
-export function checkEnqueueOptions(input: EnqueueOptions | undefined) {
-  return check(enqueueSchema, input ?? {}, 'options of enqueue()');
 }
 
 /** @throws ClusterConfigurationError that names each wrong key and what is allowed; no value, which may be a password. */

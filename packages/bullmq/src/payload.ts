@@ -2,13 +2,9 @@ import { deserialize, serialize } from 'node:v8';
 import { ClusterUncloneableError } from 'nestjs-cluster';
 import type { TaskError } from 'nestjs-cluster/extension';
 
-/** The version of {@link JobData}. */
-export const VERSION = 1;
-
 /** The data of a job in Redis. */
 export interface JobData {
-  readonly v: number;
-  /** The arguments and the carried contexts, encoded. */
+  /** {@link Given}, encoded. */
   readonly given: string;
   /** Whether a caller waits for the result. */
   readonly call: boolean;

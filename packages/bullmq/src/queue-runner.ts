@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Queue, QueueEvents } from 'bullmq';
+import { type JobsOptions, Queue, QueueEvents } from 'bullmq';
 import { TaskAbortedException, TaskRejectedException, TaskTimeoutException } from 'nestjs-cluster';
-import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import {
   extension,
   type RemoteRunner,
@@ -10,9 +9,9 @@ import {
   type Task,
 } from 'nestjs-cluster/extension';
 import { Consumer } from './consumer.js';
-import { type CallOutcome, QueueMetrics } from './metrics.js';
+import { jobsGauge } from './metrics.js';
 import { consumedQueues, QUEUE_OPTIONS, type ResolvedQueueOptions } from './options.js';
-import { decode, encode, type JobData, type Outcome, VERSION } from './payload.js';
+import { decode, encode, type JobData, type Outcome } from './payload.js';
 import { RedisLink } from './redis-link.js';
 
 /** The maximum number of waiting calls of this process. Further calls are rejected. */
@@ -32,12 +31,12 @@ export class QueueRunner implements RemoteRunner {
   /** Not a `#` field, because the drain of nestjs-cluster looks for BullMQ workers in fields of providers. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
-  readonly #queues = new Map<string, Queue>();
+  readonly queues = new Map<string, Queue>();
   readonly #events: QueueEvents[] = [];
   readonly #pending = new Map<string, Pending>();
-  #situation: RemoteSituation | undefined;
+  /** The functions of nestjs-cluster; `undefined` before the app's start, and without a method with a queue. */
+  situation: RemoteSituation | undefined;
   #link: RedisLink | undefined;
-  #metrics: QueueMetrics | undefined;
 
   constructor(@Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions) {}
 
@@ -46,29 +45,27 @@ export class QueueRunner implements RemoteRunner {
     return this.#link?.up;
   }
 
-  /** Starts the queues. Does not wait for Redis, which may be away. */
+  /** Starts the queues. Waits at most 1 s for Redis, which may be away. */
   async start(situation: RemoteSituation): Promise<void> {
     const { options } = this;
     const { prefix } = options;
     const tasks = situation.tasks as readonly QueuedTask[];
     const names = [...new Set(tasks.map(({ queue }) => queue))];
     const consumed = consumedQueues(options, names);
-    const link = (this.#link = new RedisLink(options, this.#logger));
-    this.#situation = situation;
+    const link = (this.#link = new RedisLink(options.connection, this.#logger));
+    this.situation = situation;
+    await link.opened();
     for (const name of names) {
       // skipMetasUpdate: without it, a read would write a key.
       const skips = { skipVersionCheck: true, skipWaitingForReady: true, skipMetasUpdate: true };
       const queue = new Queue(name, { connection: link.commands, prefix, ...skips });
       queue.on('error', () => {}); // the link reports it
-      this.#queues.set(name, queue);
+      this.queues.set(name, queue);
       this.#follow(name, link);
     }
-    extension()?.metrics((client) => {
-      this.#metrics = new QueueMetrics(client, [...this.#queues.values()]);
-      return { all: this.#metrics.all };
-    });
+    extension()?.metrics((client) => ({ all: [jobsGauge(client, [...this.queues.values()])] }));
     const warn = (line: string): void => extension()?.warn(line);
-    const shared = { ...situation, link, options, warn, metrics: () => this.#metrics };
+    const shared = { ...situation, link, options, warn };
     this.consumers = consumed.map((name) => {
       const own = tasks.filter(({ queue }) => queue === name);
       return new Consumer(name, new Map(own.map((task) => [task.name, task])), shared);
@@ -93,18 +90,12 @@ export class QueueRunner implements RemoteRunner {
 
   /** @throws TaskRejectedException, TaskTimeoutException, TaskAbortedException, or what the method throws. */
   async submit(...call: Parameters<RemoteRunner['submit']>): Promise<unknown> {
-    const [task] = call;
-    const mayRunHere = this.options.onUnavailable === 'local';
     try {
-      const value = await this.#call(...call);
-      this.#metrics?.ended(task.name, 'completed');
-      return value;
+      return await this.#call(...call);
     } catch (error) {
-      const outcome = outcomeOf(error);
-      const isLocal = mayRunHere && outcome === 'rejected';
-      this.#metrics?.ended(task.name, isLocal ? 'local' : outcome);
-      if (!isLocal) throw error;
-      return this.#situation!.local.submit(...call);
+      const isRejected = error instanceof TaskRejectedException;
+      if (!isRejected || this.options.onUnavailable !== 'local') throw error;
+      return this.situation!.local.submit(...call);
     }
   }
 
@@ -125,14 +116,16 @@ export class QueueRunner implements RemoteRunner {
     const unwatch = watch?.(() => this.#take(id)?.reject(new TaskAbortedException(name)));
     try {
       const options = { jobId: id, removeOnComplete: true, removeOnFail: true };
-      await this.add(queue, name, { v: VERSION, given, call: true }, options);
+      await this.add(queue, name, { given, call: true }, options);
       const outcome = decode(await result) as Outcome;
       if ('value' in outcome) return outcome.value;
-      throw this.#situation!.restoreError(outcome.error);
+      throw this.situation!.restoreError(outcome.error);
     } catch (error) {
       // A job that still waits is not run. Redis may have added it although it did not confirm it.
-      const left = outcomeOf(error) === 'failed' ? undefined : this.#queues.get(queue);
-      void left?.remove(id).catch(() => {});
+      void this.queues
+        .get(queue)!
+        .remove(id)
+        .catch(() => {});
       throw error;
     } finally {
       this.#take(id);
@@ -146,43 +139,14 @@ export class QueueRunner implements RemoteRunner {
    *
    * @throws TaskRejectedException if Redis does not confirm it within 5 s. It may have been added anyway.
    */
-  async add(queue: string, task: string, data: JobData, options: object): Promise<void> {
-    const known = await this.queue(queue, task);
+  async add(queue: string, task: string, data: JobData, options: JobsOptions): Promise<void> {
     try {
-      await known.add(task, data, options);
+      await this.queues.get(queue)!.add(task, data, options);
     } catch (error) {
-      // Redis answers and refuses: it is full, or a replica.
-      const { name, message } = error as Error;
-      if (name === 'ReplyError') extension()?.warn(`Redis refuses jobs of ${task}: ${message}`);
+      // Redis is full, a replica, or hangs; or BullMQ refuses the options.
+      if (this.up) extension()?.warn(`a job of ${task} was not added: ${(error as Error).message}`);
       throw new TaskRejectedException(task, 'queue-unavailable', 1);
     }
-  }
-
-  /**
-   * @param what the name of the call or job, for the error message.
-   * @throws TaskRejectedException while Redis is away, ClusterConfigurationError for an unknown queue.
-   */
-  async queue(name: string, what: string): Promise<Queue> {
-    const known = this.#queues.get(name);
-    if (known === undefined) {
-      throw new ClusterConfigurationError(
-        `there is no queue ${name} (asked for ${what}): no @CpuBound({ queue }) method of the app has it, the app has no ClusterModule.forRoot(), it has not started, or this is a thread`,
-      );
-    }
-    if (await this.#link!.isUp()) return known;
-    throw new TaskRejectedException(what, 'queue-unavailable', 1);
-  }
-
-  has(queue: string): boolean {
-    return this.#queues.has(queue);
-  }
-
-  /** The functions of nestjs-cluster. @throws ClusterConfigurationError before the start. */
-  get situation(): RemoteSituation {
-    if (this.#situation !== undefined) return this.#situation;
-    throw new ClusterConfigurationError(
-      'the queues have not started: the app has not started, has no @CpuBound({ queue }) method or no ClusterModule.forRoot(), or this is a thread',
-    );
   }
 
   async close(): Promise<void> {
@@ -197,10 +161,4 @@ export class QueueRunner implements RemoteRunner {
     this.#pending.delete(id);
     return pending;
   }
-}
-
-function outcomeOf(error: unknown): CallOutcome {
-  if (error instanceof TaskAbortedException) return 'aborted';
-  if (error instanceof TaskTimeoutException) return 'timeout';
-  return error instanceof TaskRejectedException ? 'rejected' : 'failed';
 }

@@ -1,6 +1,6 @@
 import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import { expect, it } from 'vitest';
-import { checkEnqueueOptions, consumedQueues, resolveQueueOptions } from '../../src/options.js';
+import { consumedQueues, resolveQueueOptions } from '../../src/options.js';
 
 const connection = { host: '127.0.0.1' };
 
@@ -27,9 +27,4 @@ it('lets CLUSTER_CONSUME choose the queues', () => {
 it('refuses to consume a queue that no method has', () => {
   expect(consumedQueues({ consume: ['b'] }, ['a', 'b'])).toEqual(['b']);
   expect(() => consumedQueues({ consume: ['c'] }, ['a', 'b'])).toThrow('there is a, b');
-});
-
-it('checks the options of enqueue()', () => {
-  expect(checkEnqueueOptions(undefined)).toEqual({ delay: 0, attempts: 3 });
-  expect(() => checkEnqueueOptions({ id: 'a:b' })).toThrow('id: 1 to 100 letters');
 });

@@ -42,7 +42,7 @@ beforeAll(async () => {
         connectionStateRecovery: {},
         cors: { origin: 'https://our.example' },
       }),
-      XDG_RUNTIME_DIR: directory,
+      TMPDIR: directory,
     },
   });
   clients = await clientsOfSeveral(CLIENTS, () => client());
@@ -269,7 +269,8 @@ describe('a reload', () => {
   });
 
   it('leaves no socket of a worker that is gone', () => {
-    const sockets = readdirSync(join(directory, 'nestjs-cluster'));
+    const own = readdirSync(directory).find((name) => name.startsWith('nestjs-cluster-thread-'));
+    const sockets = readdirSync(join(directory, own!));
     expect(sockets).toHaveLength(WORKERS + 1);
   });
 });
