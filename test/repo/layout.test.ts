@@ -36,12 +36,12 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 21_874, all: 24_390 };
+const MOST_LINES = { core: 21_762, all: 24_268 };
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
-  shared: 2_991,
-  'socket.io': 534,
+  shared: 2_980,
+  'socket.io': 522,
   bullmq: 669,
   tools: 3_924,
 };
@@ -53,7 +53,7 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 const MOST_LOADED: Readonly<Record<string, number>> = {
   '.': 6_958,
   './bootstrap': 2_155,
-  './schedule': 5_104,
+  './schedule': 5_103,
   './testing': 4_950,
   './extension': 145,
 };

@@ -83,8 +83,8 @@ export class ClusterQueues {
     const queue = this.runner.queues.get(name);
     if (queue === undefined) return undefined;
     try {
-      // The state first, so that a job with the state `completed` has its result. Without a state
-      // the id may be that of another key of BullMQ.
+      // The state first, so that a job with the state `completed` has its result. An id without a
+      // state may name another key of BullMQ.
       const state = await queue.getJobState(own);
       const job = state === 'unknown' ? undefined : await queue.getJob(own);
       if (job === undefined) return undefined;

@@ -53,7 +53,6 @@ export class QueueRunner implements RemoteRunner {
     const names = [...new Set(tasks.map(({ queue }) => queue))];
     const consumed = consumedQueues(options, names);
     const link = (this.#link = new RedisLink(options.connection, this.#logger));
-    this.situation = situation;
     await link.opened();
     for (const name of names) {
       // skipMetasUpdate: without it, a read would write a key.
@@ -63,6 +62,7 @@ export class QueueRunner implements RemoteRunner {
       this.queues.set(name, queue);
       this.#follow(name, link);
     }
+    this.situation = situation;
     extension()?.metrics((client) => ({ all: [jobsGauge(client, [...this.queues.values()])] }));
     const warn = (line: string): void => extension()?.warn(line);
     const shared = { ...situation, link, options, warn };
