@@ -4,11 +4,9 @@ import { commandLine } from '../support/command-line-here.js';
 it.each([
   ['doctor --nope', "unknown option '--nope'"],
   ['doctor --workers 0', 'from 1 to 256'],
-  ['doctor nope.js', 'there is no file "nope.js"'],
-  ['doctor test', 'there is no file "test"; build the app first'],
   ['tune -- node main.js', "required option '--url <path>'"],
   ['tune --url cats -- node', 'expected a path such as /cats'],
-  ['tune --url /cats', "behind '--'"],
+  ['tune --url /cats', "missing required argument 'command'"],
   ['tune --url / --seconds 0.5 -- node', 'from 1 to 3600'],
   ['tune --url / --header nonsense -- node', 'expected a header'],
   ['tune --url / --health-path /a?b -- node', 'expected a path'],
