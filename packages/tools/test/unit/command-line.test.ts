@@ -10,7 +10,7 @@ it.each([
   ['tune --url / --seconds 0.5 -- node', 'from 1 to 3600'],
   ['tune --url / --header nonsense -- node', 'expected a header'],
   ['tune --url / --health-path /a?b -- node', 'expected a path'],
-  ['advise --seconds 3601', 'from 1 to 3600'],
+  ['advise --seconds 61', 'from 1 to 60'],
   ['dashboard --port 65536', 'from 1 to 65535'],
   ['nginx --port 3000', "'--port' and '--workers' go together"],
   ['nginx --port 3000 --workers 2 --url http://a/', 'cannot be used with'],
