@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { oneLine, ToolError } from './output.js';
+import { resolveFromApp } from './resolve-from-app.js';
 
 /** A primary that has not answered within this time counts as blocked or stopped. */
 const ANSWER_MS = 1_000;
@@ -88,7 +88,10 @@ export async function findCluster(wanted?: string): Promise<ControlClient> {
 }
 
 async function running(): Promise<readonly Found[]> {
-  const manifest = coreManifest();
+  const manifest = resolveFromApp('nestjs-cluster/package.json');
+  if (manifest === undefined) {
+    throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');
+  }
   const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
   const program = join(dirname(manifest), bin['nestjs-cluster']!);
   try {
@@ -99,18 +102,6 @@ async function running(): Promise<readonly Found[]> {
     if (code === 69) return [];
     throw new ToolError(`nestjs-cluster ps failed: ${oneLine(stderr ?? String(error))}`);
   }
-}
-
-/** The installed nestjs-cluster: the app's in the working directory, else the one of this package. */
-function coreManifest(): string {
-  for (const from of [`${process.cwd()}/_`, import.meta.url]) {
-    try {
-      return createRequire(from).resolve('nestjs-cluster/package.json');
-    } catch {
-      // this package may have one
-    }
-  }
-  throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');
 }
 
 /** Asks one cluster over its control socket. */

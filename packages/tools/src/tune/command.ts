@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { interruptible } from '../app/interruption.js';
-import { addHeader, endpointPath, routeUrl, wholeNumber, workerCount } from '../arguments.js';
+import { addHeader, httpUrl, wholeNumber, workerCount } from '../arguments.js';
 import { loadAutocannon } from './load.js';
 import { tune } from './tune.js';
 
@@ -36,7 +36,7 @@ export function addTuneCommand(program: Command): void {
     .requiredOption(
       '--url <path>',
       'the route: a path of http://127.0.0.1:3000, or a whole URL',
-      routeUrl,
+      httpUrl,
     )
     .option('--max-workers <n>', 'most workers to try', workerCount, availableParallelism())
     .option(
@@ -51,7 +51,7 @@ export function addTuneCommand(program: Command): void {
       5,
     )
     .option('--header <name: value>', 'a header to send along; may be given again', addHeader)
-    .option('--health-path <path>', 'health.path of the app', endpointPath, '/health')
+    .option('--health-path <path>', 'health.path of the app', '/health')
     .action(run);
 }
 

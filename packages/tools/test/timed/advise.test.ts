@@ -48,7 +48,7 @@ it('names the five functions that block among 20 routes, under mixed load', asyn
 });
 
 it('reports a worker that dies, and advises from the others', async () => {
-  const advice = await advised(8, async (cluster) => {
+  const advice = await advised(15, async (cluster) => {
     await new Promise((resolve) => setTimeout(resolve, 2_000)); // the profiles have begun
     process.kill(cluster.workerPids[0]!, 'SIGKILL');
   });

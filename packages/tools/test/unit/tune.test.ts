@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addHeader, routeUrl } from '../../src/arguments.js';
+import { addHeader } from '../../src/arguments.js';
 import {
   type Measurement,
   measurementOf,
@@ -101,11 +101,6 @@ it('a measurement is the run with the median throughput, with the failures of al
     spreadRatio: 0.2,
     failed: 3,
   });
-});
-
-it('a route is a path of the default address, or a URL', () => {
-  expect(routeUrl('/fib/30?x=1')).toBe('http://127.0.0.1:3000/fib/30?x=1');
-  expect(routeUrl('http://127.0.0.1:8080/fib/30')).toBe('http://127.0.0.1:8080/fib/30');
 });
 
 it('a header has a name, a value and no line break', () => {
