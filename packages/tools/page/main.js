@@ -10,7 +10,7 @@ const root = document.getElementById('page');
 
 const state = {
   readOnly: false,
-  /** The last status of the cluster, and why there is no newer one. */
+  /** The last status of the cluster, and why the status of this second is missing. */
   status: undefined,
   problem: null,
   metricsProblem: null,

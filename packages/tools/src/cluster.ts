@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import type { ClusterSnapshot } from 'nestjs-cluster/bootstrap';
 import { oneLine, ToolError } from './output.js';
 import { resolveFromApp } from './resolve-from-app.js';
 
@@ -12,47 +13,18 @@ import { resolveFromApp } from './resolve-from-app.js';
 const ANSWER_MS = 1_000;
 
 /** The parts of the answer of `GET /v1/status` that the tools use. */
-export interface ClusterStatus {
+export interface ClusterStatus extends Pick<ClusterSnapshot, 'primary'> {
   readonly name: string;
   readonly pid: number;
-  readonly version: string | null;
-  readonly node: string;
   readonly options: {
     readonly port?: number;
     readonly host?: string | null;
     readonly admin: { readonly port: number; readonly host: string } | null;
   };
-  readonly cluster: ClusterReport;
-  readonly primary: Readonly<Record<string, number>> | null;
-}
-
-export interface ClusterReport {
-  readonly status: 'up' | 'degraded' | 'down';
-  readonly reason?: string;
-  readonly desired: number;
-  readonly ready: number;
-  readonly generation: number;
-  readonly degraded: number;
-  readonly workers: readonly WorkerReport[];
-  readonly restartsByCause: Readonly<Record<string, number>>;
-}
-
-export interface WorkerReport {
-  readonly slot: number;
-  readonly pid: number | null;
-  readonly generation: number;
-  readonly state: string;
-  readonly uptimeSeconds: number;
-  readonly restarts: number;
-  readonly lastExit: { readonly cause: string } | null;
-  readonly heartbeatAgeMs: number | null;
-  readonly residentMemoryBytes: number | null;
-  readonly heapUsedBytes: number | null;
-  readonly eventLoopUtilization: number | null;
-  readonly eventLoopDelayP99Ms: number | null;
-  readonly openConnections: number | null;
-  readonly requestsInFlight: number | null;
-  readonly requestsTotal: number;
+  readonly cluster: Pick<ClusterSnapshot, 'ready' | 'workers'> & {
+    readonly status: 'up' | 'degraded' | 'down';
+    readonly reason?: string;
+  };
 }
 
 /** Adds the option that chooses a running cluster. */

@@ -22,7 +22,7 @@ export class AppProcess {
   readonly #kill = (): void => void this.#signalGroup('SIGKILL');
 
   constructor(
-    readonly command: readonly string[],
+    command: readonly string[],
     environment: Readonly<Record<string, string>>,
     /** Is called for each IPC message of the command, which then has to be a Node process. */
     onMessage?: (message: unknown) => void,

@@ -1,11 +1,12 @@
-import type { ClusterStatus, WorkerReport } from '../cluster.js';
+import type { WorkerSnapshot } from 'nestjs-cluster/bootstrap';
+import type { ClusterStatus } from '../cluster.js';
 
 /** The rate covers several samples, because workers report counts with heartbeats, not for each sample. */
 const RATE_SAMPLES = 4;
 
 /** The figures of all workers together. A figure that is not a number is unknown, and `null` in JSON. */
 export function figuresOf({ cluster: { workers, ready }, primary }: ClusterStatus) {
-  const of = (key: keyof WorkerReport): readonly number[] =>
+  const of = (key: keyof WorkerSnapshot): readonly number[] =>
     workers.map((each) => each[key]).filter((value) => typeof value === 'number');
   const utilization = of('eventLoopUtilization');
   return {
@@ -15,7 +16,7 @@ export function figuresOf({ cluster: { workers, ready }, primary }: ClusterStatu
     residentBytes: sum(of('residentMemoryBytes')),
     heapBytes: sum(of('heapUsedBytes')),
     delayWorstMs: Math.max(...of('eventLoopDelayP99Ms')),
-    delayPrimaryMs: primary?.['eventLoopDelayP99Ms'],
+    delayPrimaryMs: primary?.eventLoopDelayP99Ms,
     utilizationMean: sum(utilization) / utilization.length,
     utilizationWorst: Math.max(...utilization),
   };
@@ -26,7 +27,7 @@ export class RequestRate {
   #samples: { readonly at: number; readonly bySlot: ReadonlyMap<number, number> }[] = [];
 
   /** @param at the time in seconds. @returns NaN for the first sample. */
-  next(at: number, workers: readonly WorkerReport[]): number {
+  next(at: number, workers: readonly WorkerSnapshot[]): number {
     // A slot that is being replaced is listed twice, both times with the count of the slot.
     const bySlot = new Map(workers.map((each) => [each.slot, each.requestsTotal]));
     this.#samples = [...this.#samples, { at, bySlot }].slice(-RATE_SAMPLES);

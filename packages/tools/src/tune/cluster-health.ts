@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ClusterSnapshot } from 'nestjs-cluster/bootstrap';
 import { ToolError } from '../output.js';
 
 /** How long to wait for an answer. A blocked worker does not answer; the caller asks again. */
@@ -9,14 +10,7 @@ const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
 
 /** The used part of `/health`. */
-interface ClusterHealth {
-  readonly desired: number;
-  readonly ready: number;
-  readonly workers: readonly {
-    readonly residentMemoryBytes?: number | null;
-    readonly eventLoopUtilization?: number | null;
-  }[];
-}
+type ClusterHealth = Pick<ClusterSnapshot, 'desired' | 'ready' | 'workers'>;
 
 /** @throws ToolError if the answer does not show a cluster, and the error of `fetch` if there is none. */
 export async function healthOf(url: string, over: AbortSignal): Promise<ClusterHealth> {

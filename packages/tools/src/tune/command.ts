@@ -61,6 +61,6 @@ async function run(command: string[], options: TuneArguments): Promise<void> {
     options.connections ?? Math.max(CONNECTIONS, CONNECTIONS_PER_WORKER * maxWorkers);
   const healthUrl = new URL(healthPath, url).href;
   const autocannon = await loadAutocannon();
-  const plan = { autocannon, command, healthUrl, url, headers, connections, seconds };
+  const plan = { autocannon, command, healthUrl, load: { url, headers, connections, seconds } };
   await interruptible((interrupted) => tune(plan, maxWorkers, interrupted));
 }

@@ -6,14 +6,21 @@ import { resolveFromApp } from '../resolve-from-app.js';
 import { ToolError } from '../output.js';
 
 /** The used part of autocannon. */
-export type Autocannon = (options: {
+export type Autocannon = (
+  options: Omit<Load, 'seconds'> & {
+    /** The duration of the load, in seconds. */
+    readonly duration: number;
+    readonly setupClient: (client: EventEmitter) => void;
+  },
+) => EventEmitter & { stop(): void };
+
+/** What to load, and for how long. */
+export interface Load {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** The duration of the load, in seconds. */
-  readonly duration: number;
-  readonly setupClient: (client: EventEmitter) => void;
-}) => EventEmitter & { stop(): void };
+  readonly seconds: number;
+}
 
 export interface LoadReport {
   /** The number of answers with 2xx or 3xx per second. */
@@ -46,15 +53,9 @@ export async function loadAutocannon(): Promise<Autocannon> {
 /** Sends requests over `connections` without pause, until `over` aborts or `seconds` have been measured. */
 export async function load(
   autocannon: Autocannon,
-  request: {
-    readonly url: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly connections: number;
-    readonly seconds: number;
-  },
+  { seconds, ...target }: Load,
   over: AbortSignal,
 ): Promise<LoadReport> {
-  const { seconds, ...target } = request;
   const latenciesUs = createHistogram();
   let measuring = false;
   let answered = 0;

@@ -1,17 +1,14 @@
 import { AppProcess } from '../app/app-process.js';
 import { ToolError } from '../output.js';
 import { healthOf, waitForWorkers } from './cluster-health.js';
-import { type Autocannon, load, type LoadReport } from './load.js';
+import { type Autocannon, type Load, load, type LoadReport } from './load.js';
 
-/** The app and the route to measure, and the load. */
+/** The app to measure, and the load. */
 export interface Plan {
   readonly autocannon: Autocannon;
   readonly command: readonly string[];
   readonly healthUrl: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly connections: number;
-  readonly seconds: number;
+  readonly load: Load;
 }
 
 /** One run of the app under load. */
@@ -33,7 +30,7 @@ export async function measureRun(
   workers: number,
   interrupted: AbortSignal,
 ): Promise<Run> {
-  await refuseTakenAddress(plan.url);
+  await refuseTakenAddress(plan.load.url);
   const app = new AppProcess(plan.command, { CLUSTER_WORKERS: String(workers) });
   try {
     return await measure(plan, workers, AbortSignal.any([interrupted, app.ended]));
@@ -46,16 +43,13 @@ export async function measureRun(
   }
 }
 
-async function measure(
-  { autocannon, command: _, healthUrl, ...request }: Plan,
-  workers: number,
-  over: AbortSignal,
-): Promise<Run> {
+async function measure(plan: Plan, workers: number, over: AbortSignal): Promise<Run> {
+  const { autocannon, healthUrl } = plan;
   await waitForWorkers(healthUrl, workers, over);
-  const report = await load(autocannon, request, over);
+  const report = await load(autocannon, plan.load, over);
   if (report.requestsPerSecond === 0) {
     throw new ToolError(
-      `GET ${request.url} did not answer 2xx or 3xx once: give a route that does (--header adds what it asks for), or fewer --connections`,
+      `GET ${plan.load.url} did not answer 2xx or 3xx once: give a route that does (--header adds what it asks for), or fewer --connections`,
     );
   }
   // The figures of the last heartbeat interval, a second, which was under load.

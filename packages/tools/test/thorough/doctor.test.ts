@@ -1,17 +1,16 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { NODE, PROGRAMS } from '../../../../test/support/cluster-process.js';
+import { PROGRAMS } from '../../../../test/support/cluster-process.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { filesBelow } from '../../../../test/support/files-below.js';
 import { freePorts, holdPort } from '../../../../test/support/free-ports.js';
-import { plainEnvironment } from '../../../../test/support/run-command.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
-import { doctor, examined, PLANTED, TOOLS } from '../support/doctor.js';
+import { doctor, examined, PLANTED } from '../support/doctor.js';
+import { startTools } from '../support/tools.js';
 
 const root = join(import.meta.dirname, '../../../..');
 
@@ -114,15 +113,8 @@ describe('nestjs-cluster-tools doctor', () => {
 
   it('ends the app with Ctrl-C', async () => {
     const marker = randomUUID();
-    const child = spawn(NODE, [TOOLS, 'doctor', PROGRAMS.app], {
-      cwd: root,
-      env: {
-        ...plainEnvironment(),
-        MARKER: marker,
-        TEST_APP: behaviour('never-ready'),
-        TEST_SLOTS: '0',
-      },
-      stdio: 'ignore',
+    const child = startTools(['doctor', PROGRAMS.app], {
+      env: { MARKER: marker, TEST_APP: behaviour('never-ready'), TEST_SLOTS: '0' },
     });
     const exit = once(child, 'exit');
     onTestFinished(() => void child.kill('SIGKILL'));

@@ -201,8 +201,10 @@ it('the rate counts the requests of a slot once, none from before, and goes on w
 it('an event is the start, the state or the end of a worker, or the state of the cluster', () => {
   const told = (before: ClusterStatus, now: ClusterStatus) =>
     changesBetween(before, now, '').map(({ level, text }) => `${level} ${text}`);
-  const restarted = { pid: 2, state: 'starting', restarts: 1, lastExit: { cause: 'killed' } };
-  const reloaded = { pid: 2, generation: 2, lastExit: { cause: 'reload' } };
+  const exit = { code: null, signal: null, at: '' };
+  const killed = { ...exit, cause: 'killed' as const };
+  const restarted = { pid: 2, state: 'starting' as const, restarts: 1, lastExit: killed };
+  const reloaded = { pid: 2, generation: 2, lastExit: { ...exit, cause: 'reload' as const } };
 
   expect(told(statusOf([{}]), statusOf([restarted]))).toEqual([
     'error worker=0 gen=1 pid=1 ended (cause=killed)',
