@@ -99,7 +99,7 @@ const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 const socketIo: Check = {
   name: 'socket-io',
   problem:
-    'a broadcast of Socket.IO reaches the clients of one worker, and long polling fails (400, Session ID unknown)',
+    'a broadcast of Socket.IO reaches the clients of one worker, or long polling fails (400, Session ID unknown)',
   remedy: "call app.useWebSocketAdapter(new ClusterIoAdapter(app)) of '@nestjs-cluster/socket.io'",
   find: ({ providers, socketServers }) =>
     socketServers.some(isAlone)

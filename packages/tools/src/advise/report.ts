@@ -3,6 +3,7 @@ import { type Column, formatMs, formatTable, percent } from '../output.js';
 import type { Owner, Slice, Work } from './attribution.js';
 import type { Collected } from './collect.js';
 import { type Kind, remedyOf } from './remedies.js';
+import { sum } from '../sum.js';
 
 /** The advice for a cluster. Times are in ms, shares are from 0 to 1. */
 export interface Advice {
@@ -129,10 +130,6 @@ function waitP99({ slices, ms }: Work, without: readonly Owner[]): number {
 function kindOf(kinds: ReadonlyMap<Kind, number>): Kind {
   const half = sum([...kinds.values()]) / 2;
   return [...kinds].find(([, ms]) => ms > half)?.[0] ?? 'code';
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((all, each) => all + each, 0);
 }
 
 function verdictOf({ place }: Owner, kind: Kind): Pick<FunctionAdvice, 'kind' | 'remedy'> {

@@ -6,7 +6,8 @@ import { figuresOf, RequestRate } from './figures.js';
 import { Metrics } from './metrics.js';
 
 const POLL_MS = 1_000;
-const METRICS_MS = 5_000;
+/** The metrics are read every 5 s, because a page of metrics costs more than a status. */
+const POLLS_PER_METRICS = 5;
 
 /** 15 minutes, with a row every second. */
 export const MAX_ROWS = 900;
@@ -46,9 +47,11 @@ export class ClusterFeed {
 
   /** Follows the cluster until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    void this.#readMetrics(signal);
-    while (!signal.aborted) {
+    for (let polls = 0; !signal.aborted; polls += 1) {
       await this.ask();
+      if (polls % POLLS_PER_METRICS === 0 && this.#status !== undefined) {
+        void this.#metrics.read(this.#status);
+      }
       await delay(POLL_MS, undefined, { signal }).catch(() => {});
     }
   }
@@ -90,13 +93,6 @@ export class ClusterFeed {
     const { readOnly } = this.settings;
     const { problem } = this.#metrics;
     return { readOnly, status: this.#status, problem: this.#problem, metricsProblem: problem };
-  }
-
-  async #readMetrics(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      if (this.#status !== undefined) await this.#metrics.read(this.#status);
-      await delay(METRICS_MS, undefined, { signal }).catch(() => {});
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { WorkerSnapshot } from 'nestjs-cluster/bootstrap';
 import type { ClusterStatus } from '../cluster.js';
+import { sum } from '../sum.js';
 
 /** The rate covers several samples, because workers report counts with heartbeats, not for each sample. */
 const RATE_SAMPLES = 4;
@@ -38,8 +39,4 @@ export class RequestRate {
     );
     return sum(more) / (at - oldest!.at);
   }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

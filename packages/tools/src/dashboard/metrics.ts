@@ -1,4 +1,5 @@
 import type { ClusterStatus } from '../cluster.js';
+import { sum } from '../sum.js';
 
 /** Figures that only the page of metrics has. A figure is unknown if it is missing or not a number. */
 export interface Readings {
@@ -90,7 +91,7 @@ function samplesOf(page: string, name: string): { labels: string; value: number 
 /** The sum of a metric of nestjs-cluster over all labels; `undefined` if the page does not have it. */
 function sumOf(page: string, name: string): number | undefined {
   const samples = samplesOf(page, `nestjs_cluster_${name}`);
-  return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
+  return samples.length === 0 ? undefined : sum(samples.map(({ value }) => value));
 }
 
 function latencyIn(page: string): Buckets {

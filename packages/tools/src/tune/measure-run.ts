@@ -1,5 +1,6 @@
 import { AppProcess } from '../app/app-process.js';
 import { ToolError } from '../output.js';
+import { sum } from '../sum.js';
 import { healthOf, waitForWorkers } from './cluster-health.js';
 import { type Autocannon, type Load, load, type LoadReport } from './load.js';
 
@@ -57,7 +58,7 @@ async function measure(plan: Plan, workers: number, over: AbortSignal): Promise<
   return {
     ...report,
     workers,
-    memoryBytes: each.reduce((sum, { residentMemoryBytes }) => sum + (residentMemoryBytes ?? 0), 0),
+    memoryBytes: sum(each.map(({ residentMemoryBytes }) => residentMemoryBytes ?? 0)),
     eventLoopUtilization: Math.max(...each.map((worker) => worker.eventLoopUtilization ?? 0)),
   };
 }

@@ -1,4 +1,5 @@
 import { percent } from '../output.js';
+import { sum } from '../sum.js';
 import type { Run } from './measure-run.js';
 
 /** A gain below this share does not count, because two runs of the same setting may differ by that much. */
@@ -42,7 +43,7 @@ export function measurementOf(runs: readonly Run[]): Measurement {
   const range = sorted.at(-1)!.requestsPerSecond - sorted[0]!.requestsPerSecond;
   return {
     ...median,
-    failed: runs.reduce((sum, { failed }) => sum + failed, 0),
+    failed: sum(runs.map(({ failed }) => failed)),
     spreadRatio: range / 2 / median.requestsPerSecond,
   };
 }
