@@ -75,17 +75,19 @@ const CHARTS = [
   },
 ];
 
-export function Charts({ series, metrics, children }) {
+export function Charts({ rows, problem, children }) {
   return html`
     <section>
       <h2>The last 15 minutes</h2>
       <div class="charts">
         ${CHARTS.map((chart) => {
-          const empty = chart.lines.every(([name]) => !series[name]?.some((each) => each !== null));
+          const empty = chart.lines.every(([name]) =>
+            rows.every((row) => (row[name] ?? null) === null),
+          );
           const missing = chart.needsMetrics && empty;
           return html`<${missing ? Missing : Chart}
             key=${chart.title}
-            ...${{ chart, series, metrics }}
+            ...${{ chart, rows, problem }}
           />`;
         })}
         ${children}
@@ -95,7 +97,7 @@ export function Charts({ series, metrics, children }) {
 }
 
 /** Says why a chart is empty: it invents no values. */
-function Missing({ chart: { title, lines }, metrics: { problem } }) {
+function Missing({ chart: { title, lines }, problem }) {
   const none = lines.some(([name]) => name === 'queued')
     ? 'the metrics have no calls of @CpuBound() methods'
     : 'no request in the last seconds';
@@ -107,12 +109,14 @@ function Missing({ chart: { title, lines }, metrics: { problem } }) {
   `;
 }
 
-function Chart({ chart: { title, format, floor, lines }, series }) {
+function Chart({ chart: { title, format, floor, lines }, rows }) {
   const place = useRef(null);
   const plot = useRef(null);
   const [at, setAt] = useState(null);
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  const data = [series.at, ...lines.map(([name]) => series[name])];
+  const data = ['at', ...lines.map(([name]) => name)].map((name) =>
+    rows.map((row) => row[name] ?? null),
+  );
 
   useEffect(() => {
     const element = place.current;
@@ -133,11 +137,11 @@ function Chart({ chart: { title, format, floor, lines }, series }) {
   }, [dark]);
   useEffect(() => plot.current?.setData(data));
 
-  const index = at ?? series.at.length - 1;
+  const row = rows[at] ?? rows.at(-1);
   const shown = lines.map(([name, label, kind]) => ({
     label,
     kind,
-    value: format(series[name][index] ?? null),
+    value: format(row[name]),
   }));
   return html`
     <figure>
@@ -148,7 +152,7 @@ function Chart({ chart: { title, format, floor, lines }, series }) {
             ({ label, kind, value }) =>
               html`<span key=${label} class=${kind}>${label} <b>${value}</b></span>`,
           )}
-          ${at !== null && html`<time>${minutes(series.at[at])}</time>`}
+          ${at !== null && html`<time>${minutes(row.at)}</time>`}
         </span>
       </figcaption>
       <div

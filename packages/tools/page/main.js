@@ -1,7 +1,7 @@
 // Starts the page: its state, and what changes it.
 import { html, render } from 'htm/preact/standalone';
-import { change, listen, mayChange, openSession } from './session.js';
-import { App, Refused } from './view.js';
+import { change, listen } from './session.js';
+import { App } from './view.js';
 
 const ROWS = 900;
 const LOG = 300;
@@ -9,13 +9,13 @@ const LOG = 300;
 const root = document.getElementById('page');
 
 const state = {
-  hello: undefined,
-  link: { state: 'connecting', message: null },
-  sample: undefined,
-  metrics: { url: null, problem: null },
-  /** The keys are the names of columns, each with an array of its values. */
-  series: {},
-  columns: [],
+  readOnly: false,
+  /** The last status of the cluster, and why the status of this second is missing. */
+  status: undefined,
+  problem: null,
+  metricsProblem: null,
+  /** The figures of each second. */
+  rows: [],
   log: [],
   /** The change that is asked for, and how the last one ended. */
   pending: undefined,
@@ -60,31 +60,14 @@ function numbered(entry) {
 }
 
 const told = {
-  hello(hello) {
-    state.hello = hello;
-    state.metrics = hello.metrics;
+  all({ rows, log, ...rest }) {
+    Object.assign(state, rest, { rows, log: log.map(numbered) });
   },
-  history({ columns, rows, log }) {
-    state.columns = columns;
-    state.series = Object.fromEntries(columns.map((name, i) => [name, rows.map((row) => row[i])]));
-    state.log = log.map(numbered);
-  },
-  link(link) {
-    state.link = link;
-  },
-  sample({ row, cluster, primary, metrics }) {
-    state.sample = { cluster, primary };
-    if (metrics === undefined) return; // it is in the history
-    state.metrics = metrics;
-    for (const [i, name] of state.columns.entries()) {
-      const values = state.series[name];
-      values.push(row[i]);
-      if (values.length > ROWS) values.shift();
-    }
-  },
-  log(entry) {
-    state.log.push(numbered(entry));
-    if (state.log.length > LOG) state.log.shift();
+  more({ rows, log, ...rest }) {
+    Object.assign(state, rest, {
+      rows: [...state.rows, ...rows].slice(-ROWS),
+      log: [...state.log, ...log.map(numbered)].slice(-LOG),
+    });
   },
 };
 
@@ -93,36 +76,21 @@ function show() {
 }
 
 function canChange() {
-  const { hello, link, pending } = state;
-  if (hello === undefined || hello.readOnly || !mayChange()) return 'never';
-  return link.state === 'connected' && pending === undefined ? 'now' : 'later';
+  const { readOnly, problem, pending } = state;
+  if (readOnly) return 'never';
+  return problem === null && pending === undefined ? 'now' : 'later';
 }
 
-function follow() {
-  listen(
-    Object.keys(told),
-    (name, data) => {
-      told[name](data);
-      if (name === 'sample' || name === 'log' || name === 'link') show();
-    },
-    () => {
-      state.link = { state: 'lost', message: 'the dashboard command does not answer' };
-      show();
-    },
-  );
-}
-
-async function start() {
-  try {
-    await openSession();
-  } catch (error) {
-    return render(html`<${Refused} why=${error.message} />`, root);
-  }
-  root.replaceChildren();
-  follow();
-}
-
-// A link that is opened where the page is open already changes the fragment alone.
-addEventListener('hashchange', () => location.reload());
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
-await start();
+root.replaceChildren();
+listen(
+  Object.keys(told),
+  (name, data) => {
+    told[name](data);
+    show();
+  },
+  () => {
+    state.problem = 'the dashboard command does not answer';
+    show();
+  },
+);

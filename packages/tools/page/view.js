@@ -9,34 +9,34 @@ import { SlotStrip, WorkerTable } from './workers.js';
 const LINES_SHOWN = 100;
 
 export function App({ state, actions, canChange }) {
-  const { hello, link, sample, series, dialog } = state;
-  if (hello?.name === undefined || sample === undefined) {
+  const { status, rows, dialog } = state;
+  if (status === undefined) {
     return html`<p class="notice" role="status">
-      ${link.message ?? 'Connecting to the cluster …'}
+      ${state.problem ?? 'Connecting to the cluster …'}
     </p>`;
   }
-  const { cluster, primary } = sample;
+  const { name, cluster, primary } = status;
   return html`
-    <${Header} ...${{ hello, cluster, primary, actions, canChange }} />
-    <main class=${link.state === 'connected' ? '' : 'stale'}>
+    <${Header} ...${{ name, cluster, primary, actions, canChange }} />
+    <main class=${state.problem === null ? '' : 'stale'}>
       <${Notices} ...${{ state, cluster, actions }} />
       <${SlotStrip} cluster=${cluster} />
-      <${Tiles} cluster=${cluster} series=${series} />
-      <${Charts} series=${series} metrics=${state.metrics}><${Restarts} cluster=${cluster} /><//>
+      <${Tiles} cluster=${cluster} row=${rows.at(-1)} />
+      <${Charts} rows=${rows} problem=${state.metricsProblem}><${Restarts} cluster=${cluster} /><//>
       <${WorkerTable} ...${{ cluster, actions, canChange }} />
       <${Advice} ...${{ advice: state.advice, actions, canChange }} />
       <${Log} entries=${state.log} />
     </main>
     <footer>
-      ${hello.name}, primary pid ${hello.pid}, Node ${hello.node}
-      ${hello.version && `, nestjs-cluster ${hello.version}`}, balancing ${cluster.balancing}
+      ${name}, primary pid ${status.pid}, Node ${status.node}
+      ${status.version && `, nestjs-cluster ${status.version}`}, balancing ${cluster.balancing}
       ${primary && `, primary ${bytes(primary.residentMemoryBytes)}`}
     </footer>
     ${dialog && html`<${Confirmation} ...${{ dialog, cluster, actions }} />`}
   `;
 }
 
-function Header({ hello, cluster, primary, actions, canChange }) {
+function Header({ name, cluster, primary, actions, canChange }) {
   const button = (kind, label) => html`
     <button
       type="button"
@@ -50,7 +50,7 @@ function Header({ hello, cluster, primary, actions, canChange }) {
   return html`
     <header>
       <div class="title">
-        <h1>${hello.name}</h1>
+        <h1>${name}</h1>
         <span class="status ${cluster.status}">${cluster.status}</span>
         <span class="meta">
           ${cluster.ready} of ${cluster.desired} ready, generation
@@ -68,13 +68,12 @@ function Header({ hello, cluster, primary, actions, canChange }) {
   `;
 }
 
-function Notices({ state: { link, pending, outcome }, cluster, actions }) {
+function Notices({ state: { problem, pending, outcome }, cluster, actions }) {
   return html`
     <div role="alert">
       ${
-        link.state !== 'connected' &&
-        link.message !== null &&
-        html`<p class="banner bad">Not live: ${link.message}. The page goes on by itself.</p>`
+        problem !== null &&
+        html`<p class="banner bad">Not live: ${problem}. The page goes on by itself.</p>`
       }
     </div>
     <div role="status">
@@ -93,8 +92,8 @@ function Notices({ state: { link, pending, outcome }, cluster, actions }) {
   `;
 }
 
-function Tiles({ cluster, series }) {
-  const last = (name) => series[name]?.at(-1) ?? null;
+function Tiles({ cluster, row }) {
+  const last = (name) => row[name] ?? null;
   const tiles = [
     ['Requests', count(last('requests')), 'a second'],
     ['Latency p99', ms(last('p99Ms')), last('p50Ms') === null ? '' : `p50 ${ms(last('p50Ms'))}`],
@@ -182,16 +181,5 @@ function Log({ entries }) {
         </ul>
       </div>
     </section>
-  `;
-}
-
-/** Shown to a browser that has not opened the link. */
-export function Refused({ why }) {
-  return html`
-    <main class="refused">
-      <h1>Not open</h1>
-      <p role="alert">${why}.</p>
-      <p>Open the whole link that <code>nestjs-cluster-tools dashboard</code> has printed.</p>
-    </main>
   `;
 }

@@ -1,58 +1,30 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import type { ClusterSnapshot } from 'nestjs-cluster/bootstrap';
 import { oneLine, ToolError } from './output.js';
+import { resolveFromApp } from './resolve-from-app.js';
 
 /** A primary that has not answered within this time counts as blocked or stopped. */
 const ANSWER_MS = 1_000;
 
 /** The parts of the answer of `GET /v1/status` that the tools use. */
-export interface ClusterStatus {
+export interface ClusterStatus extends Pick<ClusterSnapshot, 'primary'> {
   readonly name: string;
   readonly pid: number;
-  readonly version: string | null;
-  readonly node: string;
   readonly options: {
     readonly port?: number;
     readonly host?: string | null;
     readonly admin: { readonly port: number; readonly host: string } | null;
   };
-  readonly cluster: ClusterReport;
-  readonly primary: Readonly<Record<string, number>> | null;
-}
-
-export interface ClusterReport {
-  readonly status: 'up' | 'degraded' | 'down';
-  readonly reason?: string;
-  readonly desired: number;
-  readonly ready: number;
-  readonly generation: number;
-  readonly degraded: number;
-  readonly workers: readonly WorkerReport[];
-  readonly restartsByCause: Readonly<Record<string, number>>;
-}
-
-export interface WorkerReport {
-  readonly slot: number;
-  readonly pid: number | null;
-  readonly generation: number;
-  readonly state: string;
-  readonly uptimeSeconds: number;
-  readonly restarts: number;
-  readonly lastExit: { readonly cause: string } | null;
-  readonly heartbeatAgeMs: number | null;
-  readonly residentMemoryBytes: number | null;
-  readonly heapUsedBytes: number | null;
-  readonly eventLoopUtilization: number | null;
-  readonly eventLoopDelayP99Ms: number | null;
-  readonly openConnections: number | null;
-  readonly requestsInFlight: number | null;
-  readonly requestsTotal: number;
+  readonly cluster: Pick<ClusterSnapshot, 'ready' | 'workers'> & {
+    readonly status: 'up' | 'degraded' | 'down';
+    readonly reason?: string;
+  };
 }
 
 /** Adds the option that chooses a running cluster. */
@@ -88,7 +60,10 @@ export async function findCluster(wanted?: string): Promise<ControlClient> {
 }
 
 async function running(): Promise<readonly Found[]> {
-  const manifest = coreManifest();
+  const manifest = resolveFromApp('nestjs-cluster/package.json');
+  if (manifest === undefined) {
+    throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');
+  }
   const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
   const program = join(dirname(manifest), bin['nestjs-cluster']!);
   try {
@@ -99,18 +74,6 @@ async function running(): Promise<readonly Found[]> {
     if (code === 69) return [];
     throw new ToolError(`nestjs-cluster ps failed: ${oneLine(stderr ?? String(error))}`);
   }
-}
-
-/** The installed nestjs-cluster: the app's in the working directory, else the one of this package. */
-function coreManifest(): string {
-  for (const from of [`${process.cwd()}/_`, import.meta.url]) {
-    try {
-      return createRequire(from).resolve('nestjs-cluster/package.json');
-    } catch {
-      // this package may have one
-    }
-  }
-  throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');
 }
 
 /** Asks one cluster over its control socket. */

@@ -46,11 +46,6 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
   );
 }
 
-/** A figure, or `-` if it is not known. */
-export function figure(value: number | undefined, digits = 0): string {
-  return value === undefined ? '-' : value.toFixed(digits);
-}
-
 /** Milliseconds, with one digit if they are few. */
 export function formatMs(ms: number): string {
   return ms.toFixed(ms < 10 ? 1 : 0);

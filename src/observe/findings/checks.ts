@@ -53,7 +53,7 @@ const throttler: Check = {
   name: 'throttler',
   problem: 'each worker counts requests by itself, so a client may send the limit to each of them',
   remedy:
-    "npm install @nestjs-cluster/shared, and set storage: new ClusterThrottlerStorage() of '@nestjs-cluster/shared/throttler' in ThrottlerModule.forRoot()",
+    "set storage: new ClusterThrottlerStorage() of '@nestjs-cluster/shared/throttler' in ThrottlerModule.forRoot()",
   find: ({ providers }) =>
     providers
       .filter(({ instance }) => classOf(instance) === 'ThrottlerStorageService')
@@ -74,7 +74,7 @@ const cache: Check = {
   name: 'cache',
   problem: 'each worker has its own cache, so a value that one deletes stays in the others',
   remedy:
-    "npm install @nestjs-cluster/shared, and set stores: [clusterCache()] of '@nestjs-cluster/shared/cache' in CacheModule.register()",
+    "set stores: [clusterCache()] of '@nestjs-cluster/shared/cache' in CacheModule.register()",
   find: ({ providers }) =>
     providers
       .filter(({ token }) => token === 'CACHE_MANAGER')
@@ -99,9 +99,8 @@ const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 const socketIo: Check = {
   name: 'socket-io',
   problem:
-    'a broadcast of Socket.IO reaches the clients of one worker, and long polling fails (400, Session ID unknown)',
-  remedy:
-    "npm install @nestjs-cluster/socket.io, and call app.useWebSocketAdapter(new ClusterIoAdapter(app)) of '@nestjs-cluster/socket.io'",
+    'a broadcast of Socket.IO reaches the clients of one worker, or long polling fails (400, Session ID unknown)',
+  remedy: "call app.useWebSocketAdapter(new ClusterIoAdapter(app)) of '@nestjs-cluster/socket.io'",
   find: ({ providers, socketServers }) =>
     socketServers.some(isAlone)
       ? providers

@@ -28,7 +28,7 @@ export interface Slice {
   readonly parts: Map<Owner, number>;
 }
 
-/** The work of the event loops in all windows. */
+/** The work of all profiled event loops. */
 export interface Work {
   ms: number;
   busyMs: number;
@@ -61,11 +61,11 @@ export function noWork(): Work {
 }
 
 /**
- * Adds the profile of a window. A sample counts for the innermost function of the app on its call
+ * Adds the profile of a worker. A sample counts for the innermost function of the app on its call
  * path, with all that the function called. Consecutive samples with the same outermost function are
  * one slice.
  */
-export function addWindow(work: Work, profile: CpuProfile): void {
+export function addProfile(work: Work, profile: CpuProfile): void {
   const pathFrom = pathsOf(profile);
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const kindsOfWork = new KindsOfWork();

@@ -9,11 +9,10 @@ interface AdviseOptions {
   readonly cluster?: string;
   readonly json: boolean;
   readonly seconds: number;
-  readonly limit: number;
 }
 
-const MAX_SECONDS = 3_600;
-const MAX_LIMIT = 10_000;
+/** The control socket allows no longer profile. */
+const MAX_SECONDS = 60;
 
 export function addAdviseCommand(program: Command): void {
   withCluster(program.command('advise'))
@@ -27,18 +26,11 @@ export function addAdviseCommand(program: Command): void {
       '-s, --seconds <n>',
       `length of the profile, 1 to ${MAX_SECONDS}`,
       wholeNumber(MAX_SECONDS, 'a whole number'),
-      60,
-    )
-    .option(
-      '--limit <n>',
-      'number of functions to show',
-      wholeNumber(MAX_LIMIT, 'a whole number'),
-      10,
+      30,
     )
     .option('--json', 'print JSON', false)
-    .action(async ({ cluster, json, seconds, limit }: AdviseOptions) => {
-      const whole = adviceOf(await collect(await findCluster(cluster), seconds));
-      const advice = { ...whole, functions: whole.functions.slice(0, limit) };
+    .action(async ({ cluster, json, seconds }: AdviseOptions) => {
+      const advice = adviceOf(await collect(await findCluster(cluster), seconds));
       if (json) printJson(advice);
       else printLines(linesOf(advice));
     });

@@ -3,10 +3,11 @@ import { type Column, formatMs, formatTable, percent } from '../output.js';
 import type { Owner, Slice, Work } from './attribution.js';
 import type { Collected } from './collect.js';
 import { type Kind, remedyOf } from './remedies.js';
+import { sum } from '../sum.js';
 
 /** The advice for a cluster. Times are in ms, shares are from 0 to 1. */
 export interface Advice {
-  /** The number of workers that were profiled, and the sum of their windows. */
+  /** The number of workers that were profiled, and the sum of their times. */
   readonly workers: number;
   readonly profiledMs: number;
   /** Share of the time in which the event loops were busy. */
@@ -20,7 +21,7 @@ export interface Advice {
   readonly functions: readonly FunctionAdvice[];
   /** Why no function is named; `null` if one is. */
   readonly nothing: string | null;
-  /** Why windows are missing. */
+  /** Why profiles are missing. */
   readonly lost: readonly string[];
 }
 
@@ -49,7 +50,7 @@ const LEAST_BLOCKS = 3;
 /** Below this share an event loop counts as idle. */
 const IDLE_SHARE = 0.02;
 
-export function adviceOf({ work, slots, lost }: Collected): Advice {
+export function adviceOf({ work, workers, lost }: Collected): Advice {
   const named = [...work.owners.values()]
     .map((owner) => ({ owner, times: timesOf(owner, work.slices) }))
     .filter(({ owner, times }) => isBlocking(owner, times, work.ms))
@@ -58,7 +59,7 @@ export function adviceOf({ work, slots, lost }: Collected): Advice {
   const longestMs = work.slices.reduce((most, { ms }) => Math.max(most, ms), 0);
   const utilization = work.ms === 0 ? 0 : work.busyMs / work.ms;
   return {
-    workers: slots.length,
+    workers,
     profiledMs: work.ms,
     utilization,
     longestMs,
@@ -131,10 +132,6 @@ function kindOf(kinds: ReadonlyMap<Kind, number>): Kind {
   return [...kinds].find(([, ms]) => ms > half)?.[0] ?? 'code';
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((all, each) => all + each, 0);
-}
-
 function verdictOf({ place }: Owner, kind: Kind): Pick<FunctionAdvice, 'kind' | 'remedy'> {
   const ownCode =
     place === null
@@ -170,7 +167,7 @@ export function linesOf(advice: Advice): readonly string[] {
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
     `${workers} workers were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once.`,
-    ...lost.map((reason) => `A window is missing of ${reason}`),
+    ...lost.map((reason) => `Not profiled: ${reason}`),
     ...(nothing === null ? tableOf(advice) : [`Nothing to gain: ${nothing}.`]),
   ];
 }

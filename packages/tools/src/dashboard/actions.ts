@@ -1,7 +1,6 @@
 import { collect } from '../advise/collect.js';
 import { adviceOf } from '../advise/report.js';
 import type { ControlClient } from '../cluster.js';
-import { Refusal } from './guard.js';
 
 /** How a change of the cluster ended. */
 interface Changed {
@@ -11,49 +10,42 @@ interface Changed {
   readonly answer: object;
 }
 
-type Body = Readonly<Record<string, unknown>>;
-type Action = (client: ControlClient, body: Body) => Promise<Changed>;
+type Action = (client: ControlClient, body: Readonly<Record<string, unknown>>) => Promise<Changed>;
 
 interface Outcome {
   readonly outcome: string;
   readonly reason: string | null;
 }
 
-const MAX_WORKERS = 256;
-
 /** The length of the profile that the page asks for, in seconds. */
 const ADVISE_S = 20;
 
-/** The actions of the page's buttons, by name. They throw Refusal or ToolError. */
+/** The actions of the page's buttons, by name. The cluster checks the values. @throws ToolError */
 export const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['reload', async (client) => ended('reload', await client.post<Outcome>('/v1/reload'))],
   [
     'restart',
     async (client, body) => {
-      const slot = wholeNumber(body, 'slot', 0, MAX_WORKERS - 1);
-      const what = `restart of worker ${slot}`;
-      return ended(what, await client.post<Outcome>(`/v1/workers/${slot}/restart`));
+      const slot = Number(body['slot']);
+      const path = `/v1/workers/${slot}/restart`;
+      return ended(`restart of worker ${slot}`, await client.post<Outcome>(path));
     },
   ],
   [
     'scale',
-    async (client, body) => {
-      const workers = wholeNumber(body, 'workers', 1, MAX_WORKERS);
+    async (client, { workers }) => {
       const answer = await client.post<{ readonly ready: number }>('/v1/scale', { workers });
-      const done = answer.ready >= workers;
+      const done = answer.ready >= Number(workers);
       const missing = done ? '' : `, ${answer.ready} ready: the log of the cluster says why`;
-      return { answer, done, text: `scaled to ${workers} workers${missing}` };
+      return { answer, done, text: `scaled to ${Number(workers)} workers${missing}` };
     },
   ],
   [
     'stop',
     async (client) => {
       const answer = await client.post<{ readonly exitCode: number }>('/v1/stop');
-      return {
-        answer,
-        done: answer.exitCode === 0,
-        text: `stopped with exit code ${answer.exitCode}`,
-      };
+      const { exitCode } = answer;
+      return { answer, done: exitCode === 0, text: `stopped with exit code ${exitCode}` };
     },
   ],
   [
@@ -71,12 +63,4 @@ function ended(what: string, answer: Outcome): Changed {
   const { outcome, reason } = answer;
   const why = reason === null ? '' : `: ${reason}`;
   return { answer, done: outcome === 'completed', text: `${what} ${outcome}${why}` };
-}
-
-function wholeNumber(body: Body, name: string, min: number, max: number): number {
-  const value = Object.hasOwn(body, name) ? body[name] : undefined;
-  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) {
-    return value as number;
-  }
-  throw new Refusal(400, 'BAD_REQUEST', `${name}: expected a whole number from ${min} to ${max}`);
 }

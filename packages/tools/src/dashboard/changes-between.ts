@@ -1,4 +1,5 @@
-import type { ClusterReport, ClusterStatus } from '../cluster.js';
+import type { WorkerSnapshot } from 'nestjs-cluster/bootstrap';
+import type { ClusterStatus } from '../cluster.js';
 
 /** A line under "Events" on the page. */
 export interface LogEntry {
@@ -7,8 +8,6 @@ export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';
   readonly text: string;
 }
-
-type Worker = ClusterReport['workers'][number];
 
 /** Describes what happened between two reports of the same primary: starts, states and ends of workers. */
 export function changesBetween(
@@ -40,6 +39,6 @@ export function changesBetween(
   return entries;
 }
 
-function nameOf({ slot, generation, pid }: Worker): string {
+function nameOf({ slot, generation, pid }: WorkerSnapshot): string {
   return `worker=${slot} gen=${generation} pid=${pid}`;
 }

@@ -1,123 +1,101 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterStatus, ControlClient } from '../cluster.js';
-import { COLUMNS, History } from './history.js';
-import { MetricsSource, metricsUrlOf } from './metrics-source.js';
-import { Refusal } from './guard.js';
+import { changesBetween, type LogEntry } from './changes-between.js';
+import { figuresOf, RequestRate } from './figures.js';
+import { Metrics } from './metrics.js';
 
 const POLL_MS = 1_000;
+/** The metrics are read every 5 s, because a page of metrics costs more than a status. */
+const POLLS_PER_METRICS = 5;
 
-/** Maximum number of pages that can be open at once. */
-const MAX_PAGES = 16;
+/** 15 minutes, with a row every second. */
+export const MAX_ROWS = 900;
+const MAX_LOG = 300;
 
-/** A page that has more unread bytes is dropped. It connects again and gets the history. */
-const MAX_UNREAD_BYTES = 2 * 1024 * 1024;
-
-/** The state of the connection to the cluster, with the problem if there is one. */
-interface Link {
-  readonly state: 'connecting' | 'connected' | 'gone';
-  readonly message: string | null;
+/** The figures of a moment. A row without figures is a gap: the cluster did not answer. */
+interface Row extends Partial<ReturnType<typeof figuresOf>> {
+  /** Seconds since 1970. */
+  readonly at: number;
 }
 
 export interface FeedSettings {
-  /** Finds the cluster, even if it has been restarted. */
-  readonly connect: () => Promise<ControlClient>;
+  readonly client: ControlClient;
+  /** Finds the cluster again after it has been restarted. */
+  readonly reconnect: () => Promise<ControlClient>;
   readonly readOnly: boolean;
-  /** The URL of the metrics. `undefined`: from the app's options. `false`: read no metrics. */
-  readonly metrics?: string | false | undefined;
+  /** The URL of the metrics. Default: from the app's options. */
+  readonly metricsUrl?: string | undefined;
 }
 
 /** Asks for the status of the cluster once a second, and passes it on to all open pages. */
 export class ClusterFeed {
   readonly #pages = new Set<ServerResponse>();
-  readonly #history = new History();
-  readonly #metrics = new MetricsSource(() => this.#metricsUrl);
-  #link: Link = { state: 'connecting', message: null };
+  readonly #rows: Row[] = [];
+  readonly #log: LogEntry[] = [];
+  readonly #rate = new RequestRate();
+  readonly #metrics: Metrics;
   #status: ClusterStatus | undefined;
-  #sample: object | undefined;
-  /** The client of the cluster. `undefined` before the first connection. */
-  client: ControlClient | undefined;
+  /** Why the last status is missing. */
+  #problem: string | null = null;
+  client: ControlClient;
 
-  constructor(private readonly settings: FeedSettings) {}
+  constructor(private readonly settings: FeedSettings) {
+    this.client = settings.client;
+    this.#metrics = new Metrics(settings.metricsUrl);
+  }
 
   /** Follows the cluster until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { connect, metrics } = this.settings;
-    if (metrics !== false) void this.#metrics.run(signal);
-    let client: ControlClient | undefined;
-    while (!signal.aborted) {
-      try {
-        client ??= await connect();
-        this.#take(client, await client.status());
-      } catch (error) {
-        client = undefined; // the cluster may have been restarted
-        this.#setLink('gone', (error as Error).message);
+    for (let polls = 0; !signal.aborted; polls += 1) {
+      await this.ask();
+      if (polls % POLLS_PER_METRICS === 0 && this.#status !== undefined) {
+        void this.#metrics.read(this.#status);
       }
       await delay(POLL_MS, undefined, { signal }).catch(() => {});
     }
-    for (const page of this.#pages) page.destroy();
   }
 
-  /** Sends the cluster, its history and from then on its state to a page. @throws Refusal */
-  show(page: ServerResponse): void {
-    if (this.#pages.size >= MAX_PAGES) {
-      throw new Refusal(503, 'TOO_MANY_PAGES', `the dashboard is open ${MAX_PAGES} times`);
+  /** Asks for the status once. */
+  async ask(): Promise<void> {
+    // Ascending even if the clock is set back.
+    const at = (performance.timeOrigin + performance.now()) / 1_000;
+    let log: readonly LogEntry[] = [];
+    let row: Row = { at };
+    try {
+      if (this.#problem !== null) this.client = await this.settings.reconnect();
+      const status = await this.client.status();
+      const before = this.#status?.pid === status.pid ? this.#status : undefined;
+      log = changesBetween(before, status, new Date().toISOString());
+      const requests = this.#rate.next(at, status.cluster.workers);
+      row = { at, requests, ...figuresOf(status), ...this.#metrics.readings } as Row;
+      this.#status = status;
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = (error as Error).message;
     }
+    this.#rows.push(row);
+    this.#rows.splice(0, this.#rows.length - MAX_ROWS);
+    this.#log.push(...log);
+    this.#log.splice(0, this.#log.length - MAX_LOG);
+    const text = event('more', { ...this.#state, rows: [row], log });
+    for (const page of this.#pages) page.write(text);
+  }
+
+  /** Sends the cluster, its history and from then on its state to a page. */
+  show(page: ServerResponse): void {
     this.#pages.add(page);
     page.once('close', () => this.#pages.delete(page));
-    const { rows, log } = this.#history;
-    page.write(event('hello', this.#hello));
-    page.write(event('history', { columns: COLUMNS, rows, log }));
-    page.write(event('link', this.#link));
-    if (this.#sample !== undefined) page.write(event('sample', this.#sample));
+    page.write(event('all', { ...this.#state, rows: this.#rows, log: this.#log }));
   }
 
-  #tell(name: string, data: unknown): void {
-    const text = event(name, data);
-    for (const page of this.#pages) {
-      if (page.writableLength > MAX_UNREAD_BYTES) page.destroy();
-      else page.write(text);
-    }
-  }
-
-  #take(client: ControlClient, status: ClusterStatus): void {
-    const before = this.#status;
-    const isNew = status.pid !== before?.pid;
-    this.client = client;
-    this.#status = status;
-    if (isNew) {
-      this.#history.restart();
-      this.#tell('hello', this.#hello);
-    }
-    this.#setLink('connected', null);
-    for (const entry of this.#history.addChanges(isNew ? undefined : before, status)) {
-      this.#tell('log', entry);
-    }
-    const row = this.#history.add(status, this.#metrics.readings);
-    const { cluster, primary } = status;
-    this.#sample = { row, cluster, primary, metrics: this.#metrics.state };
-    this.#tell('sample', this.#sample);
-  }
-
-  get #hello() {
-    const { name, pid, version, node, options } = this.#status ?? {};
+  get #state() {
     const { readOnly } = this.settings;
-    return { readOnly, metrics: this.#metrics.state, name, pid, version, node, options };
-  }
-
-  get #metricsUrl(): string | undefined {
-    const { metrics } = this.settings;
-    if (typeof metrics === 'string') return metrics;
-    return this.#status && metricsUrlOf(this.#status.options);
-  }
-
-  #setLink(state: Link['state'], message: string | null): void {
-    if (state === this.#link.state && message === this.#link.message) return;
-    this.#link = { state, message };
-    this.#tell('link', this.#link);
+    const { problem } = this.#metrics;
+    return { readOnly, status: this.#status, problem: this.#problem, metricsProblem: problem };
   }
 }
 
-function event(name: string, data: unknown): string {
+function event(name: string, data: object): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -1,11 +1,8 @@
-import { statSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { interruptible } from '../app/interruption.js';
 import { wholeNumber, workerCount } from '../arguments.js';
 import { examineApp } from './examine-app.js';
-import { printJson, ToolError } from '../output.js';
+import { printJson } from '../output.js';
 import { pageOf } from './report.js';
 
 interface DoctorArguments {
@@ -38,28 +35,12 @@ export function addDoctorCommand(program: Command): void {
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option('--json', 'print JSON', false)
-    .action(async (main: string, { json, ...settings }: DoctorArguments) => {
-      const script = mainFile(main);
-      await interruptible(async (interruption) => {
-        const report = await examineApp({ script, ...settings }, interruption);
+    .action((main: string, { json, ...settings }: DoctorArguments) =>
+      interruptible(async (interrupted) => {
+        const report = await examineApp({ main, ...settings }, interrupted);
         if (json) printJson(report);
         else process.stdout.write(pageOf(report));
         process.exitCode = report.findings.length > 0 ? 1 : 0;
-      });
-    });
-}
-
-/** Finds the file as `node` does, so `dist/main` finds `dist/main.js`. @throws ToolError */
-function mainFile(main: string): string {
-  const path = resolve(main);
-  // Symbolic links are not resolved, because the app may look for its files next to the link.
-  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return path;
-  try {
-    return createRequire(path).resolve(path);
-  } catch {
-    throw new ToolError(
-      `there is no file ${JSON.stringify(main)}; build the app first, or give the file that calls bootstrap()`,
-      64,
+      }),
     );
-  }
 }

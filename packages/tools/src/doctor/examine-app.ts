@@ -1,24 +1,20 @@
 import { once } from 'node:events';
-import { relative } from 'node:path';
+import { resolve } from 'node:path';
 import { AppProcess } from '../app/app-process.js';
-import type { Interruption } from '../app/interruption.js';
 import { ToolError } from '../output.js';
 import type { Finding } from './finding.js';
 import type { Examination } from './preload.js';
 import { type DoctorReport, findingOf } from './report.js';
 
 interface Subject {
-  /** The path of the file that calls `bootstrap()`. */
-  readonly script: string;
+  /** The file that calls `bootstrap()`. */
+  readonly main: string;
   readonly workers?: number | undefined;
   readonly maxConnections?: number | undefined;
 }
 
 /** How long the app may take to start. Some apps wait for ever for a database. */
 const READY_MS = 60_000;
-
-const NO_LOADER =
-  '; the file is TypeScript: give the built one, or let Node load it: NODE_OPTIONS="--import tsx"';
 
 /**
  * Starts an app in one process, examines it, and ends all processes that were started.
@@ -27,12 +23,12 @@ const NO_LOADER =
  */
 export async function examineApp(
   subject: Subject,
-  { started, signal }: Interruption,
+  interrupted: AbortSignal,
 ): Promise<DoctorReport> {
   let examination: Examination | undefined;
   const examined = new AbortController();
   const app = new AppProcess(
-    [process.execPath, '--import', preloadOf(subject), subject.script],
+    [process.execPath, '--import', preloadOf(subject), resolve(subject.main)],
     // The app sees this number of workers, and starts none.
     subject.workers === undefined ? {} : { CLUSTER_WORKERS: String(subject.workers) },
     (message) => {
@@ -40,21 +36,18 @@ export async function examineApp(
       examined.abort();
     },
   );
-  started.add(app);
   const late = AbortSignal.timeout(READY_MS);
   try {
-    const over = AbortSignal.any([examined.signal, app.ended, signal, late]);
+    const over = AbortSignal.any([examined.signal, app.ended, interrupted, late]);
     if (!over.aborted) await once(over, 'abort');
   } finally {
     await app.end();
-    started.delete(app);
   }
-  signal.throwIfAborted();
-  if (examination !== undefined) return reportOf(examination, subject.script);
-  const hint = /\.[cm]?tsx?$/.test(subject.script) ? NO_LOADER : '';
-  if (!late.aborted) throw new ToolError(`${app.failure.message}${hint}`, 70);
+  interrupted.throwIfAborted();
+  if (examination !== undefined) return reportOf(examination, subject.main);
+  if (!late.aborted) throw app.failure;
   throw new ToolError(
-    `the app did not start within ${READY_MS / 1_000} s, or does not call bootstrap() of nestjs-cluster${hint}${app.lastLines}`,
+    `the app did not start within ${READY_MS / 1_000} s, or does not call bootstrap() of nestjs-cluster${app.lastLines}`,
     70,
   );
 }
@@ -71,9 +64,8 @@ function preloadOf({ maxConnections }: Subject): string {
 
 function reportOf(
   { findings, warnings, ignored, workers }: Examination,
-  script: string,
+  main: string,
 ): DoctorReport {
-  const main = relative(process.cwd(), script);
   const all: Finding[] = [...findings, ...warnings.map((text) => findingOf(text, main))];
   const shown = all
     .filter(({ name }) => !ignored.includes(name))

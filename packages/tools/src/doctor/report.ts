@@ -4,7 +4,7 @@ import type { Finding } from './finding.js';
 
 /** The doctor's report on an app. */
 export interface DoctorReport {
-  /** The path of the file that was started, from the working directory. */
+  /** The file that was started, as it was given. */
   readonly main: string;
   /** The number of workers that the findings assume. */
   readonly workers: number;

@@ -1,19 +1,26 @@
 import type { EventEmitter } from 'node:events';
-import { createRequire } from 'node:module';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { resolveFromApp } from '../resolve-from-app.js';
 import { ToolError } from '../output.js';
 
 /** The used part of autocannon. */
-export type Autocannon = (options: {
+export type Autocannon = (
+  options: Omit<Load, 'seconds'> & {
+    /** The duration of the load, in seconds. */
+    readonly duration: number;
+    readonly setupClient: (client: EventEmitter) => void;
+  },
+) => EventEmitter & { stop(): void };
+
+/** What to load, and for how long. */
+export interface Load {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** The duration of the load, in seconds. */
-  readonly duration: number;
-  readonly setupClient: (client: EventEmitter) => void;
-}) => EventEmitter & { stop(): void };
+  readonly seconds: number;
+}
 
 export interface LoadReport {
   /** The number of answers with 2xx or 3xx per second. */
@@ -23,53 +30,39 @@ export interface LoadReport {
   /** The number of requests that got another status, or no answer. */
   readonly failed: number;
   /** The share of the time in which the event loop of this process was busy. */
-  readonly utilization: number;
+  readonly generatorUtilization: number;
 }
 
 const US_PER_MS = 1_000;
 
+/** The warm-up does not count. It takes this long to compile the code and to balance the connections. */
+const WARM_UP_MS = 1_000;
+
 /** Added to autocannon's own duration, so that it does not end before it is stopped here. */
 const SPARE_SECONDS = 60;
 
-/**
- * Loads autocannon from the project in the working directory, or the one of this package.
- *
- * @throws ToolError with the command that installs it.
- */
+/** @throws ToolError with the command that installs autocannon. */
 export async function loadAutocannon(): Promise<Autocannon> {
-  for (const from of [`${process.cwd()}/_`, import.meta.url]) {
-    try {
-      const { href } = pathToFileURL(createRequire(from).resolve('autocannon'));
-      return ((await import(href)) as { default: Autocannon }).default;
-    } catch {
-      // not there
-    }
+  const file = resolveFromApp('autocannon');
+  if (file === undefined) {
+    throw new ToolError('tune makes its load with autocannon; npm install --save-dev autocannon');
   }
-  throw new ToolError('tune makes its load with autocannon; npm install --save-dev autocannon');
+  return ((await import(pathToFileURL(file).href)) as { default: Autocannon }).default;
 }
 
-/** Sends requests over `connections` without pause, first for `warmUpMs` that do not count. */
+/** Sends requests over `connections` without pause, until `over` aborts or `seconds` have been measured. */
 export async function load(
   autocannon: Autocannon,
-  request: {
-    readonly url: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly connections: number;
-    readonly warmUpMs: number;
-    readonly measureMs: number;
-    readonly over: AbortSignal;
-  },
+  { seconds, ...target }: Load,
+  over: AbortSignal,
 ): Promise<LoadReport> {
-  const { url, headers, connections, warmUpMs, measureMs, over } = request;
   const latenciesUs = createHistogram();
   let measuring = false;
   let answered = 0;
   let failed = 0;
   const instance = autocannon({
-    url,
-    headers,
-    connections,
-    duration: (warmUpMs + measureMs) / 1_000 + SPARE_SECONDS,
+    ...target,
+    duration: seconds + SPARE_SECONDS,
     setupClient(client) {
       // Measured here, because autocannon's latency is wrong (8.0 and 9.0): after the server has
       // closed a connection, as the balancing does, it measures from the request before.
@@ -85,19 +78,18 @@ export async function load(
   });
   instance.on('reqError', () => void (measuring && (failed += 1)));
   try {
-    await delay(warmUpMs, undefined, { signal: over });
+    await delay(WARM_UP_MS, undefined, { signal: over });
     const from = performance.eventLoopUtilization();
     const startedAt = performance.now();
     measuring = true;
-    await delay(measureMs, undefined, { signal: over });
+    await delay(seconds * 1_000, undefined, { signal: over });
     measuring = false;
-    const percentile = (percent: number) => latenciesUs.percentile(percent) / US_PER_MS;
     return {
       requestsPerSecond: (answered / (performance.now() - startedAt)) * 1_000,
-      p50Ms: percentile(50),
-      p99Ms: percentile(99),
+      p50Ms: latenciesUs.percentile(50) / US_PER_MS,
+      p99Ms: latenciesUs.percentile(99) / US_PER_MS,
       failed,
-      utilization: performance.eventLoopUtilization(from).utilization,
+      generatorUtilization: performance.eventLoopUtilization(from).utilization,
     };
   } finally {
     instance.stop();

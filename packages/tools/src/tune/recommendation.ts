@@ -1,11 +1,18 @@
 import { percent } from '../output.js';
-import type { Measurement, Setting } from './measurement.js';
+import { sum } from '../sum.js';
+import type { Run } from './measure-run.js';
 
 /** A gain below this share does not count, because two runs of the same setting may differ by that much. */
-export const MARGIN_RATIO = 0.05;
+const MARGIN_RATIO = 0.05;
 
-/** If event loops are busy for at most this share of the time, more workers do not help. */
-const ROOM_UTILIZATION = 0.6;
+/** Stops after this many numbers in a row that do not help. With a single one, that may be chance. */
+const STOP_AFTER = 2;
+
+/** Up to this number of workers, each step adds 1. After that, each step adds half of the number. */
+const ONE_BY_ONE = 8;
+
+/** If event loops are busy for at most this share of the time, the route waits for something else. */
+const IDLE_UTILIZATION = 0.6;
 
 /** If rounds differ from their median by more than this share, other programs were running. */
 const NOISY_RATIO = 0.15;
@@ -13,87 +20,90 @@ const NOISY_RATIO = 0.15;
 /** A load generator whose event loop is busy for more than this share cannot send more requests. */
 const GENERATOR_LIMIT = 0.9;
 
-export interface Recommendation {
-  readonly setting: Setting;
-  /** The reason for the setting, in one sentence. */
-  readonly reason: string;
-  /** Reasons to doubt the measurements. */
-  readonly caveats: readonly string[];
+/** The run with the median throughput of all runs with a number of workers. */
+export interface Measurement extends Run {
+  /** The failures of all runs. */
+  readonly failed: number;
+  /** Half the difference between the best and the worst throughput of the runs, as a share of the median. */
+  readonly spreadRatio: number;
 }
 
-/** @returns `undefined` if requests failed with every setting. */
-export function recommend(measured: readonly Measurement[]): Recommendation | undefined {
-  const clean = measured.filter(({ failed }) => failed === 0);
-  if (clean.length === 0) return undefined;
-  const chosen = cheapest(clean);
-  const { workers } = chosen.setting;
+export interface Recommendation {
+  readonly workers: number;
+  /** The reason for the number, in one sentence. */
+  readonly reason: string;
+  /** What else the measurements say, and reasons to doubt them. */
+  readonly notes: readonly string[];
+}
+
+/** @param runs of the same number of workers, at least one. */
+export function measurementOf(runs: readonly Run[]): Measurement {
+  const sorted = runs.toSorted((a, b) => a.requestsPerSecond - b.requestsPerSecond);
+  const median = sorted[Math.floor(sorted.length / 2)]!;
+  const range = sorted.at(-1)!.requestsPerSecond - sorted[0]!.requestsPerSecond;
   return {
-    setting: { workers, threads: chosen.threads },
-    reason: reasonFor(chosen, clean),
-    caveats: caveatsOf(measured),
+    ...median,
+    failed: sum(runs.map(({ failed }) => failed)),
+    spreadRatio: range / 2 / median.requestsPerSecond,
   };
 }
 
-/**
- * The measurement with the fewest workers (and of these, the fewest threads) that has as much
- * throughput as the best, or idle event loops. If event loops were idle, a higher throughput with
- * more workers is chance.
- */
-export function cheapest(measured: readonly Measurement[]): Measurement {
-  const best = fastest(measured);
-  return byCost(measured).find((each) => hasRoom(each) || gain(each, best) < margin(each, best))!;
+/** The number of workers to measure next: 1, 2, … 8, 12, 18, … `max`; `undefined` if more do not help. */
+export function nextWorkers(measured: readonly Measurement[], max: number): number | undefined {
+  const last = measured.at(-1)?.workers ?? 0;
+  if (last >= max || noLongerHelps(measured)) return undefined;
+  return Math.min(max, last < ONE_BY_ONE ? last + 1 : Math.ceil(last * 1.5));
 }
 
-/** Whether even the busiest event loop was often idle. If so, the route waits for something else. */
-export function hasRoom({ threads, eventLoopUtilization }: Measurement): boolean {
-  // Event loops say nothing about a route that runs in threads: they are always idle.
-  return threads === undefined && (eventLoopUtilization ?? 1) <= ROOM_UTILIZATION;
+function noLongerHelps(measured: readonly Measurement[]): boolean {
+  const before = measured.slice(0, -STOP_AFTER);
+  if (before.length === 0) return false;
+  const best = fastest(before);
+  return measured.slice(-STOP_AFTER).every((each) => gain(best, each) < MARGIN_RATIO);
+}
+
+/**
+ * The fewest workers with as much throughput as the best number.
+ *
+ * @returns `undefined` if requests failed with every number of workers.
+ */
+export function recommend(measured: readonly Measurement[]): Recommendation | undefined {
+  const clean = measured.filter(({ failed }) => failed === 0);
+  const [first] = clean;
+  if (first === undefined) return undefined;
+  const best = fastest(clean);
+  const chosen = clean.find((each) => gain(each, best) < margin(each, best))!;
+  const parts = [`${nameOf(chosen)} answered ${chosen.requestsPerSecond.toFixed(1)} requests/s`];
+  if (chosen !== first) {
+    parts.push(`${(1 + gain(first, chosen)).toFixed(2)} times as many as ${nameOf(first)}`);
+  }
+  if (chosen !== best) {
+    const limit = percent(margin(chosen, best));
+    parts.push(
+      `and ${nameOf(best)} ${percent(gain(chosen, best))} more, which is within the ${limit} of chance`,
+    );
+  }
+  const { workers } = chosen;
+  return { workers, reason: `${parts.join(', ')}.`, notes: notesOf(measured, chosen) };
 }
 
 function fastest(measured: readonly Measurement[]): Measurement {
   return measured.reduce((a, b) => (b.requestsPerSecond > a.requestsPerSecond ? b : a));
 }
 
-function byCost(measured: readonly Measurement[]): Measurement[] {
-  return measured.toSorted(
-    (a, b) => a.setting.workers - b.setting.workers || (a.threads ?? 0) - (b.threads ?? 0),
-  );
-}
-
 function gain(from: Measurement, to: Measurement): number {
   return to.requestsPerSecond / from.requestsPerSecond - 1;
 }
 
-/** The minimum gain that counts. It is at least the spread of the rounds of each of the two settings. */
+/** The minimum gain that counts. It is at least the spread of the rounds of each of the two numbers. */
 function margin(a: Measurement, b: Measurement): number {
   return Math.max(MARGIN_RATIO, a.spreadRatio, b.spreadRatio);
 }
 
-function reasonFor(chosen: Measurement, measured: readonly Measurement[]): string {
-  const ordered = byCost(measured);
-  const [least] = ordered;
-  const more = ordered.slice(ordered.indexOf(chosen) + 1);
-  const parts = [`${nameOf(chosen)} answered ${perSecond(chosen)}`];
-  if (least !== chosen) {
-    parts.push(`, ${(1 + gain(least!, chosen)).toFixed(2)} times as many as ${nameOf(least!)}`);
-  }
-  if (hasRoom(chosen)) {
-    parts.push(
-      `, with event loops busy for no more than ${percent(chosen.eventLoopUtilization!)} of the time: the route waits for something that is not a worker`,
-    );
-  }
-  const best = more.length === 0 ? undefined : fastest(more);
-  parts.push(
-    best ? `; ${nameOf(best)} answered ${difference(chosen, best)}` : '; more were not tried',
-  );
-  return `${parts.join('')}.`;
-}
-
-function caveatsOf(measured: readonly Measurement[]): string[] {
+function notesOf(measured: readonly Measurement[], chosen: Measurement): string[] {
   const failing = measured.filter(({ failed }) => failed > 0);
   const spread = Math.max(...measured.map(({ spreadRatio }) => spreadRatio));
   const busy = measured.filter((each) => each.generatorUtilization > GENERATOR_LIMIT);
-  const isUnknown = measured.some(({ busyCores }) => busyCores === undefined);
   return [
     failing.length > 0 &&
       `requests failed with ${failing.map(nameOf).join(', ')}: left out of the comparison`,
@@ -101,33 +111,11 @@ function caveatsOf(measured: readonly Measurement[]): string[] {
       `rounds of the same setting differ by ${percent(spread)} from their middle: something else was running; measure again on a quiet machine, or with more --seconds`,
     busy.length > 0 &&
       `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may answer more; such a light route is better measured from another machine`,
-    isUnknown &&
-      'the CPU, and whether the route runs in threads, is not known: the app shows no metrics of nestjs-cluster (metrics: false?), or elsewhere (--metrics-path)',
-  ].filter((caveat) => caveat !== false);
+    chosen.eventLoopUtilization <= IDLE_UTILIZATION &&
+      `the event loops were busy for at most ${percent(chosen.eventLoopUtilization)} of the time: the route waits for something that is not a worker`,
+  ].filter((note) => note !== false);
 }
 
-function nameOf({ setting, threads }: Measurement): string {
-  const workers = setting.workers === 1 ? '1 worker' : `${setting.workers} workers`;
-  if (threads === undefined) return workers;
-  return `${workers} with ${threads} thread${threads === 1 ? '' : 's'}${setting.workers === 1 ? '' : ' each'}`;
-}
-
-function perSecond({ requestsPerSecond }: Measurement): string {
-  return `${requestsPerSecond.toFixed(requestsPerSecond < 10 ? 1 : 0)} requests a second`;
-}
-
-function difference(chosen: Measurement, other: Measurement): string {
-  const ratio = gain(chosen, other);
-  if (ratio < 0) return `${percent(-ratio)} less`;
-  const limit = margin(chosen, other);
-  const more = `${percent(ratio)} more`;
-  return ratio < limit ? `${more}, which is within the ${percent(limit)} of chance` : more;
-}
-
-/** The setting as variables for the app's environment. */
-export function environmentOf({ workers, threads }: Setting): Record<string, string> {
-  return {
-    CLUSTER_WORKERS: String(workers),
-    ...(threads !== undefined && { CLUSTER_THREADS: String(threads) }),
-  };
+function nameOf({ workers }: Measurement): string {
+  return workers === 1 ? '1 worker' : `${workers} workers`;
 }

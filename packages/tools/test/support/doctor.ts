@@ -1,28 +1,18 @@
 import { join } from 'node:path';
-import { NODE } from '../../../../test/support/cluster-process.js';
-import {
-  type CommandResult,
-  plainEnvironment,
-  runCommand,
-} from '../../../../test/support/run-command.js';
+import type { CommandResult } from '../../../../test/support/run-command.js';
 import type { DoctorReport } from '../../src/doctor/report.js';
-
-const root = join(import.meta.dirname, '../../../..');
-
-/** The command `nestjs-cluster-tools`, as arguments of Node. */
-export const TOOLS = join(root, 'packages/tools/dist/main.js');
+import { tools } from './tools.js';
 
 /** An app that has everything in it that a doctor looks for. */
-export const PLANTED = join(root, 'packages/tools/test/fixtures/planted/main.mjs');
+export const PLANTED = join(import.meta.dirname, '../fixtures/planted/main.mjs');
 
 /** Runs `nestjs-cluster-tools doctor` to its end. */
 export function doctor(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  cwd = root,
+  cwd?: string,
 ): Promise<CommandResult> {
-  const environment = { ...plainEnvironment(), ...env };
-  return runCommand(NODE, [TOOLS, 'doctor', ...args], { cwd, env: environment });
+  return tools(['doctor', ...args], { env, ...(cwd !== undefined && { cwd }) });
 }
 
 /** Runs the doctor with `--json` and parses its report. Fails if the doctor prints nothing. */

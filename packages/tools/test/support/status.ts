@@ -1,48 +1,22 @@
-import type { ClusterStatus, ControlClient, WorkerReport } from '../../src/cluster.js';
+import type { WorkerSnapshot } from 'nestjs-cluster/bootstrap';
+import type { ClusterStatus, ControlClient } from '../../src/cluster.js';
 
 /** A worker that is ready, with these differences. */
-export function workerOf(more: Partial<WorkerReport>): WorkerReport {
-  return {
-    slot: 0,
-    pid: 1,
-    generation: 1,
-    state: 'ready',
-    uptimeSeconds: 1,
-    restarts: 0,
-    lastExit: null,
-    heartbeatAgeMs: 0,
-    residentMemoryBytes: null,
-    heapUsedBytes: null,
-    eventLoopUtilization: null,
-    eventLoopDelayP99Ms: null,
-    openConnections: null,
-    requestsInFlight: null,
-    requestsTotal: 0,
-    ...more,
-  };
+export function workerOf(more: Partial<WorkerSnapshot>): WorkerSnapshot {
+  const ready = { slot: 0, pid: 1, generation: 1, state: 'ready', restarts: 0, lastExit: null };
+  return { ...ready, ...more } as WorkerSnapshot;
 }
 
 /** The status of a cluster with these workers. */
 export function statusOf(
-  workers: readonly Partial<WorkerReport>[],
+  workers: readonly Partial<WorkerSnapshot>[],
   cluster: Partial<ClusterStatus['cluster']> = {},
 ): ClusterStatus {
   return {
     name: 'shop',
     pid: 4711,
-    version: '1.0.0',
-    node: '24.0.0',
     options: { admin: null },
-    cluster: {
-      status: 'up',
-      desired: workers.length,
-      ready: workers.length,
-      generation: 1,
-      degraded: 0,
-      restartsByCause: {},
-      workers: workers.map(workerOf),
-      ...cluster,
-    },
+    cluster: { status: 'up', ready: workers.length, workers: workers.map(workerOf), ...cluster },
     primary: null,
   };
 }

@@ -12,20 +12,26 @@ import { WebSocketClient } from '../../../../test/support/web-socket-client.js';
 import { printed } from '../support/tools.js';
 
 /** Starts nginx in front of a cluster that runs, with the configuration that is printed for it. */
-async function nginxFor(
-  cluster: ClusterProcess,
-  ...more: readonly string[]
-): Promise<NginxProcess> {
+async function nginxFor({ url }: ClusterProcess, workers: number): Promise<NginxProcess> {
   const port = await freePorts(1);
-  const args = ['--url', `${cluster.url}/health`, '--listen', `127.0.0.1:${port}`, ...more];
-  return NginxProcess.start(await printed('nginx', ...args), port);
+  const cluster = ['--port', new URL(url).port, '--workers', String(workers)];
+  const text = await printed('nginx', ...cluster, '--listen', String(port));
+  // Only this test's clients reach it.
+  return NginxProcess.start(text.replace('listen ', 'listen 127.0.0.1:'), port);
 }
 
 describeWith(['nginx'], 'nginx with the configuration that is printed for it', () => {
-  describe('in front of an app that is told who asks', () => {
-    let cluster: ClusterProcess;
-    let nginx: NginxProcess | undefined;
-    const LIES = {
+  it('passes nothing on that a client says of itself', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
+      env: behaviour('proxied'),
+    });
+    const nginx = await nginxFor(cluster, 1);
+    onTestFinished(async () => {
+      await nginx.stop();
+      await cluster.destroy();
+    });
+    const headers = {
       'x-forwarded-for': '6.6.6.6',
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'bank.example',
@@ -33,57 +39,12 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
       'x-real-ip': '6.6.6.6',
       forwarded: 'for=6.6.6.6',
     };
-    const told = async (headers: Record<string, string>) => {
-      const { body } = await request(nginx!.url, '/peer', { headers });
-      return (JSON.parse(body) as { said: Record<string, string> }).said;
-    };
 
-    beforeAll(async () => {
-      cluster = await ClusterProcess.start({
-        options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
-        env: behaviour('proxied'),
-      });
-    });
-    afterEach(async () => {
-      await nginx?.stop();
-      nginx = undefined;
-    });
-    afterAll(stopAll);
-
-    it('passes nothing on that a client says of itself', async () => {
-      nginx = await nginxFor(cluster);
-      expect(await told(LIES)).toEqual({
-        'x-forwarded-for': '127.0.0.1',
-        'x-forwarded-proto': 'http',
-        'x-real-ip': '127.0.0.1',
-      });
-    });
-
-    it('believes a proxy that is trusted, as far as that knows the client', async () => {
-      nginx = await nginxFor(cluster, '--trusted-proxy', '127.0.0.1', '--trusted-proxy', '::1');
-      expect(await told({ ...LIES, 'x-forwarded-for': '6.6.6.6, 203.0.113.7' })).toEqual({
-        'x-forwarded-for': '203.0.113.7',
-        'x-forwarded-proto': 'https',
-        'x-forwarded-host': 'bank.example',
-        'x-real-ip': '203.0.113.7',
-      });
-      expect(await told({ 'x-forwarded-proto': 'javascript:' })).toEqual({
-        'x-forwarded-for': '127.0.0.1',
-        'x-forwarded-proto': 'http',
-        'x-real-ip': '127.0.0.1',
-      });
-    });
-
-    it('takes no body that is larger than it is told', async () => {
-      nginx = await nginxFor(cluster, '--max-body-size', '64k');
-      const post = (bytes: number) =>
-        request(nginx!.url, '/echo', {
-          method: 'POST',
-          headers: { 'content-type': 'text/plain' },
-          body: 'x'.repeat(bytes),
-        });
-      expect((await post(65 * 1024)).status).toBe(413);
-      expect((await post(63 * 1024)).status).not.toBe(413);
+    const { body } = await request(nginx.url, '/peer', { headers });
+    expect((JSON.parse(body) as { said: Record<string, string> }).said).toEqual({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'http',
+      'x-real-ip': '127.0.0.1',
     });
   });
 
@@ -92,7 +53,7 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
       program: 'sample',
       options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
     });
-    const nginx = await nginxFor(cluster);
+    const nginx = await nginxFor(cluster, 1);
     onTestFinished(async () => {
       await nginx.stop();
       await cluster.destroy();
@@ -115,7 +76,7 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
         options: { balancing: 'ports', workers: 3, port: await freePorts(3) },
         env: behaviour('proxied'),
       });
-      nginx = await nginxFor(cluster);
+      nginx = await nginxFor(cluster, 3);
     });
 
     afterAll(async () => {

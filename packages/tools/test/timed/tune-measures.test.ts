@@ -18,22 +18,20 @@ it(
   { timeout: 120_000 },
   async () => {
     const port = await freePorts(1);
-    const options = ['--url', `http://127.0.0.1:${port}/fib/30`, '--seconds', '1', '--rounds', '2'];
+    const options = ['--url', `http://127.0.0.1:${port}/fib/30`, '--seconds', '1'];
 
     const { code, stdout, stderr } = await tools(['tune', ...options, '--', ...SAMPLE_APP], {
       env: { PORT: String(port) },
     });
 
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain('round 2 of 2: CLUSTER_WORKERS=1: ');
+    expect(stderr).toContain('round 3 of 3: CLUSTER_WORKERS=1: ');
     // If `tune` itself notes that other programs ran, the number is not checked.
     const wanted = stdout.includes('note: rounds of the same') ? '\\d+' : availableParallelism();
     expect(stdout).toMatch(new RegExp(`\nCLUSTER_WORKERS=${wanted}\n$`));
     for (const row of rowsOf(stdout)) {
       expect(row['failed']).toBe(0);
       expect(row['p99 ms']).toBeGreaterThanOrEqual(row['p50 ms']!);
-      // A worker cannot use more than one core.
-      expect(row['CPU cores']).toBeLessThan(row['workers']! + 0.3);
       expect(row['event loop']).toBeGreaterThan(0.6);
       expect(row['memory MB']).toBeGreaterThan(60 * row['workers']!);
     }

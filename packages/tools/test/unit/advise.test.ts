@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import { addWindow, noWork } from '../../src/advise/attribution.js';
+import { expect, it, onTestFinished } from 'vitest';
+import { addProfile, noWork } from '../../src/advise/attribution.js';
 import { collect } from '../../src/advise/collect.js';
 import { adviceOf, linesOf } from '../../src/advise/report.js';
 import { ToolError } from '../../src/output.js';
@@ -51,8 +51,8 @@ function profileOf(runs: readonly Run[], line?: number) {
 
 function advise(runs: readonly Run[], line?: number) {
   const work = noWork();
-  addWindow(work, profileOf(runs, line));
-  return adviceOf({ work, slots: [0], lost: [] });
+  addProfile(work, profileOf(runs, line));
+  return adviceOf({ work, workers: 1, lost: [] });
 }
 
 /** The same stack several times, with an idle loop between. */
@@ -146,7 +146,7 @@ it('counts no gap between samples, in which the process had no CPU', () => {
   ]);
   profile.timeDeltas[1] = 80_000;
   const work = noWork();
-  addWindow(work, profile);
+  addProfile(work, profile);
 
   expect(work.busyMs).toBe(5);
 });
@@ -185,45 +185,32 @@ it('says why there is nothing to gain', () => {
   expect(linesOf(busy).at(-1)).toMatch(/^Nothing to gain: no function .* busy for 10 %/);
 });
 
-afterEach(() => void vi.useRealTimers());
-
-/** Collects on a fake clock, from two workers that are idle. */
-async function collected(seconds: number, refuses: (slot: number, asked: number) => boolean) {
-  vi.useFakeTimers();
+/** Collects from two workers that are idle. */
+async function collected(refuses: (slot: string) => boolean) {
   const asked: string[] = [];
   const client = clientOf({
-    status: () => statusOf([{ slot: 0 }, { slot: 1 }]),
+    status: () => statusOf([{ slot: 0 }, { slot: 1 }, { slot: 1 }]),
     post: async (path) => {
       asked.push(path);
-      const slot = Number(path.split('/')[3]);
-      const times = asked.filter((each) => each.includes(`/${slot}/`)).length;
-      if (refuses(slot, times)) throw new ToolError('the worker ended');
-      await new Promise((resolve) => setTimeout(resolve, Number(path.split('=')[1]) * 1_000));
+      if (refuses(path.split('/')[3]!)) throw new ToolError('the worker ended');
       const file = join(mkdtempSync(join(tmpdir(), 'advise-')), 'a.cpuprofile');
       onTestFinished(() => rmSync(join(file, '..'), { recursive: true }));
       writeFileSync(file, JSON.stringify(profileOf([[1_000, IDLE]])));
       return { file };
     },
   });
-  const done = collect(client, seconds);
-  const settled = done.catch(() => {});
-  await vi.advanceTimersByTimeAsync((seconds + 2) * 1_000);
-  await settled;
-  return { ...(await done), asked };
+  return { ...(await collect(client, 25)), asked };
 }
 
-it('profiles all workers in windows of 10 s, and reports a missing window', async () => {
-  const { slots, lost, asked } = await collected(25, (slot, times) => slot === 1 && times === 2);
+it('takes one profile of each worker, and reports a missing one', async () => {
+  const { workers, lost, asked } = await collected((slot) => slot === '1');
 
-  expect(asked.filter((path) => path.includes('/0/'))).toEqual(
-    [10, 10, 5].map((seconds) => `/v1/workers/0/cpu-profile?seconds=${seconds}`),
-  );
-  expect(slots.toSorted((a, b) => a - b)).toEqual([0, 1]);
-  expect(lost).toEqual(['worker=1: the worker ended']);
+  expect(asked).toEqual([0, 1].map((slot) => `/v1/workers/${slot}/cpu-profile?seconds=25`));
+  expect({ workers, lost }).toEqual({ workers: 1, lost: ['worker=1: the worker ended'] });
 });
 
-it('fails with the reasons if no window is complete', async () => {
-  await expect(collected(15, () => true)).rejects.toThrow(
+it('fails with the reasons if no profile is complete', async () => {
+  await expect(collected(() => true)).rejects.toThrow(
     'no worker could be profiled: worker=0: the worker ended; worker=1: the worker ended',
   );
 });

@@ -66,32 +66,13 @@ function typeOrm(instance: unknown): Pool | undefined {
   return { kind, size: size ?? (kind === 'mongodb' ? DEFAULT_MONGO_SIZE : DEFAULT_SIZE) };
 }
 
-/** Prisma's pool is in its adapter. Up to version 6 it may be in its engine, sized by the URL. */
+/** Prisma 7 has its pool in its adapter. */
 function prisma(instance: unknown): Pool | undefined {
-  const engine = at(instance, '_engineConfig');
-  if (typeof at(instance, '$connect') !== 'function' || engine === undefined) return undefined;
-  const kind = at(instance, '_activeProvider') ?? at(engine, 'activeProvider');
-  if (typeof kind !== 'string') return undefined;
-  const adapter = at(engine, 'adapter');
-  if (adapter !== undefined) {
-    const size = at(adapter, 'externalPool', 'options', 'max') ?? at(adapter, 'config', 'max');
-    return { kind, size: typeof size === 'number' ? size : DEFAULT_SIZE };
-  }
-  const url = [at(engine, 'overrideDatasources'), at(engine, 'inlineDatasources')]
-    .flatMap((sources) => Object.values(Object(sources) as object))
-    .map(urlOf)
-    .find((each) => typeof each === 'string');
-  const [, size] = /[?&]connection_limit=(\d+)/.exec(url ?? '') ?? [];
-  // Without a size in the URL, Prisma's pool has twice as many connections as cores, and one more.
-  return size === undefined ? undefined : { kind, size: Number(size) };
-}
-
-function urlOf(source: unknown): string | undefined {
-  const url = at(source, 'url');
-  const variable = at(url, 'fromEnvVar');
-  const value = at(url, 'value') ?? url;
-  if (typeof value === 'string') return value;
-  return typeof variable === 'string' ? process.env[variable] : undefined;
+  const kind = at(instance, '_activeProvider');
+  const adapter = at(instance, '_engineConfig', 'adapter');
+  if (typeof kind !== 'string' || adapter === undefined) return undefined;
+  const size = at(adapter, 'externalPool', 'options', 'max') ?? at(adapter, 'config', 'max');
+  return { kind, size: typeof size === 'number' ? size : DEFAULT_SIZE };
 }
 
 /** An instance of Knex is a function. */

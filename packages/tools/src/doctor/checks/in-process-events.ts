@@ -4,7 +4,7 @@ import { type AppView, type Check, classOf, type Member, nameOf } from '../findi
 export const inProcessEvents: Check = {
   name: 'in-process-events',
   remedy:
-    "npm install @nestjs-cluster/shared, and provide ClusterPubSub of '@nestjs-cluster/shared/events' in its place; or, beyond one machine, one in Redis",
+    "provide ClusterPubSub of '@nestjs-cluster/shared/events' in its place; or, beyond one machine, one in Redis",
   look: (app) =>
     [...pubSubsOf(app).values()].map((where) => ({
       where,

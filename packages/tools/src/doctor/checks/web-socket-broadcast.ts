@@ -6,7 +6,7 @@ const CLIENTS = /\.\s*clients\b/;
 export const webSocketBroadcast: Check = {
   name: 'web-socket-broadcast',
   remedy:
-    "npm install @nestjs-cluster/shared, publish it by ClusterEvents of '@nestjs-cluster/shared/events', and send to the clients of each worker in an @OnEvent() handler",
+    "publish it by ClusterEvents of '@nestjs-cluster/shared/events', and send to the clients of each worker in an @OnEvent() handler",
   look: ({ providers, socketServers }) =>
     // A server of ws has a set of clients; one of Socket.IO has namespaces.
     socketServers.some((server) => at(server, 'clients') instanceof Set)

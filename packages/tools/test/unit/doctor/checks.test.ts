@@ -79,7 +79,6 @@ describe('a pool of database connections', () => {
       readonly _activeProvider: string,
       readonly _engineConfig: object,
     ) {}
-    async $connect() {}
   }
   class NativeConnection {
     models = {};
@@ -90,20 +89,19 @@ describe('a pool of database connections', () => {
   }
   const knex = (client: string, max: number) =>
     Object.assign(() => {}, { client: { config: { client }, pool: { max } } });
-  const url = (value: string) => ({ inlineDatasources: { db: { url: { value } } } });
 
   it.each([
     ['TypeORM, 20', new DataSource({ type: 'postgres', extra: { max: 20 } }), 20],
     ['TypeORM, by poolSize', new DataSource({ type: 'mysql', poolSize: 31 }), 31],
     ['TypeORM, by default', new DataSource({ type: 'postgres' }), 10],
     ['TypeORM, of a file', new DataSource({ type: 'better-sqlite3' }), undefined],
-    ['Prisma, by its URL', new PrismaClient('postgresql', url('p://h/d?connection_limit=21')), 21],
-    ['Prisma, by default', new PrismaClient('postgresql', url('p://h/d')), undefined],
     [
-      'Prisma, by its adapter',
+      'Prisma 7',
       new PrismaClient('postgresql', { adapter: { externalPool: { options: { max: 22 } } } }),
       22,
     ],
+    ['Prisma 7, by default', new PrismaClient('mysql', { adapter: {} }), 10],
+    ['Prisma before 7', new PrismaClient('mysql', {}), undefined],
     ['Knex', knex('pg', 23), 23],
     ['Knex, of a file', knex('better-sqlite3', 1), undefined],
     ['Mongoose', new NativeConnection(101), 101],

@@ -1,0 +1,121 @@
+import type { ClusterStatus } from '../cluster.js';
+import { sum } from '../sum.js';
+
+/** Figures that only the page of metrics has. A figure is unknown if it is missing or not a number. */
+export interface Readings {
+  readonly p50Ms?: number;
+  readonly p95Ms?: number;
+  readonly p99Ms?: number;
+  /** The calls of `@CpuBound()` methods that wait for a thread. */
+  readonly queued?: number;
+  /** The calls of `@CpuBound()` methods that ended, per second. */
+  readonly offloaded?: number;
+}
+
+/** The cumulative counts of a histogram, summed over its series, by upper bound in seconds. */
+type Buckets = ReadonlyMap<number, number>;
+
+interface Counts {
+  readonly at: number;
+  readonly latency: Buckets;
+  readonly tasks: number | undefined;
+}
+
+const ANSWER_MS = 3_000;
+
+/** Reads the page of metrics. */
+export class Metrics {
+  readings: Readings = {};
+  /** Why the readings are unknown; `null` if they are known. */
+  problem: string | null = 'they were not read yet';
+  #before: Counts | undefined;
+
+  /** @param url of the page. Default: of the admin listener or the app. */
+  constructor(private readonly url: string | undefined) {}
+
+  async read({ options }: ClusterStatus): Promise<void> {
+    const url = this.url ?? metricsUrlOf(options);
+    try {
+      this.readings = this.#readingsOf(await pageAt(url), performance.now() / 1_000);
+      this.problem = null;
+    } catch (error) {
+      this.readings = {};
+      this.#before = undefined;
+      this.problem = `${(error as Error).message}; --metrics <url> says where the metrics are`;
+    }
+  }
+
+  #readingsOf(page: string, at: number): Readings {
+    const before = this.#before;
+    const now = { at, latency: latencyIn(page), tasks: sumOf(page, 'offload_tasks_total') };
+    this.#before = now;
+    const queued = sumOf(page, 'offload_queue_size')!;
+    if (before === undefined) return { queued };
+    const recent = [...now.latency].map(
+      ([bound, count]) => [bound, count - (before.latency.get(bound) ?? 0)] as const,
+    );
+    return {
+      p50Ms: quantile(recent, 0.5) * 1_000,
+      p95Ms: quantile(recent, 0.95) * 1_000,
+      p99Ms: quantile(recent, 0.99) * 1_000,
+      queued,
+      offloaded: Math.max(0, now.tasks! - before.tasks!) / (at - before.at),
+    };
+  }
+}
+
+async function pageAt(url: string | undefined): Promise<string> {
+  if (url === undefined) throw new Error('unknown where the metrics are');
+  const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => {
+    throw new Error(`${url} does not answer`);
+  });
+  if (!answer.ok) throw new Error(`${url} answers ${answer.status}`);
+  return answer.text();
+}
+
+/** The default URL of the metrics: on the admin listener, or else on the app's own port. */
+export function metricsUrlOf({ admin, ...app }: ClusterStatus['options']): string | undefined {
+  const { port, host } = admin ?? app;
+  // With port 0 the system chooses the port, and the options do not say which.
+  if (!port) return undefined;
+  const isAny = !host || host === '0.0.0.0' || host === '::';
+  return `http://${isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
+}
+
+/** The samples of a metric on a page in Prometheus text format. */
+function samplesOf(page: string, name: string): { labels: string; value: number }[] {
+  const lines = page.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'));
+  return [...lines].map(([, labels = '', value]) => ({ labels, value: Number(value) }));
+}
+
+/** The sum of a metric of nestjs-cluster over all labels; `undefined` if the page does not have it. */
+function sumOf(page: string, name: string): number | undefined {
+  const samples = samplesOf(page, `nestjs_cluster_${name}`);
+  return samples.length === 0 ? undefined : sum(samples.map(({ value }) => value));
+}
+
+function latencyIn(page: string): Buckets {
+  const buckets = new Map<number, number>();
+  for (const { labels, value } of samplesOf(page, 'http_request_duration_seconds_bucket')) {
+    // In a quiet cluster, the requests for metrics would be most of all requests.
+    if (labels.includes('route="/metrics"')) continue;
+    const bound = Number(/\ble="([^"]*)"/.exec(labels)?.[1]!.replace('+Inf', 'Infinity'));
+    buckets.set(bound, (buckets.get(bound) ?? 0) + value);
+  }
+  return buckets;
+}
+
+/** A quantile in seconds, as by `histogram_quantile` in Prometheus: linear within a bucket. NaN if nothing was counted. */
+function quantile(buckets: readonly (readonly [bound: number, count: number])[], share: number) {
+  const sorted = buckets.toSorted(([a], [b]) => a - b);
+  const rank = share * (sorted.at(-1)?.[1] ?? 0);
+  let [lower, below] = [0, 0];
+  for (const [bound, count] of sorted) {
+    if (count >= rank && count > 0) {
+      if (bound === Infinity) return lower;
+      return lower + (bound - lower) * ((rank - below) / (count - below));
+    }
+    [lower, below] = [bound, count];
+  }
+  return NaN;
+}
