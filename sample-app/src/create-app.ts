@@ -19,6 +19,10 @@ async function createOnAdapter(): Promise<INestApplication> {
     const { createFastifyApp } = await import('./adapters/fastify-app.js');
     return createFastifyApp(AppModule);
   }
+  if (environment.adapter === 'node') {
+    const { createNodeApp } = await import('./adapters/node-app.js');
+    return createNodeApp(AppModule);
+  }
   const { createExpressApp } = await import('./adapters/express-app.js');
   return createExpressApp(AppModule);
 }

@@ -36,11 +36,11 @@ function parseOptions(text: string): ClusterOptions {
   return options;
 }
 
-function readAdapter(): 'express' | 'fastify' {
+function readAdapter(): 'express' | 'fastify' | 'node' {
   const adapter = process.env.ADAPTER || 'express';
-  if (adapter !== 'express' && adapter !== 'fastify') {
+  if (adapter !== 'express' && adapter !== 'fastify' && adapter !== 'node') {
     throw new Error(
-      `ADAPTER must be express or fastify, but is ${JSON.stringify(adapter)}; set one of them`,
+      `ADAPTER must be express, fastify or node, but is ${JSON.stringify(adapter)}; set one of them`,
     );
   }
   return adapter;

@@ -45,27 +45,30 @@ describe('the drain', () => {
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
 
-  it('answers a request in flight with "Connection: close" and ends its connection', async () => {
-    const gates = Gates.forTest();
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: { ...on(OTHER_ADAPTER), ...gates.env },
-    });
-    const client = await RawClient.open(cluster.url);
-    client.get('/gate/held');
-    await began(cluster, '/gate/held');
+  it.each([OTHER_ADAPTER, 'node'])(
+    'answers a request in flight with "Connection: close" and ends its connection (%s)',
+    async (adapter) => {
+      const gates = Gates.forTest();
+      const cluster = await ClusterProcess.start({
+        options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+        env: { ...on(adapter), ...gates.env },
+      });
+      const client = await RawClient.open(cluster.url);
+      client.get('/gate/held');
+      await began(cluster, '/gate/held');
 
-    cluster.kill('SIGTERM');
+      cluster.kill('SIGTERM');
 
-    await drains(cluster.workerPids[0]!);
-    gates.open('held');
-    expect(await client.end()).toBe('fin');
-    expect(client.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(client.text).toMatch(/^connection: close\r$/im);
-    expect(client.text).toContain('"passed":"held"');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
-  });
+      await drains(cluster.workerPids[0]!);
+      gates.open('held');
+      expect(await client.end()).toBe('fin');
+      expect(client.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(client.text).toMatch(/^connection: close\r$/im);
+      expect(client.text).toContain('"passed":"held"');
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
+    },
+  );
 
   it('answers every request that was pipelined before it began', async () => {
     const gates = Gates.forTest();

@@ -18,6 +18,7 @@ import { niceValuesOf } from '../support/process-stats.js';
 const SETUPS = [
   { adapter: 'express', mode: 'threads' },
   { adapter: 'fastify', mode: 'threads' },
+  { adapter: 'node', mode: 'threads' },
   // On the event loop there is nothing that the adapter has a part in.
   { adapter: 'express', mode: 'inline' },
 ] as const;

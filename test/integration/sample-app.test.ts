@@ -379,14 +379,18 @@ describe('the faults of the sample app', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('end the start with SAMPLE_FAIL_BOOT, which says why', async () => {
+  it.each<{ env: Record<string, string>; reason: string }>([
+    { env: { SAMPLE_FAIL_BOOT: '1' }, reason: 'SAMPLE_FAIL_BOOT' },
+    // The package is not installed here.
+    { env: { ADAPTER: 'node' }, reason: 'cannot load @nestjs/platform-node; install' },
+  ])('end the start, and say why: $reason', async ({ env, reason }) => {
     const cluster = new ClusterProcess({
       program: 'sample',
-      env: environment('express', { SAMPLE_FAIL_BOOT: '1' }),
+      env: environment('express', env),
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
-    expect(cluster.all('worker-died')[0]!.message).toContain('SAMPLE_FAIL_BOOT');
+    expect(cluster.all('worker-died')[0]!.message).toContain(reason);
     expect(cluster.all('failed')).toHaveLength(1);
     expect(cluster.survivors()).toEqual([]);
   });
@@ -399,7 +403,7 @@ describe('the environment of the sample app', () => {
     const cluster = new ClusterProcess({ program: 'sample', env: environment('koa') });
 
     expect((await cluster.exited()).code).not.toBe(0);
-    expect(cluster.output).toContain('ADAPTER must be express or fastify');
+    expect(cluster.output).toContain('ADAPTER must be express, fastify or node');
   });
 
   it('serves by the options of SAMPLE_OPTIONS', async () => {

@@ -8,9 +8,10 @@ import { scrape } from '../support/scrape.js';
 
 const COUNT = 'http_request_duration_seconds_count';
 
-type Adapter = 'express' | 'fastify';
+const ADAPTERS = ['express', 'fastify', 'node'] as const;
+type Adapter = (typeof ADAPTERS)[number];
 
-/** What is asked, and the one route that counts it: on both adapters, or on each. */
+/** What is asked, and the one route that counts it: on all adapters, or on each. */
 interface Row extends RequestOptions {
   readonly path: string;
   readonly status: number | Partial<Record<Adapter, number>>;
@@ -93,13 +94,23 @@ const NEST: readonly Row[] = [
   { path: 'http://any.test/cats/7', status: 200, route: '/cats/:id' },
   {
     path: `/cats/${LONG}`,
-    status: { express: 200, fastify: 414 },
-    route: { express: '/cats/:id', fastify: 'unmatched' },
+    status: { express: 200, fastify: 414, node: 200 },
+    route: { express: '/cats/:id', fastify: 'unmatched', node: '/cats/:id' },
   },
   { path: `/${LONG}`, status: 404, route: 'unmatched' },
-  { path: '/all/5', method: 'PURGE', status: 200, route: { express: '/all/:id' } },
+  {
+    path: '/all/5',
+    method: 'PURGE',
+    status: 200,
+    route: { express: '/all/:id', node: '/all/:id' },
+  },
+  { path: '/shared/5', method: 'PROPFIND', status: 200, route: '/shared/:id' },
   { path: '/all/5', method: 'DELETE', status: 200, route: '/all/:id' },
-  { path: '/files/a/b/c', status: 200, route: { express: '/files/*path', fastify: '/files/*' } },
+  {
+    path: '/files/a/b/c',
+    status: 200,
+    route: { express: '/files/*path', fastify: '/files/*', node: '/files/*path' },
+  },
   { path: '/several/1', status: 200, route: '/several/:a' },
   { path: '/many/1', status: 200, route: '/many/:b' },
   { path: '/areas/1/cats/2', status: 200, route: '/areas/:area/cats/:id' },
@@ -195,7 +206,7 @@ function templatesOf(adapter: Adapter, rows: readonly Row[]): string[] {
   return [...new Set(routes.filter((route) => route !== undefined))];
 }
 
-describe.each(['express', 'fastify'] as const)('the routes of an app on %s', (adapter) => {
+describe.each(ADAPTERS)('the routes of an app on %s', (adapter) => {
   serve('routes', adapter, { TEST_ROUTES: 'plain' });
   itCounts(adapter, NEST);
 
@@ -224,15 +235,12 @@ describe.each(['express', 'fastify'] as const)('the routes of an app on %s', (ad
   });
 });
 
-describe.each(['express', 'fastify'] as const)(
-  'the routes under a prefix with a parameter on %s',
-  (adapter) => {
-    serve('routes', adapter, { TEST_ROUTES: 'prefix' });
-    itCounts(adapter, PREFIXED);
-  },
-);
+describe.each(ADAPTERS)('the routes under a prefix with a parameter on %s', (adapter) => {
+  serve('routes', adapter, { TEST_ROUTES: 'prefix' });
+  itCounts(adapter, PREFIXED);
+});
 
-describe.each(['express', 'fastify'] as const)('the routes of media types on %s', (adapter) => {
+describe.each(ADAPTERS)('the routes of media types on %s', (adapter) => {
   serve('global-features', adapter, { TEST_FEATURES: 'media' });
   itCounts(
     adapter,
@@ -245,9 +253,11 @@ describe.each(['express', 'fastify'] as const)('the routes of media types on %s'
   );
 });
 
-describe.each(['app', 'nest11'] as const)('routes that are not those of Nest, in %s', (program) => {
-  describe.each(['express', 'fastify'] as const)('on %s', (adapter) => {
-    serve('native-routes', adapter, { program });
-    itCounts(adapter, NATIVE);
-  });
+describe.each([
+  ...ADAPTERS.map((adapter) => ({ program: 'app' as const, adapter })),
+  { program: 'nest11', adapter: 'express' },
+  { program: 'nest11', adapter: 'fastify' },
+] as const)('routes that are not those of Nest, in $program on $adapter', (row) => {
+  serve('native-routes', row.adapter, { program: row.program });
+  itCounts(row.adapter, NATIVE);
 });

@@ -59,26 +59,29 @@ async function openAtLeast(cluster: ClusterProcess, connections: number): Promis
 }
 
 describe('the drain of WebSockets', () => {
-  it('tells those of a Nest gateway to close with 1001, and ends when they have', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'drain-gateway'),
-    });
-    const clients = await many(20, () => WebSocketClient.open(cluster.url));
-    for (const client of clients) {
-      client.send(JSON.stringify({ event: 'echo', data: 'hello' }));
-      expect(await client.next()).toContain('hello');
-    }
+  it.each([ONE_ADAPTER, 'node'])(
+    'tells those of a Nest gateway to close with 1001, and ends when they have (%s)',
+    async (adapter) => {
+      const cluster = await ClusterProcess.start({
+        options: { shutdown: { drainTimeoutMs: NEVER_MS } },
+        env: on(adapter, 'drain-gateway'),
+      });
+      const clients = await many(20, () => WebSocketClient.open(cluster.url));
+      for (const client of clients) {
+        client.send(JSON.stringify({ event: 'echo', data: 'hello' }));
+        expect(await client.next()).toContain('hello');
+      }
 
-    cluster.kill('SIGTERM');
+      cluster.kill('SIGTERM');
 
-    expect(await Promise.all(clients.map(({ closed }) => closed))).toEqual(
-      clients.map(() => ({ code: 1001, reason: '' })),
-    );
-    expect(await cluster.exited()).toEqual(EXITED_WELL);
-    expect(cluster.output.match(/^web socket closed with 1001$/gm)).toHaveLength(clients.length);
-    expectNoCut(cluster);
-  });
+      expect(await Promise.all(clients.map(({ closed }) => closed))).toEqual(
+        clients.map(() => ({ code: 1001, reason: '' })),
+      );
+      expect(await cluster.exited()).toEqual(EXITED_WELL);
+      expect(cluster.output.match(/^web socket closed with 1001$/gm)).toHaveLength(clients.length);
+      expectNoCut(cluster);
+    },
+  );
 
   itOnce('tells one that the app talks to all the time, between two messages', async () => {
     const cluster = await ClusterProcess.start({

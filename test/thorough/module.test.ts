@@ -17,7 +17,7 @@ const PLAIN = join(import.meta.dirname, '../fixtures/plain.mjs');
 
 const ENDPOINTS = ['/health', '/health/live', '/health/ready', '/metrics'] as const;
 
-const ADAPTERS = ['express', 'fastify'] as const;
+const ADAPTERS = ['express', 'fastify', 'node'] as const;
 
 const DURATION = 'http_request_duration_seconds';
 

@@ -21,7 +21,7 @@ import {
 import { describeOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
-const ADAPTERS = ['express', 'fastify'] as const;
+const ADAPTERS = ['express', 'fastify', 'node'] as const;
 
 const gates = new Gates();
 afterAll(() => gates.remove());

@@ -14,7 +14,7 @@ import { WebSocketClient } from '../support/web-socket-client.js';
 
 afterEach(stopAll);
 
-const ADAPTERS = ['express', 'fastify'] as const;
+const ADAPTERS = ['express', 'fastify', 'node'] as const;
 
 function many<T>(count: number, one: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, one));

@@ -14,10 +14,13 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ClusterModule, type ClusterModuleOptions } from 'nestjs-cluster';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { NodeAdapter } from '../fixtures/node-adapter.mjs';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { request } from '../support/http-client.js';
 
-const ADAPTERS = ['express', 'fastify'] as const;
+const ADAPTERS = ['express', 'fastify', 'node'] as const;
+
+const createAdapter = { fastify: () => new FastifyAdapter(), node: () => new NodeAdapter() };
 
 interface Options {
   readonly controllers?: readonly Type[];
@@ -30,9 +33,9 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
     @Module({ imports: [ClusterModule.forRoot(options)], controllers: [...controllers] })
     class AppModule {}
     const settings = { logger: false, abortOnError: false } as const;
-    const app = await (adapter === 'fastify'
-      ? NestFactory.create(AppModule, new FastifyAdapter(), settings)
-      : NestFactory.create(AppModule, settings));
+    const app = await (adapter === 'express'
+      ? NestFactory.create(AppModule, settings)
+      : NestFactory.create(AppModule, createAdapter[adapter](), settings));
     onTestFinished(() => app.close());
     configure?.(app);
     return app;

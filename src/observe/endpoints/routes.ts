@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, RequestMethod } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
@@ -8,18 +8,10 @@ import { OWN_ENDPOINT } from './mount-endpoint.js';
 /** Label of requests that no route of Nest matched. Clients choose these paths, so their number has no limit. */
 export const UNMATCHED = 'unmatched';
 
-/** The methods of an adapter by which Nest registers a route. */
-const METHODS = [
-  'get',
-  'post',
-  'put',
-  'patch',
-  'delete',
-  'options',
-  'head',
-  'search',
-  'all',
-] as const;
+/** The methods of an adapter by which Nest registers a route: `get`, `all`, `propfind` and so on. */
+const METHODS = Object.values(RequestMethod)
+  .filter((method) => typeof method === 'string')
+  .map((method) => method.toLowerCase());
 
 /** The methods whose routes can shadow an endpoint of this package. */
 const OF_ENDPOINTS: ReadonlySet<string> = new Set(['get', 'all']);
