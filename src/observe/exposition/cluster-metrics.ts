@@ -69,41 +69,37 @@ export function clusterMetrics({
   workers: reports,
   snapshotAgeMs = 0,
 }: Omit<CollectedMetrics, 'retired'>): MetricJson[] {
-  const family: MakeFamily = (type, name, help, values) => ({
-    name: `nestjs_cluster_${name}`,
-    help,
-    type,
-    aggregator: 'sum',
-    values: values.map(([labels, value]) => ({ labels, value })),
-  });
   const ages = new Map(reports.map((each) => [each.slot, each.ageMs]));
   return [
-    ...wholeCluster(snapshot, family),
+    ...wholeCluster(snapshot),
     family(
       'gauge',
       'snapshot_age_seconds',
       'Age of the state of the cluster: above 0 where the primary did not answer this scrape',
       [[{}, snapshotAgeMs / 1_000]],
     ),
-    ...eachWorker(snapshot, family),
+    ...eachWorker(snapshot),
     family(
       'gauge',
       'worker_snapshot_age_seconds',
       'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
       [...ages].map(([slot, age]) => [{ worker: slot }, age / 1_000]),
     ),
-    ...primaryItself(snapshot.primary, family),
+    ...primaryItself(snapshot.primary),
   ];
 }
 
-type MakeFamily = (
-  type: 'gauge' | 'counter',
-  name: string,
-  help: string,
-  values: Values,
-) => MetricJson;
+function family(type: 'gauge' | 'counter', name: string, help: string, values: Values): MetricJson {
+  return {
+    name: `nestjs_cluster_${name}`,
+    help,
+    type,
+    aggregator: 'sum',
+    values: values.map(([labels, value]) => ({ labels, value })),
+  };
+}
 
-function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[] {
+function wholeCluster(snapshot: ClusterSnapshot): MetricJson[] {
   const { workers, balancing, desired, generation, reloads } = snapshot;
   const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
   const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
@@ -132,7 +128,7 @@ function wholeCluster(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson
   ];
 }
 
-function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[] {
+function eachWorker(snapshot: ClusterSnapshot): MetricJson[] {
   const workers = workersBySlot(snapshot);
   const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
   const restarts = counts.flatMap(({ slot, restartsByCause }) =>
@@ -176,7 +172,7 @@ function eachWorker(snapshot: ClusterSnapshot, family: MakeFamily): MetricJson[]
 
 const ofPrimary = (metric: string): string => `primary_${metric.replace(/^worker_/, '')}`;
 
-function primaryItself(primary: ClusterSnapshot['primary'], family: MakeFamily): MetricJson[] {
+function primaryItself(primary: ClusterSnapshot['primary']): MetricJson[] {
   if (primary === null) return [];
   const uptime = family('gauge', ofPrimary(UPTIME.metric), UPTIME.help, [
     [{}, primary.uptimeSeconds],

@@ -1,10 +1,13 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
 import type { HealthIndicatorFunction, HealthIndicatorResult } from '@nestjs/terminus';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import {
+  ClusterConfigurationError,
+  inspected,
+  type OnceAMinute,
+} from '../../contract/errors/index.js';
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import { inTime } from '../../contract/process/in-time.js';
-import type { OnceLog } from './once-log.js';
 
 type Entry = Exclude<ResolvedModuleOptions['health'], false>['indicators'][number];
 
@@ -20,13 +23,14 @@ const TIMEOUT_MS = 1_000;
 export function appChecks(
   entries: readonly Entry[],
   moduleRef: Pick<ModuleRef, 'get'>,
-  log: Pick<OnceLog, 'error'>,
+  log: Pick<OnceAMinute, 'say'>,
 ): HealthIndicatorFunction[] {
   return entries.map((entry, index) => {
     const name = nameOf(entry, index);
     const check = checkOf(entry, moduleRef);
-    const down = (why: string, error?: unknown) => {
-      log.error(`health indicator "${name}" ${why}`, error);
+    const down = (why: string, detail = '') => {
+      const what = `health indicator "${name}" ${why}`;
+      log.say(what + detail, what);
       return { [name]: { status: 'down' as const, message: `${why}; see the log` } };
     };
     const answered = async (): Promise<HealthIndicatorResult> => {
@@ -35,7 +39,7 @@ export function appChecks(
       } catch (error) {
         // Indicators for terminus 11 throw this error to report that they are down.
         if ((error as { isHealthCheckError?: boolean } | null)?.isHealthCheckError) throw error;
-        return down('threw an error', error);
+        return down('threw an error', `: ${inspected(error)}`);
       }
     };
     return () =>

@@ -4,9 +4,10 @@ import type {
   HealthCheckResult,
   HealthCheckService,
   HealthIndicatorFunction,
+  HealthIndicatorResult,
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
-import { OnceAMinute } from '../../contract/errors/index.js';
+import { inspected, OnceAMinute } from '../../contract/errors/index.js';
 import { hasTerminus, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
@@ -16,9 +17,7 @@ import {
 import { appChecks } from './app-checks.js';
 import { ClusterHealthIndicator } from './cluster.health.js';
 import { EventLoopHealthIndicator } from './event-loop.health.js';
-import { memoryHealth } from './memory.health.js';
 import { OffloadHealthIndicator } from './offload.health.js';
-import { OnceLog } from './once-log.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';
 import { Terminus } from './terminus.js';
 
@@ -30,8 +29,8 @@ const MAX_DETAIL_LENGTH = 32 * 1024;
 /** Serves the health of the cluster with the JSON format and status codes of terminus. */
 @Injectable()
 export class HealthEndpoints {
-  readonly #log = new OnceLog();
-  readonly #downs = new OnceAMinute((line) => new Logger('ClusterModule').error(line));
+  /** An orchestrator asks again and again. */
+  readonly #log = new OnceAMinute((line) => new Logger('ClusterModule').error(line));
   /** The indicators that concern only this process. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
   #health: Promise<HealthCheckService> | undefined;
@@ -56,7 +55,12 @@ export class HealthEndpoints {
   async prepare(options: Options): Promise<void> {
     if (!hasTerminus()) await this.#load();
     this.link.afterStart(() => this.#load());
-    this.#ofProcess = this.#indicatorsOfProcess(options);
+    this.#ofProcess = [
+      () => this.eventLoop.check(),
+      () => this.#memory(),
+      () => this.offload.check(),
+      ...appChecks(options.indicators, this.moduleRef, this.#log),
+    ];
   }
 
   /** @returns the paths that are served. */
@@ -90,13 +94,10 @@ export class HealthEndpoints {
     return { healthy: false, detail: wrong.join('; ').slice(0, MAX_DETAIL_LENGTH) };
   }
 
-  #indicatorsOfProcess(options: Options): HealthIndicatorFunction[] {
-    return [
-      () => this.eventLoop.check(),
-      () => memoryHealth(this.link.stats()),
-      () => this.offload.check(),
-      ...appChecks(options.indicators, this.moduleRef, this.#log),
-    ];
+  /** No public indicator, because terminus has a `MemoryHealthIndicator`. */
+  #memory(): HealthIndicatorResult<'memory'> {
+    const { residentMemoryBytes, heapUsedBytes } = this.link.stats();
+    return { memory: { residentMemoryBytes, heapUsedBytes, status: 'up' } };
   }
 
   #load(): Promise<HealthCheckService> {
@@ -124,7 +125,7 @@ export class HealthEndpoints {
     }
     // No answer names the app's indicators, so the log does.
     for (const key of Object.keys(result.error ?? {}).filter((each) => !isOurs(each))) {
-      this.#downs.say(`health indicator "${key}" is down`, key);
+      this.#log.say(`health indicator "${key}" is down`, key);
     }
     return JSON.stringify(statusesOf(result, isOurs));
   }
@@ -140,7 +141,7 @@ export class HealthEndpoints {
       if (error instanceof HttpException) {
         return { status: error.getStatus(), result: error.getResponse() as HealthCheckResult };
       }
-      this.#log.error('the health check failed', error);
+      this.#log.say(`the health check failed: ${inspected(error)}`, 'the health check failed');
       throw error;
     }
   }

@@ -26,21 +26,13 @@ export function judge(name: string, value: number, limit = Infinity): Judgement 
   return { status: 'up' };
 }
 
-/** Before terminus 12, which introduced `degraded`, what is degraded is up. */
-export function knownStatus<Status extends string>(
-  { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
-  status: Status,
-): Status | 'up' {
-  return status === 'degraded' && !knowsDegraded ? 'up' : status;
-}
-
-/** A report with its status. */
+/** A report with its status. Before terminus 12, which introduced `degraded`, what is degraded is up. */
 export function reportOf<Key extends string>(
-  terminus: Pick<Terminus, 'knowsDegraded'>,
+  { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
   key: Key,
   { status, ...why }: Judgement,
   report: object,
 ): HealthIndicatorResult<Key> {
-  const known = knownStatus(terminus, status);
+  const known = status === 'degraded' && !knowsDegraded ? 'up' : status;
   return { [key]: { ...report, ...why, status: known } } as HealthIndicatorResult<Key>;
 }

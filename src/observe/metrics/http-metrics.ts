@@ -20,8 +20,11 @@ const METHOD_FACTOR = 1_000;
 /** The label of routes beyond the limit of series. Only a mistake gives an app that many routes. */
 const OVERFLOW = 'other';
 
-/** Maximum number of series. The series of the overflow do not count. */
-const MAX_SERIES = 10_000;
+/**
+ * Maximum number of series, of 3 to 5 KB each in the metrics of a process, which may have 16 MB. The
+ * series of the overflow do not count.
+ */
+const MAX_SERIES = 2_000;
 
 /** The status code of a request without a response. */
 const ABORTED = 0;

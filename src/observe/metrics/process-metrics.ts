@@ -13,13 +13,15 @@ import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-bod
 import type { HttpMetrics } from './http-metrics.js';
 
 /**
- * Default metrics that are left out, because they are gauges with the suffix of a counter. The
- * metrics with the same names without `_total` give the same numbers by type.
+ * Default metrics that are left out, because promtool refuses their names: gauges with the suffix of
+ * a counter, and names with a type. Other metrics give the same numbers.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
+  'nodejs_eventloop_utilization_histogram',
+  'nodejs_eventloop_utilization_summary',
 ];
 
 /** The names of the clients' default metrics, which an app may collect itself. */

@@ -4,7 +4,7 @@ import {
   type MetricsSource,
 } from '../../contract/snapshot/index.js';
 
-/** The metrics of this process in the Prometheus text format. */
+/** The metrics of this process as text. */
 export class OwnMetrics {
   #source: MetricsSource | undefined;
   readonly #contributions: MetricsContribution[] = [];

@@ -1,19 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
 import { judge } from '../../../../src/observe/health/limits.js';
-import { memoryHealth } from '../../../../src/observe/health/memory.health.js';
 import type { ClusterLink, WorkerStats } from '../../../../src/contract/snapshot/index.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
-
-const MIB = 1024 * 1024;
 
 const link: Pick<ClusterLink, 'stats'> = {
   stats: () =>
     ({
       eventLoopUtilization: 0.5,
       eventLoopDelayP99Ms: 81,
-      residentMemoryBytes: 200 * MIB,
-      heapUsedBytes: 100 * MIB,
     }) as WorkerStats,
 };
 
@@ -71,13 +66,5 @@ describe('the health of the event loop', () => {
       message: 'eventLoopDelayP99Ms is 81, near its limit of 100',
     });
     expect(old.check('eventLoop', { maxDelayMs: 80 }).eventLoop).toMatchObject({ status: 'down' });
-  });
-});
-
-describe('the health of the memory', () => {
-  const numbers = { residentMemoryBytes: 200 * MIB, heapUsedBytes: 100 * MIB };
-
-  it('is up with its numbers', () => {
-    expect(memoryHealth(link.stats())).toEqual({ memory: { ...numbers, status: 'up' } });
   });
 });

@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
+import { MAX_METRICS_BODY_LENGTH } from '../../../../src/contract/snapshot/index.js';
+import { encodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { Routes, UNMATCHED } from '../../../../src/observe/endpoints/routes.js';
 import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
 import { samplesOf } from '../../support/metric-json.js';
@@ -11,6 +13,9 @@ const SECONDS = 'http_request_duration_seconds';
 const BYTES = 'http_response_size_bytes';
 const ABORTED = 'http_requests_aborted_total';
 const BUCKETS = [0.005, 0.01, 0.1, 1, 10];
+const { buckets: DEFAULT_BUCKETS } = resolveModuleOptions({}).metrics as {
+  buckets: readonly number[];
+};
 const SIZES = [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 interface Observation {
@@ -173,6 +178,15 @@ describe('the metrics of HTTP requests', () => {
 });
 
 describe('more series than there may be', () => {
+  it('leave a quarter of the room that a process has for its metrics', () => {
+    const http = new HttpMetrics(DEFAULT_BUCKETS);
+    for (let i = 0; i < 12_000; i += 1) {
+      const route = `/${'x'.repeat(50)}${Math.floor(i / 600)}`;
+      observe(http, { ...one(0.123 * i), route, status: 200 + (i % 600), bytes: i });
+    }
+    expect(encodeMetrics(http.metrics()).length).toBeLessThan(MAX_METRICS_BODY_LENGTH * 0.75);
+  });
+
   const routes = (...all: string[]) => all.map((route) => ({ ...one(1), route }));
 
   /** The count of each series, without the name and what all have in common. */

@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import * as client from 'prom-client';
+import * as successor from 'prometheus-io-client';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -16,12 +17,12 @@ import { samplesOf } from '../../support/metric-json.js';
 afterEach(() => vi.useRealTimers());
 
 /** The metrics of a process whose app has two registries. */
-function start(workerLabel?: number) {
+function start(workerLabel?: number, of: object = client) {
   const [app, other] = [new Registry(), new Registry()];
   const warnings: string[] = [];
   const logger = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
   const metrics = new ProcessMetrics(
-    client as unknown as PrometheusClient,
+    of as PrometheusClient,
     [app, other] as unknown as MetricsRegistry[],
     workerLabel,
     logger,
@@ -50,14 +51,15 @@ describe('the metrics of a process', () => {
     ]);
   });
 
-  it('have the default ones, and none that is misnamed', async () => {
-    const { metrics, read } = start();
+  it.each([client, successor])('have the default ones, and none that is misnamed', async (of) => {
+    const { metrics, read } = start(undefined, of);
     metrics.measureDefaults();
     const all = await read();
     expect(all.map(({ name }) => name)).toContain('process_cpu_seconds_total');
     expect(all.map(({ name }) => name)).toContain('nodejs_active_handles');
     for (const { name, type } of all) {
       expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+      expect(name).not.toMatch(/_(histogram|summary)$/);
     }
   });
 
