@@ -36,7 +36,7 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 21_841, observe: 1_892, all: 24_357 };
+const MOST_LINES = { core: 21_720, observe: 1_883, all: 24_226 };
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
