@@ -10,7 +10,6 @@ export {
   carryContext,
   type ContextStorage,
   CpuBound,
-  move,
   TaskAbortedException,
   TaskRejectedException,
   type TaskRejection,

@@ -13,7 +13,7 @@ export {
   REMOTE_RUNNER,
   type RemoteRunner,
   type RemoteSituation,
-} from '../offload/admission/remote-runner.js';
+} from '../offload/run/remote-runner.js';
 export type { Task } from '../offload/task/task.js';
 export type { TaskError } from '../offload/task/task-error.js';
 

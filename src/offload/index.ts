@@ -6,7 +6,6 @@ export {
 } from './task/carry-context.js';
 export { callSite } from './task/call-site.js';
 export { CpuBound } from './cpu-bound.decorator.js';
-export { move } from './admission/move.js';
 export {
   TaskAbortedException,
   TaskRejectedException,
@@ -17,13 +16,8 @@ export {
 export { type CpuBoundDefinition, definitionsOf, type Method } from './cpu-bound.metadata.js';
 export { refusalOf } from './task/refusals.js';
 
-export type { Watch } from './admission/call.js';
-export {
-  REMOTE_RUNNER,
-  type RemoteRunner,
-  type RemoteSituation,
-  type Submitter,
-} from './admission/remote-runner.js';
+export { REMOTE_RUNNER, type RemoteRunner, type RemoteSituation } from './run/remote-runner.js';
+export type { Submitter, Watch } from './run/runner.interface.js';
 export type { Task } from './task/task.js';
 export { describeError, restoreError, type TaskError } from './task/task-error.js';
 export { type Member, OffloadExplorer } from './offload.explorer.js';

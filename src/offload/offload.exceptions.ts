@@ -6,27 +6,26 @@ import {
 } from '@nestjs/common';
 
 /**
- * Why a call was not begun: the queue was full, the call waited too long, no thread can be started,
- * the remote queue cannot be reached, or the process is ending.
+ * Why a call was not begun: the queue was full, the call waited too long, the remote queue cannot be
+ * reached, or the process is ending.
  */
-export type TaskRejection =
-  'queue-full' | 'queue-timeout' | 'unavailable' | 'queue-unavailable' | 'closing';
+export type TaskRejection = 'queue-full' | 'queue-timeout' | 'queue-unavailable' | 'closing';
 
 const REJECTIONS: Readonly<Record<TaskRejection, string>> = {
   'queue-full': 'too many calls are waiting',
   'queue-timeout': 'it waited too long for a thread',
-  unavailable: 'no thread could be started',
   'queue-unavailable': 'its queue cannot be reached',
   closing: 'this process is ending',
 };
 
 /** A `@CpuBound()` call was not begun: 503, with `Retry-After`. The caller may make it again. */
 export class TaskRejectedException extends ServiceUnavailableException {
+  /** The value of `Retry-After`, in seconds. A queue that is full has room again once a call ends. */
+  readonly retryAfterSeconds = 1;
+
   constructor(
     readonly task: string,
     readonly reason: TaskRejection,
-    /** In how many seconds the call is likely to be accepted: a whole number from 1 on. */
-    readonly retryAfterSeconds: number,
     /** The part of the message that says what did not happen. */
     did = 'was not begun',
   ) {

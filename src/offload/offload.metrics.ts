@@ -1,6 +1,6 @@
 import type { MetricsClient } from '../contract/snapshot/index.js';
 import { named } from '../contract/snapshot/metric-names.js';
-import type { OffloadSnapshot } from './task/offload-snapshot.js';
+import type { OffloadSnapshot } from './run/runner.interface.js';
 import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
 
 /** Bucket bounds in seconds: from the overhead of a thread to the longest time that a client is likely to wait. */

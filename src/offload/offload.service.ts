@@ -12,21 +12,19 @@ import {
 import { appImport } from '../contract/snapshot/app-import.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { bindOffloaded, definitionsOf } from './cpu-bound.metadata.js';
-import { Dispatcher } from './admission/dispatcher.js';
-import { InlineRunner } from './admission/inline-runner.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
-import { IDLE, type OffloadSnapshot } from './task/offload-snapshot.js';
 import type { OffloadMetrics } from './offload.metrics.js';
 import { mainFile, refusalOfModule } from './task/refusals.js';
-import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './admission/remote-runner.js';
-import type { Runner } from './task/runner.interface.js';
+import { InlineRunner } from './run/inline-runner.js';
+import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './run/remote-runner.js';
+import type { OffloadSnapshot, Runner } from './run/runner.interface.js';
+import { WaitingClient } from './run/waiting-client.js';
 import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
 import { captureContexts } from './task/carry-context.js';
 import { describeError, restoreError } from './task/task-error.js';
 import { methodsOf, planOf, tasksOf } from './task/tasks-of.js';
 import type { MainFile } from './thread/plan.js';
 import { reasonOf } from './thread/problem.js';
-import { WaitingClient } from './admission/waiting-client.js';
 
 /** Injection token of the path of the file with `offload.module`, which threads import. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
@@ -44,7 +42,6 @@ export class Offload {
   readonly #losses = new OnceAMinute((line) => this.#logger.error(line));
   readonly #warned = new Set<string>();
   #started = false;
-  #dispatcher: Dispatcher | undefined;
   #runner: Runner | undefined;
   #client: WaitingClient | undefined;
   #metrics: OffloadMetrics | undefined;
@@ -88,14 +85,8 @@ export class Offload {
     }
     const methods = methodsOf(found);
     const tasks = tasksOf(methods, this.options.offload);
-    this.#runner = await this.#startRunner(methods, tasks, refusals);
-    const observer = await this.#observe(tasks);
-    const { maxQueue } = this.options.offload;
-    const dispatcher = new Dispatcher(this.#runner, maxQueue, observer, ({ name }, error) => {
-      const reason = reasonOf(error);
-      this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
-    });
-    this.#dispatcher = dispatcher;
+    const runner = await this.#startRunner(methods, tasks, refusals);
+    this.#runner = runner;
     const client = new WaitingClient(this.link);
     this.#client = client;
     await this.remote?.start({
@@ -104,20 +95,17 @@ export class Offload {
         const own = definitionsOf(type.prototype as object).find(({ method }) => method === name);
         return tasks[methods.findIndex(({ definition }) => definition === own)];
       },
-      local: dispatcher,
-      threads: this.#runner.size,
+      local: runner,
+      threads: runner.size,
       captureContexts,
       describeError,
       restoreError,
     });
-    this.link.provideTasks((before) => dispatcher.hasCallFrom(before));
+    this.link.provideTasks((before) => runner.hasCallFrom(before));
     for (const { instance, definition } of found) {
       const task = tasks[methods.findIndex((each) => each.definition === definition)]!;
-      const runner = this.#runner;
       bindOffloaded(instance, definition, (args) =>
-        runner?.isInside
-          ? definition.body.apply(instance, args)
-          : client.call(task.queue === undefined ? dispatcher : this.remote!, task, args),
+        client.call(task.queue === undefined ? runner : this.remote!, task, args),
       );
     }
     return true;
@@ -130,22 +118,12 @@ export class Offload {
   }
 
   snapshot(): OffloadSnapshot {
-    const dispatcher = this.#dispatcher;
-    const runner = this.#runner;
-    if (dispatcher === undefined || runner === undefined) return IDLE;
-    return {
-      threads: runner.threads,
-      running: dispatcher.running.size,
-      queueSize: dispatcher.queueSize,
-      fullForMs: dispatcher.fullForMs,
-      unavailable: runner.size === 0,
-    };
+    return this.#runner?.snapshot() ?? { threads: 0, running: 0, queueSize: 0 };
   }
 
   /** Ends running calls and the threads. */
   async close(): Promise<void> {
     await this.remote?.close();
-    this.#dispatcher?.close();
     await this.#runner?.close();
     this.#client?.close();
   }
@@ -166,6 +144,7 @@ export class Offload {
         'cpu-bound-threads',
       );
     }
+    const observer = await this.#observe(tasks);
     const call = (task: number, args: unknown[]): unknown => {
       const { definition, instance } = methods[task]!;
       return definition.body.apply(instance, args);
@@ -174,23 +153,26 @@ export class Offload {
       refuse(refusals);
       // Nest's own logger in tests drops everything but errors.
       if (offload.mode === 'vitest') console.info(IN_VITEST);
-      return new InlineRunner(threads, call, tasks);
+      return new InlineRunner(threads, call, observer);
     }
-    const { ThreadPool } = await import('./pool/thread-pool.js');
-    const { minThreads } = offload;
+    const { ThreadPool } = await import('./run/thread-pool.js');
+    const { minThreads, maxQueue } = offload;
     const pool = new ThreadPool(
       planOf(methods, offload.module, this.moduleOrigin, this.#main),
-      { threads, minThreads: Math.min(minThreads, threads) },
+      { threads, minThreads: Math.min(minThreads, threads), maxQueue },
+      observer,
       {
-        changed: () => this.#dispatcher?.pump(),
+        lost: ({ name }, error) => {
+          const reason = reasonOf(error);
+          this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
+        },
         warning: (message) => this.#logger.warn(oneLine(message)),
-        warnOfAll: (message) => this.#warn(oneLine(message), 'cpu-bound-threads'),
-        unfit: (reason) => this.#onUnfit(reason),
+        lostClass: (name) => this.#warn(lostClass(name), 'cpu-bound-threads'),
       },
     );
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
-    const utilization = (): number => this.#dispatcher?.running.utilization(threads) ?? 0;
+    const utilization = (): number => pool.utilization();
     // If something is wrong already, the problems that only a thread finds are reported with it.
     if (refusals.length > 0 || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
@@ -224,16 +206,15 @@ export class Offload {
     if (this.link.bootstrapped) this.link.warn(message, name);
     else this.#logger.warn(message);
   }
-
-  #onUnfit(reason: string): void {
-    this.#logger.warn(`${reason}; this process should be replaced`);
-    this.link.requestReplacement(reason);
-  }
 }
 
 /** The number of threads of a slot: the cores divided by the workers. The first slots get the remainder. */
 export function threadsFor(cores: number, workers: number, slot: number): number {
   return Math.max(1, Math.floor(cores / workers) + (slot < cores % workers ? 1 : 0));
+}
+
+function lostClass(name: string): string {
+  return `a @CpuBound() method returned an instance of ${name}, which arrives as a plain object: no file of the app that is loaded exports the class; export it, or return plain data`;
 }
 
 function refuse(problems: readonly string[]): void {

@@ -93,7 +93,7 @@ export class ClusterQueues {
       const result = 'value' in outcome && { result: outcome.value };
       return { id, task, state, attempts, ...result, ...(state === 'failed' && { error }) };
     } catch {
-      throw new TaskRejectedException(id, 'queue-unavailable', 1, 'was not looked up');
+      throw new TaskRejectedException(id, 'queue-unavailable', 'was not looked up');
     }
   }
 }

@@ -100,8 +100,7 @@ export class QueueRunner implements RemoteRunner {
   }
 
   async #call(...[task, args, contexts, watch]: Parameters<RemoteRunner['submit']>) {
-    if (this.#pending.size >= MAX_PENDING)
-      throw new TaskRejectedException(task.name, 'queue-full', 1);
+    if (this.#pending.size >= MAX_PENDING) throw new TaskRejectedException(task.name, 'queue-full');
     const { callTimeoutMs } = this.options;
     const { queue, name } = task as QueuedTask;
     const given = encode({ args, contexts }, name);
@@ -145,7 +144,7 @@ export class QueueRunner implements RemoteRunner {
     } catch (error) {
       // Redis is full, a replica, or hangs; or BullMQ refuses the options.
       if (this.up) extension()?.warn(`a job of ${task} was not added: ${(error as Error).message}`);
-      throw new TaskRejectedException(task, 'queue-unavailable', 1);
+      throw new TaskRejectedException(task, 'queue-unavailable');
     }
   }
 

@@ -2,7 +2,6 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { PUBLIC_PROVIDERS } from '../../module/public-providers.js';
 import { Terminus } from '../../observe/health/terminus.js';
 import { Offload } from '../../offload/index.js';
-import { IDLE } from '../../offload/task/offload-snapshot.js';
 import { MODULE_OPTIONS, resolveModuleOptions } from '../../contract/options/module.js';
 import { CLUSTER_LINK } from '../../contract/snapshot/index.js';
 import { type FakeCluster, TestingLink } from './testing-link.js';
@@ -25,7 +24,7 @@ export class ClusterTestingModule {
           provide: MODULE_OPTIONS,
           useValue: resolveModuleOptions({ health: false, metrics: false }, {}),
         },
-        { provide: Offload, useValue: { snapshot: () => IDLE } },
+        { provide: Offload, useValue: { snapshot: () => ({ threads: 0, running: 0, queueSize: 0 }) } },
         Terminus,
         ...PUBLIC_PROVIDERS,
       ],

@@ -5,12 +5,8 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
-/** A queue that is full for longer than this, in ms, is not just a burst of calls. */
-const QUEUE_FULL_MS = 5_000;
-
 /**
- * Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls. Down
- * if the queue has been full for longer than 5 s, or if no thread can be started.
+ * Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls.
  */
 @Injectable()
 export class OffloadHealthIndicator {
@@ -21,7 +17,7 @@ export class OffloadHealthIndicator {
   ) {}
 
   /**
-   * With a limit, also down while more calls wait, and degraded above 80 % of the limit.
+   * Down while more calls wait than the limit, and degraded above 80 % of it.
    *
    * @param maxQueueSize limit of the number of calls that wait for a thread. Default: no limit.
    */
@@ -30,15 +26,8 @@ export class OffloadHealthIndicator {
     { maxQueueSize }: { maxQueueSize?: number | undefined } = {},
   ): HealthIndicatorResult<Key> {
     const { maxQueue } = this.options.offload;
-    const { threads, running, queueSize, fullForMs, unavailable } = this.offload.snapshot();
+    const { threads, running, queueSize } = this.offload.snapshot();
     const details = { threads, running, queueSize, maxQueue };
-    const down = (message: string) =>
-      reportOf(this.terminus, key, { status: 'down', message }, details);
-    if (unavailable) return down('no thread can be started');
-    if (fullForMs > QUEUE_FULL_MS) {
-      const seconds = Math.round(fullForMs / 1_000);
-      return down(`the queue has been full for ${seconds} s`);
-    }
     const judgement = judge('queueSize', queueSize, maxQueueSize);
     return reportOf(this.terminus, key, judgement, details);
   }

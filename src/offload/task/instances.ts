@@ -1,5 +1,4 @@
 import type { Class } from '../../contract/options/module.js';
-import { isDense } from './cloneable.js';
 
 /** An instance of a class in a result, which structured clone turns into a plain object. */
 export interface Instance {
@@ -21,8 +20,8 @@ export function instancesIn(result: unknown, classes: Class[]): Instance[] {
   const visit = (value: unknown, path: Instance['path']): void => {
     if (typeof value !== 'object' || value === null || seen.has(value)) return;
     seen.add(value);
-    if (isDense(value)) {
-      for (const [i, part] of value.entries()) {
+    if (Array.isArray(value)) {
+      for (const [i, part] of (value as unknown[]).entries()) {
         if (typeof part === 'object') visit(part, [...path, i]);
       }
       return;

@@ -1,11 +1,10 @@
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
-import { type CarriedContexts, runInContexts } from './carry-context.js';
 import type { Class } from '../../contract/options/module.js';
-import { findUncloneable } from './cloneable.js';
-import { instancesIn } from './instances.js';
-import { contentsOf } from './parcel.js';
-import type { RunResult } from './runner.interface.js';
-import { describeError } from './task-error.js';
+import type { RunResult } from '../run/runner.interface.js';
+import { buffersIn, restoreBuffers } from './buffers.js';
+import { type CarriedContexts, runInContexts } from './carry-context.js';
+import { instancesIn, restoreInstances } from './instances.js';
+import { describeError, restoreError } from './task-error.js';
 
 /**
  * Runs the body of a task and prepares its result or error to be copied between threads. Never rejects.
@@ -18,26 +17,37 @@ export async function runBody(
   body: () => unknown,
   contexts: CarriedContexts | undefined,
 ): Promise<RunResult> {
+  const types: Class[] = [];
   try {
-    return await runInContexts(contexts, () => valueOf(name, body));
+    const value = await runInContexts(contexts, async () => lastValueOf(await body()));
+    // A result that cannot be copied would end the thread where piscina sends it.
+    if (typeof value === 'object') structuredClone(value);
+    const instances = instancesIn(value, types);
+    const buffers = buffersIn([value]);
+    return { ok: true, value, buffers, ...(types.length > 0 && { instances, types }) };
   } catch (thrown) {
-    const types: Class[] = [];
-    const error = describeError(thrown, types);
+    const error = describeError(isUncloneable(thrown) ? uncloneable(name, thrown) : thrown, types);
     return { ok: false, error, ...(types.length > 0 && { types }) };
   }
 }
 
-async function valueOf(name: string, body: () => unknown): Promise<RunResult> {
-  const value = await lastValueOf(await body());
-  const obstacle = findUncloneable(value, 'result');
-  if (obstacle === undefined) {
-    const types: Class[] = [];
-    const instances = instancesIn(value, types);
-    const { buffers } = contentsOf([value]);
-    return { ok: true, value, buffers, ...(types.length > 0 && { instances, types }) };
-  }
-  throw new ClusterUncloneableError(
-    `${name}: the result cannot be copied from its thread: ${obstacle}; return plain data (what structuredClone() takes; a StreamableFile is made in the handler, of bytes that come from a provider)`,
+/** The result of a call, as the task returned it. @throws the error of the task, as it was thrown. */
+export function resultOf(result: RunResult): unknown {
+  if (!result.ok) throw restoreError(result.error, result.types);
+  const { value, buffers, instances = [], types = [] } = result;
+  restoreInstances(value, instances, types);
+  return restoreBuffers([value], buffers)[0];
+}
+
+/** Whether structured clone refused a value. It also throws a `RangeError` for one that is too deep. */
+export function isUncloneable(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'DataCloneError';
+}
+
+export function uncloneable(name: string, cause: unknown): ClusterUncloneableError {
+  return new ClusterUncloneableError(
+    `${name}: an argument or the result cannot be copied between threads: ${(cause as Error).message}; pass and return plain data (what structuredClone() takes)`,
+    { cause },
   );
 }
 

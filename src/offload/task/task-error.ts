@@ -2,14 +2,10 @@ import * as nest from '@nestjs/common';
 import { inspect } from 'node:util';
 import { ClusterUncloneableError } from '../../contract/errors/index.js';
 import type { Class } from '../../contract/options/module.js';
-import { findUncloneable } from './cloneable.js';
 import { numberOf } from './instances.js';
 
 /** Maximum number of causes that are copied, because a chain of causes may be circular. */
 const MAX_CAUSES = 8;
-
-/** Maximum number of errors that are copied, because an `AggregateError` may hold itself several times. */
-const MAX_ERRORS = 1_000;
 
 /** An error in the form in which it is copied between threads. */
 export type TaskError =
@@ -26,11 +22,9 @@ export type TaskError =
       /** All other properties that can be copied, such as `code`, a status or a body. */
       readonly properties: Readonly<Record<string, unknown>>;
       readonly cause?: TaskError;
-      /** The errors of an `AggregateError`. */
-      readonly errors?: readonly TaskError[];
     };
 
-const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
+const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause']);
 
 /**
  * Describes a thrown value of any kind in a form that can be copied.
@@ -38,31 +32,25 @@ const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause', 'errors']);
  * @param types gets the app's own classes.
  */
 export function describeError(thrown: unknown, types?: Class[]): TaskError {
-  let left = MAX_ERRORS;
   try {
-    return describe(thrown, 0, () => (left -= 1) >= 0, types);
+    return describe(thrown, 0, types);
   } catch {
     // A property throws when it is read.
     return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
   }
 }
 
-function describe(
-  thrown: unknown,
-  depth: number,
-  isLeft: () => boolean,
-  types?: Class[],
-): TaskError {
+function describe(thrown: unknown, depth: number, types?: Class[]): TaskError {
   if (!(thrown instanceof Error)) {
     return { kind: 'value', value: isCloneable(thrown) ? thrown : inspect(thrown) };
   }
   const { message, cause } = thrown;
   const name = nameOf(thrown);
+  // `code` may be a getter of the class, and `errors` of an AggregateError is not enumerable.
   const { code, errors } = thrown as NodeJS.ErrnoException & Partial<AggregateError>;
-  const own = Object.entries(thrown).filter(
-    ([key, value]) => !OWN_FIELDS.has(key) && isCloneable(value),
+  const own = Object.entries({ code, errors, ...thrown }).filter(
+    ([key, value]) => value !== undefined && !OWN_FIELDS.has(key) && isCloneable(value),
   );
-  const deeper = depth < MAX_CAUSES;
   const classes = classesOf(thrown);
   const prototype = Object.getPrototypeOf(thrown) as Error;
   const isOfApp = prototypeFor(classes, Object.fromEntries(own)) !== prototype;
@@ -73,15 +61,8 @@ function describe(
     name,
     message: String(message),
     stack: stackOf(thrown, name),
-    properties: {
-      ...(isCloneable(code) && code !== undefined && { code }),
-      ...Object.fromEntries(own),
-    },
-    ...(cause !== undefined && deeper && { cause: describe(cause, depth + 1, isLeft, types) }),
-    ...(Array.isArray(errors) &&
-      deeper && {
-        errors: errors.filter(isLeft).map((each) => describe(each, depth + 1, isLeft, types)),
-      }),
+    properties: Object.fromEntries(own),
+    ...(cause !== undefined && depth < MAX_CAUSES && { cause: describe(cause, depth + 1, types) }),
   };
 }
 
@@ -98,7 +79,7 @@ export function restoreError(
   types: readonly (Class | undefined)[] = [],
 ): unknown {
   if (described.kind === 'value') return described.value;
-  const { classes, type = -1, name, message, stack, properties, cause, errors } = described;
+  const { classes, type = -1, name, message, stack, properties, cause } = described;
   const error = new Error(message);
   const known: unknown = types[type]?.prototype;
   Object.setPrototypeOf(error, known instanceof Error ? known : prototypeFor(classes, properties));
@@ -110,12 +91,6 @@ export function restoreError(
   if (error.name !== name) set(error, 'name', name);
   if (stack !== undefined) set(error, 'stack', stack);
   if (cause !== undefined) set(error, 'cause', restoreError(cause, types));
-  if (errors !== undefined)
-    set(
-      error,
-      'errors',
-      errors.map((each) => restoreError(each, types)),
-    );
   return error;
 }
 
@@ -125,7 +100,12 @@ function set(error: Error, key: string, value: unknown, enumerable = false): voi
 }
 
 function isCloneable(value: unknown): boolean {
-  return findUncloneable(value, '') === undefined;
+  try {
+    structuredClone(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function classesOf(error: Error): string[] {

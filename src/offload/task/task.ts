@@ -7,11 +7,10 @@ export interface Task {
   readonly timeoutMs: number;
   /** Maximum wait for a thread, in ms. */
   readonly queueTimeoutMs: number;
+  /** Whether a running call ends with its thread when the caller's client disconnects. */
   readonly abortOnDisconnect: boolean;
   /** The remote queue whose consumers run the task, if there is one. */
   readonly queue: string | undefined;
-  /** Names of the method's parameters, as far as they are known. Used in messages. */
-  readonly parameters: readonly string[];
 }
 
 /** How a call ended. */

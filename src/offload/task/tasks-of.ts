@@ -1,5 +1,4 @@
 import type { Class, ResolvedModuleOptions } from '../../contract/options/module.js';
-import { parameterNames } from './arguments.js';
 import type { Found } from '../offload.explorer.js';
 import type { Task } from './task.js';
 import type { MainFile, ThreadPlan } from '../thread/plan.js';
@@ -19,15 +18,14 @@ export function tasksOf(
   offload: ResolvedModuleOptions['offload'],
 ): Task[] {
   return methods.map(({ name, definition }, index) => {
-    const { options, body } = definition;
+    const { options } = definition;
     return {
       name,
       index,
       timeoutMs: options.timeoutMs ?? offload.timeoutMs,
       queueTimeoutMs: QUEUE_TIMEOUT_MS,
-      abortOnDisconnect: options.abortOnDisconnect ?? true,
+      abortOnDisconnect: options.abortOnDisconnect ?? false,
       queue: options.queue,
-      parameters: parameterNames(body),
     };
   });
 }

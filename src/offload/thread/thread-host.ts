@@ -3,16 +3,21 @@ import { endTelemetry } from '../../contract/process/telemetry.js';
 import type { Class } from '../../contract/options/module.js';
 import { type CpuBoundDefinition, declaredTask } from '../cpu-bound.metadata.js';
 import { type ExportedClass, ExportedClasses } from '../task/exported-classes.js';
-import { contentsOf, type Place, restoreBuffers } from '../task/parcel.js';
+import type { RunResult } from '../run/runner.interface.js';
+import { type Place, restoreBuffers } from '../task/buffers.js';
+import type { CarriedContexts } from '../task/carry-context.js';
 import { runBody } from '../task/run-body.js';
-import type { RunRequest, RunResult } from '../task/runner.interface.js';
 import { AppCode } from './app-code.js';
 import { instancesOf, moduleGivenTo } from './module-in-thread.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
 
 /** A call in the form in which it is sent to a thread. */
-export interface SentRequest extends RunRequest {
+interface SentCall {
+  /** Number of the task in the plan. */
+  readonly task: number;
+  readonly args: readonly unknown[];
+  readonly contexts: CarriedContexts | undefined;
   /** The places of Buffers in the arguments. */
   readonly buffers: readonly Place[];
 }
@@ -26,7 +31,7 @@ export type SentResult = RunResult & {
 /** The messages to a thread. */
 export type ThreadMessage =
   /** Runs a call. Answered by a {@link SentResult}. */
-  | ({ readonly type: 'run' } & SentRequest)
+  | ({ readonly type: 'run' } & SentCall)
   /** Asks whether every task can run. Answered by the problems of tasks that cannot run. */
   | { readonly type: 'check' }
   /** Closes the module and telemetry, because the thread will be ended. */
@@ -80,7 +85,7 @@ export class ThreadHost {
     }
   }
 
-  async #run({ task, args, buffers, contexts }: SentRequest): Promise<unknown> {
+  async #run({ task, args, buffers, contexts }: SentCall): Promise<SentResult> {
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
     const { name, definition, instance } = loaded;
@@ -90,15 +95,7 @@ export class ThreadHost {
       () => definition.body.apply(instance, given),
       contexts,
     );
-    const result: SentResult =
-      types === undefined ? ran : { ...ran, places: await this.#placesOf(types as Class[]) };
-    const moved = 'value' in result ? contentsOf([result.value]).moved : [];
-    if (moved.length === 0) return result;
-    const { Piscina } = await import('piscina');
-    return Piscina.move({
-      [Piscina.transferableSymbol]: moved,
-      [Piscina.valueSymbol]: result,
-    } as never);
+    return types === undefined ? ran : { ...ran, places: await this.#placesOf(types as Class[]) };
   }
 
   #placesOf(types: readonly Class[]): Promise<SentResult['places'] & object> {

@@ -3,8 +3,7 @@ import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { TaskRejectedException } from '../offload.exceptions.js';
 import { captureContexts } from '../task/carry-context.js';
 import type { Task } from '../task/task.js';
-import type { Watch } from './call.js';
-import type { Submitter } from './remote-runner.js';
+import type { Submitter, Watch } from './runner.interface.js';
 
 /**
  * Makes calls for the client that waits for the current work, found by the asynchronous context.
@@ -25,9 +24,7 @@ export class WaitingClient {
     const response = this.link.scope?.waiting;
     try {
       const watch: Watch | undefined =
-        task.abortOnDisconnect && response
-          ? (gone) => this.link.watchClient(response, gone)
-          : undefined;
+        response && ((gone) => this.link.watchClient(response, gone));
       return await submitter.submit(task, args, captureContexts(), watch);
     } catch (error) {
       if (error instanceof TaskRejectedException && response !== undefined) {

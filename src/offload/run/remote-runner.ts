@@ -1,12 +1,9 @@
 import type { Class } from '../../contract/options/module.js';
-import type { Dispatcher } from './dispatcher.js';
 import type { Found } from '../offload.explorer.js';
 import type { CarriedContexts } from '../task/carry-context.js';
 import type { Task } from '../task/task.js';
 import type { TaskError } from '../task/task-error.js';
-
-/** Accepts calls of tasks, and returns their results. */
-export type Submitter = Pick<Dispatcher, 'submit'>;
+import type { Submitter } from './runner.interface.js';
 
 /** The parts of this process that a remote runner needs. */
 export interface RemoteSituation {
@@ -27,7 +24,7 @@ export interface RemoteSituation {
 
 /** Lets any machine run the calls of methods with a `queue`. `@nestjs-cluster/bullmq` provides it. */
 export interface RemoteRunner extends Submitter {
-  /** Must not wait for servers that may be down. @throws ClusterConfigurationError for wrong options. */
+  /** Must not wait for more than a second for a server that is down. @throws ClusterConfigurationError for wrong options. */
   start(situation: RemoteSituation): Promise<void>;
   /** Ends within a bounded time. */
   close(): Promise<void>;

@@ -1,0 +1,297 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Piscina } from 'piscina';
+import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
+import { environmentOfThread } from '../../contract/process/telemetry.js';
+import {
+  TaskAbortedException,
+  TaskRejectedException,
+  TaskTimeoutException,
+  ThreadLostException,
+} from '../offload.exceptions.js';
+import { buffersIn } from '../task/buffers.js';
+import type { CarriedContexts } from '../task/carry-context.js';
+import { classAt } from '../task/exported-classes.js';
+import { isUncloneable, resultOf, uncloneable } from '../task/run-body.js';
+import type { Task, TaskObserver, TaskOutcome } from '../task/task.js';
+import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
+import { describeProblems, type Problem } from '../thread/problem.js';
+import type { SentResult, ThreadMessage } from '../thread/thread-host.js';
+import { THREAD_PROGRAM } from '../thread/thread-program.js';
+import { type Call, Calls } from './calls.js';
+import type { OffloadSnapshot, Runner, RunResult, Watch } from './runner.interface.js';
+
+/** Time without a call after which the threads end, in ms. */
+const IDLE_MS = 60_000;
+
+/** Maximum time for the modules of threads to close, and for the threads to end, in ms. A thread in native code may not end. */
+const CLOSE_MS = 1_000;
+
+/** `Piscina.queueOptionsSymbol`: what a load balancer learns about a task. It is not sent to the thread. */
+const QUEUE_OPTIONS = Symbol.for('Piscina.queueOptions');
+
+interface Posted {
+  readonly [QUEUE_OPTIONS]?: Call;
+}
+
+interface PoolOptions {
+  /** Maximum number of threads. */
+  readonly threads: number;
+  /** Number of threads that keep running when idle. */
+  readonly minThreads: number;
+  /** Maximum number of calls that wait while all threads are busy. */
+  readonly maxQueue: number;
+}
+
+interface PoolEvents {
+  /** A running call has lost its thread. */
+  lost(task: Task, error: unknown): void;
+  /** A warning for the operator, on one line. */
+  warning(message: string): void;
+  /** A result has an instance of a class that this process does not know. */
+  lostClass(name: string): void;
+}
+
+/** Runs calls in the threads of one Piscina, in the order in which they were made. */
+export class ThreadPool implements Runner {
+  readonly #calls: Calls;
+  #piscina: Promise<Piscina> | undefined;
+  #threads: () => number = () => 0;
+  #idle: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly plan: ThreadPlan,
+    private readonly options: PoolOptions,
+    observer: TaskObserver,
+    private readonly events: PoolEvents,
+  ) {
+    this.#calls = new Calls(observer);
+  }
+
+  get size(): number {
+    return this.options.threads;
+  }
+
+  snapshot(): OffloadSnapshot {
+    const { running, size } = this.#calls;
+    return { threads: this.#threads(), running, queueSize: size - running };
+  }
+
+  hasCallFrom(before: number): boolean {
+    return this.#calls.hasCallFrom(before);
+  }
+
+  utilization(): number {
+    return this.#calls.utilization(this.options.threads);
+  }
+
+  /** Loads all tasks in a thread of its own, which ends at once. @returns the problems, in words. */
+  async check(): Promise<readonly string[]> {
+    const piscina = await this.#create(0, 1);
+    try {
+      return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
+    } catch (error) {
+      const files = [...new Set(this.plan.tasks.map(({ site }) => site.file))].join(', ');
+      return [
+        `a thread ended while it loaded ${files} (${String(error)}); the code that runs at import must not end it: no process.exit() there`,
+      ];
+    } finally {
+      await end(piscina);
+    }
+  }
+
+  /** Starts the threads that keep running. */
+  keep(): void {
+    if (this.options.minThreads > 0 && !this.#closed) void this.#open();
+  }
+
+  async submit(
+    task: Task,
+    args: readonly unknown[],
+    contexts: CarriedContexts | undefined,
+    watch: Watch = () => () => {},
+  ): Promise<unknown> {
+    const call = this.#calls.add(task);
+    const unwatch = watch(() => {
+      if (call.startedAt === undefined || task.abortOnDisconnect) {
+        call.end('aborted', new TaskAbortedException(task.name));
+      }
+    });
+    let outcome: TaskOutcome = 'failed';
+    try {
+      this.#admit(call);
+      if (call.ended !== undefined) throw call.ended.error;
+      const result = await this.#run(call, { args, contexts });
+      if (result.ok) outcome = 'completed';
+      return resultOf(result);
+    } catch (error) {
+      if (call.ended === undefined) throw error;
+      outcome = call.ended.outcome;
+      throw call.ended.error;
+    } finally {
+      unwatch();
+      this.#calls.remove(call, outcome);
+      this.#rest();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#idle);
+    for (const call of this.#calls) {
+      if (call.startedAt === undefined) this.#reject(call, 'closing');
+      else call.end('aborted', new TaskAbortedException(call.task.name));
+    }
+    await this.#end();
+  }
+
+  #admit(call: Call): void {
+    clearTimeout(this.#idle);
+    // Piscina 5.3 does not count calls with a signal against its maxQueue, because it keeps them in
+    // another list: `_returnUndistributedTask()`.
+    const { threads, maxQueue } = this.options;
+    if (this.#closed) this.#reject(call, 'closing');
+    if (this.#calls.size > threads + maxQueue) this.#reject(call, 'queue-full');
+    call.timer = setTimeout(
+      () => this.#reject(call, 'queue-timeout'),
+      call.task.queueTimeoutMs,
+    ).unref();
+  }
+
+  #reject(call: Call, reason: 'closing' | 'queue-full' | 'queue-timeout'): void {
+    const outcome = reason === 'queue-timeout' ? 'queue_timeout' : 'rejected';
+    call.end(outcome, new TaskRejectedException(call.task.name, reason));
+  }
+
+  async #run(
+    call: Call,
+    given: { args: readonly unknown[]; contexts: CarriedContexts | undefined },
+  ): Promise<RunResult> {
+    const piscina = await this.#open();
+    try {
+      const { index } = call.task;
+      const message = {
+        type: 'run',
+        task: index,
+        ...given,
+        buffers: buffersIn(given.args),
+      } as const;
+      return await this.#withTypes((await post(piscina, message, call)) as SentResult);
+    } catch (error) {
+      if (call.ended === undefined) call.ended = this.#failure(call.task, error);
+      const others = this.#calls.size - this.#calls.running;
+      if (call.startedAt !== undefined && others > 0 && !this.#closed) {
+        // Piscina replaces an ended thread only up to minThreads, or when the next call comes.
+        void post(piscina, { type: 'check' }).catch(() => {});
+      }
+      throw error;
+    }
+  }
+
+  /** Errors of the task come as results, so this is one of the arguments or of the thread. */
+  #failure(task: Task, error: unknown): NonNullable<Call['ended']> {
+    if (isUncloneable(error)) return { outcome: 'failed', error: uncloneable(task.name, error) };
+    this.events.lost(task, error);
+    return { outcome: 'thread_lost', error: new ThreadLostException(task.name, error) };
+  }
+
+  async #withTypes(result: SentResult): Promise<RunResult> {
+    if (result.places === undefined) return result;
+    const types = await Promise.all(
+      result.places.map(async (place) => {
+        const type = typeof place === 'string' ? undefined : await classAt(place);
+        if (type === undefined && result.ok) {
+          this.events.lostClass(typeof place === 'string' ? place : place.name);
+        }
+        return type;
+      }),
+    );
+    return { ...result, types };
+  }
+
+  #begin(call: Call): void {
+    clearTimeout(call.timer);
+    const { name, timeoutMs } = call.task;
+    this.#calls.begin(call);
+    call.timer = setTimeout(() => {
+      // If the event loop was blocked, the result may have arrived already, so it is read first.
+      setImmediate(() => call.end('timeout', new TaskTimeoutException(name, timeoutMs)));
+    }, timeoutMs);
+  }
+
+  #open(): Promise<Piscina> {
+    const { minThreads, threads } = this.options;
+    return (this.#piscina ??= this.#create(minThreads, threads).then((piscina) => {
+      this.#threads = () => piscina.threads.length;
+      return piscina;
+    }));
+  }
+
+  async #create(minThreads: number, maxThreads: number): Promise<Piscina> {
+    // Loaded with the first thread, because it takes about 8 MB.
+    const { Piscina } = await import('piscina');
+    const env = environmentOfThread();
+    const piscina = new Piscina({
+      filename: THREAD_PROGRAM,
+      name: 'handle',
+      minThreads,
+      maxThreads,
+      // Piscina would end idle threads without closing their modules: see #rest().
+      idleTimeout: Infinity,
+      // Atomics.wait() would block asynchronous work of tasks and of their module.
+      atomics: 'disabled',
+      recordTiming: false,
+      stricterFIFO: true,
+      // The only place that learns when a call begins.
+      loadBalancer: (task, workers) => {
+        const idle = workers.find(({ currentUsage }) => currentUsage === 0);
+        const call = (task as unknown as Posted)[QUEUE_OPTIONS];
+        if (idle !== undefined && call !== undefined) this.#begin(call);
+        return idle ?? null;
+      },
+      workerData: {
+        plan: this.plan,
+        compileCache: compileCacheDirectory(),
+      } satisfies ThreadSettings,
+      ...(env && { env }),
+    });
+    piscina.on('error', (error: unknown) => {
+      if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
+    });
+    return piscina;
+  }
+
+  /** Ends the threads if no call comes for a time, and keeps `minThreads`. */
+  #rest(): void {
+    if (this.#calls.size > 0 || this.#closed) return;
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      if (this.#threads() <= this.options.minThreads) return;
+      void this.#end();
+      this.keep();
+    }, IDLE_MS).unref();
+  }
+
+  async #end(): Promise<void> {
+    const opened = this.#piscina;
+    this.#piscina = undefined;
+    this.#threads = () => 0;
+    if (opened !== undefined) await end(await opened);
+  }
+}
+
+function post(piscina: Piscina, message: ThreadMessage, call?: Call): Promise<unknown> {
+  if (call === undefined) return piscina.run(message);
+  return piscina.run({ ...message, [QUEUE_OPTIONS]: call } satisfies Posted, {
+    signal: call.signal,
+  });
+}
+
+/** Closes the modules of the threads, and ends them. */
+async function end(piscina: Piscina): Promise<void> {
+  // Each thread takes one message, because none takes a second while it answers.
+  const closed = Promise.all(piscina.threads.map(() => post(piscina, { type: 'close' })));
+  const limit = (): Promise<void> => delay(CLOSE_MS, undefined, { ref: false });
+  await Promise.race([closed.catch(() => {}), limit()]);
+  await Promise.race([piscina.destroy(), limit()]);
+}
