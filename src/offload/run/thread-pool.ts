@@ -30,7 +30,7 @@ const CLOSE_MS = 1_000;
 const QUEUE_OPTIONS = Symbol.for('Piscina.queueOptions');
 
 interface Posted {
-  readonly [QUEUE_OPTIONS]?: Call;
+  readonly [QUEUE_OPTIONS]?: Call | null;
 }
 
 interface PoolOptions {
@@ -54,6 +54,10 @@ interface PoolEvents {
 /** Runs calls in the threads of one Piscina, in the order in which they were made. */
 export class ThreadPool implements Runner {
   readonly #calls: Calls;
+  /** The calls that Piscina has. */
+  readonly #turns = new Set<Call>();
+  /** Functions that give a call its turn. The call that has waited longest is first. */
+  readonly #waiting = new Map<Call, () => void>();
   #piscina: Promise<Piscina> | undefined;
   #threads: () => number = () => 0;
   #idle: NodeJS.Timeout | undefined;
@@ -120,6 +124,7 @@ export class ThreadPool implements Runner {
     let outcome: TaskOutcome = 'failed';
     try {
       this.#admit(call);
+      await this.#turn(call);
       if (call.ended !== undefined) throw call.ended.error;
       const result = await this.#run(call, { args, contexts });
       if (result.ok) outcome = 'completed';
@@ -130,6 +135,7 @@ export class ThreadPool implements Runner {
       throw call.ended.error;
     } finally {
       unwatch();
+      this.#next(call);
       this.#calls.remove(call, outcome);
       this.#rest();
     }
@@ -147,8 +153,6 @@ export class ThreadPool implements Runner {
 
   #admit(call: Call): void {
     clearTimeout(this.#idle);
-    // Piscina 5.3 does not count calls with a signal against its maxQueue, because it keeps them in
-    // another list: `_returnUndistributedTask()`.
     const { threads, maxQueue } = this.options;
     if (this.#closed) this.#reject(call, 'closing');
     if (this.#calls.size > threads + maxQueue) this.#reject(call, 'queue-full');
@@ -161,6 +165,35 @@ export class ThreadPool implements Runner {
   #reject(call: Call, reason: 'closing' | 'queue-full' | 'queue-timeout'): void {
     const outcome = reason === 'queue-timeout' ? 'queue_timeout' : 'rejected';
     call.end(outcome, new TaskRejectedException(call.task.name, reason));
+  }
+
+  /**
+   * Resolves when it is the turn of a call, or the call has ended. Piscina gets as many calls as
+   * there are threads, because it keeps waiting calls with a signal in a list that has no order and
+   * does not count for its maxQueue (5.3, `_returnUndistributedTask()`).
+   */
+  async #turn(call: Call): Promise<void> {
+    if (call.ended !== undefined) return;
+    if (this.#turns.size < this.options.threads) {
+      this.#turns.add(call);
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      this.#waiting.set(call, resolve);
+      call.signal.addEventListener('abort', () => resolve());
+    });
+  }
+
+  /** Gives the turn of a call that has ended to the call that has waited longest. */
+  #next(call: Call): void {
+    this.#waiting.delete(call);
+    if (!this.#turns.delete(call)) return;
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    const [next, resolve] = first;
+    this.#waiting.delete(next);
+    this.#turns.add(next);
+    resolve();
   }
 
   async #run(
@@ -179,18 +212,15 @@ export class ThreadPool implements Runner {
       return await this.#withTypes((await post(piscina, message, call)) as SentResult);
     } catch (error) {
       if (call.ended === undefined) call.ended = this.#failure(call.task, error);
-      const others = this.#calls.size - this.#calls.running;
-      if (call.startedAt !== undefined && others > 0 && !this.#closed) {
-        // Piscina replaces an ended thread only up to minThreads, or when the next call comes.
-        void post(piscina, { type: 'check' }).catch(() => {});
-      }
       throw error;
     }
   }
 
   /** Errors of the task come as results, so this is one of the arguments or of the thread. */
   #failure(task: Task, error: unknown): NonNullable<Call['ended']> {
-    if (isUncloneable(error)) return { outcome: 'failed', error: uncloneable(task.name, error) };
+    // Structured clone throws a RangeError for arguments that are nested too deeply.
+    if (isUncloneable(error) || error instanceof RangeError)
+      return { outcome: 'failed', error: uncloneable(task.name, error) };
     this.events.lost(task, error);
     return { outcome: 'thread_lost', error: new ThreadLostException(task.name, error) };
   }
@@ -241,12 +271,11 @@ export class ThreadPool implements Runner {
       // Atomics.wait() would block asynchronous work of tasks and of their module.
       atomics: 'disabled',
       recordTiming: false,
-      stricterFIFO: true,
       // The only place that learns when a call begins.
       loadBalancer: (task, workers) => {
         const idle = workers.find(({ currentUsage }) => currentUsage === 0);
         const call = (task as unknown as Posted)[QUEUE_OPTIONS];
-        if (idle !== undefined && call !== undefined) this.#begin(call);
+        if (idle !== undefined && call) this.#begin(call);
         return idle ?? null;
       },
       workerData: {

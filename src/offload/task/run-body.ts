@@ -39,7 +39,7 @@ export function resultOf(result: RunResult): unknown {
   return restoreBuffers([value], buffers)[0];
 }
 
-/** Whether structured clone refused a value. It also throws a `RangeError` for one that is too deep. */
+/** Whether structured clone has refused a value. */
 export function isUncloneable(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'DataCloneError';
 }

@@ -53,7 +53,10 @@ function describe(thrown: unknown, depth: number, types?: Class[]): TaskError {
   );
   const classes = classesOf(thrown);
   const prototype = Object.getPrototypeOf(thrown) as Error;
-  const isOfApp = prototypeFor(classes, Object.fromEntries(own)) !== prototype;
+  // A DOMException cannot be made by its prototype alone.
+  const isOfApp =
+    prototypeFor(classes, Object.fromEntries(own)) !== prototype &&
+    !(thrown instanceof DOMException);
   return {
     kind: 'error',
     classes,

@@ -40,6 +40,14 @@ export type ThreadMessage =
 /** Maximum time for an OpenTelemetry SDK in the thread to shut down, in ms. */
 const TELEMETRY_MS = 500;
 
+/** Ends the thread with its call. The next thread may load what this one could not. */
+function endThread(error: Error): Promise<never> {
+  setImmediate(() => {
+    throw error;
+  });
+  return new Promise(() => {});
+}
+
 type Constructor = new () => object;
 
 /** Nest's default log levels. */
@@ -87,7 +95,7 @@ export class ThreadHost {
 
   async #run({ task, args, buffers, contexts }: SentCall): Promise<SentResult> {
     const loaded = this.#tasks[task]!;
-    if ('problem' in loaded) throw new Error(describeProblems([loaded.problem])[0]);
+    if ('problem' in loaded) return endThread(new Error(describeProblems([loaded.problem])[0]));
     const { name, definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
     const { types, ...ran } = await runBody(
