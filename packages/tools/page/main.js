@@ -1,10 +1,9 @@
 // Starts the page: its state, and what changes it.
 import { html, render } from 'htm/preact/standalone';
-import { change, listen } from './session.js';
+import { change, follow } from './session.js';
 import { App } from './view.js';
 
 const ROWS = 900;
-const LOG = 300;
 
 const root = document.getElementById('page');
 
@@ -51,26 +50,6 @@ const actions = {
   },
 };
 
-let lines = 0;
-
-/** A screen reader does not read a line again that is shown already. */
-function numbered(entry) {
-  lines += 1;
-  return { ...entry, id: lines };
-}
-
-const told = {
-  all({ rows, log, ...rest }) {
-    Object.assign(state, rest, { rows, log: log.map(numbered) });
-  },
-  more({ rows, log, ...rest }) {
-    Object.assign(state, rest, {
-      rows: [...state.rows, ...rows].slice(-ROWS),
-      log: [...state.log, ...log.map(numbered)].slice(-LOG),
-    });
-  },
-};
-
 function show() {
   render(html`<${App} state=${state} actions=${actions} canChange=${canChange()} />`, root);
 }
@@ -83,14 +62,7 @@ function canChange() {
 
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
 root.replaceChildren();
-listen(
-  Object.keys(told),
-  (name, data) => {
-    told[name](data);
-    show();
-  },
-  () => {
-    state.problem = 'the dashboard command does not answer';
-    show();
-  },
-);
+void follow(({ rows = [], ...rest }) => {
+  Object.assign(state, rest, { rows: [...state.rows, ...rows].slice(-ROWS) });
+  show();
+});

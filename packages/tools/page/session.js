@@ -1,15 +1,25 @@
-// Talks to the command: listens, and asks for changes.
+// Talks to the command: asks for the state of the cluster, and for changes.
 
-const RETRY_MS = 2_000;
+const POLL_MS = 1_000;
+
+// The address bar and its history keep no token. The tab keeps it for when it is loaded again.
+const token = new URLSearchParams(location.hash.slice(1)).get('token');
+if (token !== null) {
+  sessionStorage.setItem('token', token);
+  history.replaceState(null, '', location.pathname);
+}
+// The address of a restarted command may differ only in the token, which loads nothing.
+addEventListener('hashchange', () => location.reload());
+
+function ask(path, options) {
+  const headers = { Authorization: `Bearer ${sessionStorage.getItem('token')}` };
+  return fetch(`/api/${path}`, { ...options, headers });
+}
 
 /** Asks for a change. Resolves with `{ done, text, answer }`, and never rejects. */
 export async function change(action, body = {}) {
   try {
-    const answer = await fetch(`/api/${action}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+    const answer = await ask(action, { method: 'POST', body: JSON.stringify(body) });
     const result = await answer.json();
     return answer.ok ? result : { done: false, text: result.error.message };
   } catch {
@@ -17,30 +27,28 @@ export async function change(action, body = {}) {
   }
 }
 
-/**
- * Listens for as long as the page can be seen: a hidden one costs nothing, and gets the
- * history when it is looked at again.
- */
-export function listen(names, told, lost) {
-  let source;
-  let retry;
-  const open = () => {
-    clearTimeout(retry);
-    source?.close();
-    source = new EventSource('/api/events');
-    for (const name of names) {
-      source.addEventListener(name, (event) => told(name, JSON.parse(event.data)));
+/** Passes on the state of the cluster every second while the page is visible, until it is refused. */
+export async function follow(show) {
+  for (let since = 0; ;) {
+    while (document.hidden) {
+      await new Promise((resolve) => {
+        document.addEventListener('visibilitychange', resolve, { once: true });
+      });
     }
-    source.addEventListener('error', () => {
-      lost();
-      // The browser connects again by itself, unless it was refused.
-      if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
+    const { error, ...state } = await stateSince(since);
+    if (error !== undefined) return show({ status: undefined, problem: error.message });
+    since = state.rows?.at(-1)?.at ?? since;
+    show(state);
+    await new Promise((resolve) => {
+      setTimeout(resolve, POLL_MS);
     });
-  };
-  document.addEventListener('visibilitychange', () => {
-    clearTimeout(retry);
-    if (document.hidden) source?.close();
-    else open();
-  });
-  if (!document.hidden) open();
+  }
+}
+
+async function stateSince(since) {
+  try {
+    return await (await ask(`state?since=${since}`)).json();
+  } catch {
+    return { problem: 'the dashboard command does not answer' };
+  }
 }

@@ -6,8 +6,6 @@ import { Confirmation } from './dialogs.js';
 import { age, bytes, count, ms, NONE, percent, time } from './format.js';
 import { SlotStrip, WorkerTable } from './workers.js';
 
-const LINES_SHOWN = 100;
-
 export function App({ state, actions, canChange }) {
   const { status, rows, dialog } = state;
   if (status === undefined) {
@@ -166,18 +164,15 @@ function Log({ entries }) {
       <div role="log" aria-live="polite" aria-labelledby="log" tabindex="0">
         ${entries.length === 0 && html`<p class="meta">Nothing has happened since you look.</p>`}
         <ul>
-          ${entries
-            .slice(-LINES_SHOWN)
-            .toReversed()
-            .map(
-              ({ id, at, level, text }) => html`
-                <li key=${id} class=${level}>
-                  <time datetime=${at}>${time(at)}</time>
-                  <span class="level">${level}</span>
-                  <span>${text}</span>
-                </li>
-              `,
-            )}
+          ${entries.toReversed().map(
+            ({ at, level, text }) => html`
+              <li key=${at + text} class=${level}>
+                <time datetime=${at}>${time(at)}</time>
+                <span class="level">${level}</span>
+                <span>${text}</span>
+              </li>
+            `,
+          )}
         </ul>
       </div>
     </section>

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterStatus, ControlClient } from '../cluster.js';
 import { changesBetween, type LogEntry } from './changes-between.js';
@@ -11,7 +10,7 @@ const POLLS_PER_METRICS = 5;
 
 /** 15 minutes, with a row every second. */
 export const MAX_ROWS = 900;
-const MAX_LOG = 300;
+const MAX_LOG = 100;
 
 /** The figures of a moment. A row without figures is a gap: the cluster did not answer. */
 interface Row extends Partial<ReturnType<typeof figuresOf>> {
@@ -28,9 +27,8 @@ export interface FeedSettings {
   readonly metricsUrl?: string | undefined;
 }
 
-/** Asks for the status of the cluster once a second, and passes it on to all open pages. */
+/** Asks for the status of the cluster once a second, and keeps its history. */
 export class ClusterFeed {
-  readonly #pages = new Set<ServerResponse>();
   readonly #rows: Row[] = [];
   readonly #log: LogEntry[] = [];
   readonly #rate = new RequestRate();
@@ -60,15 +58,14 @@ export class ClusterFeed {
   async ask(): Promise<void> {
     // Ascending even if the clock is set back.
     const at = (performance.timeOrigin + performance.now()) / 1_000;
-    let log: readonly LogEntry[] = [];
     let row: Row = { at };
     try {
       if (this.#problem !== null) this.client = await this.settings.reconnect();
       const status = await this.client.status();
       const before = this.#status?.pid === status.pid ? this.#status : undefined;
-      log = changesBetween(before, status, new Date().toISOString());
       const requests = this.#rate.next(at, status.cluster.workers);
       row = { at, requests, ...figuresOf(status), ...this.#metrics.readings } as Row;
+      this.#log.push(...changesBetween(before, status, new Date().toISOString()));
       this.#status = status;
       this.#problem = null;
     } catch (error) {
@@ -76,26 +73,18 @@ export class ClusterFeed {
     }
     this.#rows.push(row);
     this.#rows.splice(0, this.#rows.length - MAX_ROWS);
-    this.#log.push(...log);
     this.#log.splice(0, this.#log.length - MAX_LOG);
-    const text = event('more', { ...this.#state, rows: [row], log });
-    for (const page of this.#pages) page.write(text);
   }
 
-  /** Sends the cluster, its history and from then on its state to a page. */
-  show(page: ServerResponse): void {
-    this.#pages.add(page);
-    page.once('close', () => this.#pages.delete(page));
-    page.write(event('all', { ...this.#state, rows: this.#rows, log: this.#log }));
+  /** The cluster, its last events, and the rows after `since`. */
+  state(since: number) {
+    return {
+      readOnly: this.settings.readOnly,
+      status: this.#status,
+      problem: this.#problem,
+      metricsProblem: this.#metrics.problem,
+      log: this.#log,
+      rows: this.#rows.filter(({ at }) => at > since),
+    };
   }
-
-  get #state() {
-    const { readOnly } = this.settings;
-    const { problem } = this.#metrics;
-    return { readOnly, status: this.#status, problem: this.#problem, metricsProblem: problem };
-  }
-}
-
-function event(name: string, data: object): string {
-  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -1,3 +1,4 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -37,8 +38,9 @@ class Refusal extends Error {
   }
 }
 
-/** Serves the page. */
+/** Serves the page, and its requests for the cluster if they have the token. */
 export class DashboardServer {
+  readonly #token = randomBytes(32).toString('base64url');
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch((error: Error) => {
       const status =
@@ -54,13 +56,13 @@ export class DashboardServer {
 
   /**
    * @param port 0: any free port.
-   * @returns the URL of the page.
+   * @returns the URL of the page with the token. Browsers do not send the part after `#`.
    * @throws if the port is taken.
    */
   async listen(port: number): Promise<string> {
     this.#server.listen(port, HOST);
     await once(this.#server, 'listening');
-    return `http://${HOST}:${(this.#server.address() as AddressInfo).port}/`;
+    return `http://${HOST}:${(this.#server.address() as AddressInfo).port}/#token=${this.#token}`;
   }
 
   close(): void {
@@ -71,24 +73,32 @@ export class DashboardServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url = '/', headers } = request;
     if (!OUR_NAMES.test(headers.host ?? '')) throw new Refusal(421, 'the Host header is not ours');
-    const path = url.split('?')[0]!;
+    const [path = '/', query] = url.split('?');
     const file = FILES.get(path);
     if (file !== undefined) {
       const body = await readFile(new URL(`./page/${file[0]}`, import.meta.url));
       response.writeHead(200, { ...HEADERS, 'Content-Type': `${file[1]}; charset=utf-8` });
       return void response.end(body);
     }
-    if (path === '/api/events') {
-      response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream' });
-      return this.feed.show(response);
+    if (!this.#admits(headers.authorization)) {
+      response.setHeader('WWW-Authenticate', 'Bearer');
+      throw new Refusal(401, 'Open the address that the dashboard command has printed.');
+    }
+    if (path === '/api/state') {
+      const since = Number(new URLSearchParams(query).get('since'));
+      return send(response, 200, this.feed.state(since));
     }
     const act = ACTIONS.get(path.replace('/api/', ''));
     if (act === undefined || method !== 'POST') throw new Refusal(404, 'not found');
-    // A page of another site cannot send this type: the browser asks this server first, in vain.
-    if (headers['content-type'] !== 'application/json') throw new Refusal(415, 'send JSON');
     if (this.readOnly) throw new Refusal(403, 'started with --read-only');
     const body = (await json(request)) as Readonly<Record<string, unknown>>;
     send(response, 200, await act(this.feed.client, body));
+  }
+
+  /** Compares hashes, which takes the same time for every token. */
+  #admits(authorization = ''): boolean {
+    const hashOf = (text: string) => createHash('sha256').update(text).digest();
+    return timingSafeEqual(hashOf(authorization), hashOf(`Bearer ${this.#token}`));
   }
 }
 

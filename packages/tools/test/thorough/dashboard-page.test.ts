@@ -80,7 +80,9 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await rows().first().getByText('ready').waitFor();
   });
 
-  it('has its history again after it was loaded anew', async () => {
+  it('has its history again after it was loaded anew, and no token in the address bar', async () => {
+    expect(new URL(url).hash).toContain('#token=');
+    expect(page.url()).toBe(new URL('/', url).href);
     await page.reload();
 
     await page.getByRole('log').getByText('ended').first().waitFor();
@@ -154,6 +156,17 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
       await rows().nth(2).waitFor();
     }
     await eventually('descriptors as before', descriptors, (count) => count <= before);
+  });
+
+  it('shows one line without the token, and the cluster when it has it', async () => {
+    const { page: other } = await newPage(browser);
+    await other.goto(new URL('/', url).href);
+    await other.getByText('Open the address that the dashboard command has printed.').waitFor();
+    expect(await other.getByRole('button').count()).toBe(0);
+
+    await other.goto(url);
+    await other.getByRole('heading', { name: 'shop' }).waitFor();
+    await other.close();
   });
 
   it('breaks no rule of its own policy, and no other', () => {

@@ -6,9 +6,7 @@ import { DashboardServer } from '../../src/dashboard/dashboard-server.js';
 import { RequestRate } from '../../src/dashboard/figures.js';
 import { Metrics, metricsUrlOf } from '../../src/dashboard/metrics.js';
 import { ToolError } from '../../src/output.js';
-import { eventually } from '../../../../test/support/eventually.js';
 import { request } from '../../../../test/support/http-client.js';
-import { RawClient } from '../../../../test/support/raw-client.js';
 import { clientOf, statusOf, workerOf } from '../support/status.js';
 
 const ends: (() => void)[] = [];
@@ -28,20 +26,22 @@ async function serve({ readOnly = false, answer = async (): Promise<unknown> => 
   const feed = new ClusterFeed({ client, reconnect: async () => client, readOnly });
   const server = new DashboardServer(feed, readOnly);
   const url = await server.listen(0);
+  const token = new URL(url).hash.replace('#token=', '');
   ends.push(() => server.close());
   const ask = (method: string, path: string, headers = {}, body: unknown = {}) =>
     request(url, path, {
       method,
-      headers: { ...(method === 'POST' && { 'Content-Type': 'application/json' }), ...headers },
+      headers: { Authorization: `Bearer ${token}`, ...headers },
       ...(method === 'POST' && { body: JSON.stringify(body) }),
     });
-  return { cluster, feed, asked, url, ask };
+  return { cluster, feed, asked, url, token, ask };
 }
 
-const ROUTES = [
-  ...['/', '/main.js', '/none'].map((path) => ['GET', path]),
+const API = [
+  ...['/api/state', '/api/state?since=0', '/api/reload', '/none'].map((path) => ['GET', path]),
   ...['reload', 'scale', 'restart', 'stop', 'advise'].map((name) => ['POST', `/api/${name}`]),
 ] as [string, string][];
+const ROUTES = [...API, ['GET', '/'], ['GET', '/main.js']] as [string, string][];
 
 describe('every route', () => {
   it.each(['rebound.example', 'localhost.example:80', '127.0.0.1.example'])(
@@ -59,11 +59,44 @@ describe('every route', () => {
     const { ask } = await serve();
 
     for (const [method, path] of ROUTES) {
-      const { headers } = await ask(method, path, { 'Content-Type': 'text/plain' });
+      const { headers } = await ask(method, path);
       expect(headers['content-security-policy'], path).toBe(
         "default-src 'self'; frame-ancestors 'none'",
       );
     }
+  });
+});
+
+describe('the token', () => {
+  it('has 32 random bytes, in the part of the address that no browser sends', async () => {
+    const { url, token } = await serve();
+
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/);
+    expect((await serve()).token).not.toBe(token);
+  });
+
+  it.each([
+    ['no', () => ''],
+    ['a wrong', () => `Bearer ${'A'.repeat(43)}`],
+    ['an empty', () => 'Bearer '],
+    ['a shortened', (token: string) => `Bearer ${token.slice(0, -1)}`],
+    ['another kind of', (token: string) => `Basic ${token}`],
+  ])('is needed to read and to change: %s token is refused', async (_, authorization) => {
+    const { ask, asked, token, feed } = await serve();
+    await feed.ask();
+
+    for (const [method, path] of API) {
+      const headers = { Authorization: authorization(token), 'Content-Type': 'application/json' };
+      const answer = await ask(method, path, headers);
+      expect(answer, path).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer' },
+      });
+      expect(JSON.parse(answer.body)).toEqual({
+        error: { message: 'Open the address that the dashboard command has printed.' },
+      });
+    }
+    expect(asked).toEqual([]);
   });
 });
 
@@ -93,14 +126,10 @@ describe('a change', () => {
     expect(asked).toEqual([request]);
   });
 
-  it('needs JSON, which no page of another site can send, and a POST', async () => {
+  it('needs a POST', async () => {
     const { ask, asked } = await serve();
 
-    expect([
-      (await ask('POST', '/api/reload', { 'Content-Type': 'text/plain' })).status,
-      (await ask('GET', '/api/reload')).status,
-      (await ask('OPTIONS', '/api/reload', { Origin: 'http://evil.example' })).status,
-    ]).toEqual([415, 404, 404]);
+    expect((await ask('GET', '/api/reload')).status).toBe(404);
     expect(asked).toEqual([]);
   });
 
@@ -135,49 +164,41 @@ describe('a change', () => {
   });
 });
 
-it('the stream has the history and then what happens, and goes on after a silent primary', async () => {
-  const { feed, url, cluster } = await serve();
-  await feed.ask();
-  const raw = await RawClient.open(url);
-  ends.push(() => raw.destroy());
-  raw.write(`GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  const says = async (part: string) => {
+it('the state has what happened since it was last asked for, and a silent primary', async () => {
+  const { feed, ask, cluster } = await serve();
+  const next = async (since: number) => {
     await feed.ask();
-    await eventually(
-      part,
-      () => raw.text,
-      (text) => text.includes(part),
-    );
+    const { body } = await ask('GET', `/api/state?since=${since}`);
+    return JSON.parse(body) as ReturnType<ClusterFeed['state']>;
   };
-  await says('event: all');
-  await says('"name":"shop"');
+  await feed.ask();
+  const first = await next(0);
+  expect(first).toMatchObject({ readOnly: false, problem: null, status: { name: 'shop' } });
+  expect(first.rows).toHaveLength(2);
 
   cluster.status = () => {
     throw new ToolError('no answer within 1000 ms');
   };
-  await says('"problem":"no answer within 1000 ms"');
-  cluster.status = () => statusOf([{}], { reason: '\n\nevent: forged\ndata: {}' });
-  await says('the cluster is up: ');
-  expect(raw.text).not.toMatch(/^event: forged/m);
+  const silent = await next(first.rows[1]!.at);
+  expect(silent).toMatchObject({ problem: 'no answer within 1000 ms', status: { name: 'shop' } });
+  expect(silent.rows).toHaveLength(1);
+
+  cluster.status = () => statusOf([{}], { reason: 'again' });
+  const back = await next(silent.rows[0]!.at);
+  expect(back).toMatchObject({ problem: null, log: [{ text: 'the cluster is up: again' }] });
 });
 
 it('the history has 15 minutes, with a gap if nothing was heard', async () => {
   const { feed, cluster } = await serve();
-  const rows = () => {
-    const page = { once: vi.fn<() => void>(), write: vi.fn<(text: string) => void>() };
-    feed.show(page as never);
-    const [, data] = /^data: (.*)$/m.exec(page.write.mock.lastCall![0])!;
-    return (JSON.parse(data!) as { rows: { at: number; ready?: number; heapBytes: null }[] }).rows;
-  };
   await feed.ask();
   cluster.status = () => {
     throw new ToolError('no answer');
   };
   await feed.ask();
-  expect(rows().map(({ ready }) => ready)).toEqual([1, undefined]);
+  expect(feed.state(0).rows.map(({ ready }) => ready)).toEqual([1, undefined]);
 
   for (let i = 0; i < MAX_ROWS; i += 1) await feed.ask();
-  expect(rows()).toHaveLength(MAX_ROWS);
+  expect(feed.state(0).rows).toHaveLength(MAX_ROWS);
 });
 
 it('the rate counts the requests of a slot once, none from before, and goes on with a new primary', () => {
