@@ -261,6 +261,8 @@ export class ThreadPool implements Runner {
     // Loaded with the first thread, because it takes about 8 MB.
     const { Piscina } = await import('piscina');
     const env = environmentOfThread();
+    // Piscina also offers threads that still load, where the time of a call would begin too early.
+    const loaded = new Set<number>();
     const piscina = new Piscina({
       filename: THREAD_PROGRAM,
       name: 'handle',
@@ -273,7 +275,7 @@ export class ThreadPool implements Runner {
       recordTiming: false,
       // The only place that learns when a call begins.
       loadBalancer: (task, workers) => {
-        const idle = workers.find(({ currentUsage }) => currentUsage === 0);
+        const idle = workers.find(({ id, currentUsage }) => currentUsage === 0 && loaded.has(id));
         const call = (task as unknown as Posted)[QUEUE_OPTIONS];
         if (idle !== undefined && call) this.#begin(call);
         return idle ?? null;
@@ -284,6 +286,7 @@ export class ThreadPool implements Runner {
       } satisfies ThreadSettings,
       ...(env && { env }),
     });
+    piscina.on('workerCreate', ({ id }: { readonly id: number }) => loaded.add(id));
     piscina.on('error', (error: unknown) => {
       if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
     });
