@@ -32,13 +32,18 @@ const TASKS = tasksOf(METHODS, resolveModuleOptions({}, {}).offload).map((task):
 }));
 const PLAN = planOf(METHODS, PooledModule, FILE, undefined);
 
+/** TypeScript has its type from ES2024. */
+const { waitAsync } = Atomics as unknown as {
+  waitAsync(shared: Int32Array, index: number, value: number): { readonly value: unknown };
+};
+
 /** Memory that a call shares with its test. */
 class Gate {
   readonly shared = new Int32Array(new SharedArrayBuffer(8));
 
   /** The number of the thread, once it has come here. */
   async thread(): Promise<number> {
-    await Atomics.waitAsync(this.shared, 0, 0).value;
+    await waitAsync(this.shared, 0, 0).value;
     return this.shared[0]!;
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OffloadHealthIndicator } from '../../../../src/observe/health/offload.health.js';
 import type { Offload } from '../../../../src/offload/index.js';
-import type { OffloadSnapshot } from '../../../../src/offload/task/offload-snapshot.js';
+import type { OffloadSnapshot } from '../../../../src/offload/run/runner.interface.js';
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
 import { TERMINUS_12 } from '../../support/fake-terminus.js';
 
@@ -15,8 +15,6 @@ function check(
     threads: 2,
     running: 1,
     queueSize: 3,
-    fullForMs: 0,
-    unavailable: false,
     ...about,
   };
   const options = resolveModuleOptions({ offload: { maxQueue: 10 } }, {});
@@ -35,27 +33,6 @@ describe('the health of the threads', () => {
   it('is up where nothing is offloaded', () => {
     const idle = { threads: 0, running: 0, queueSize: 0 };
     expect(check(idle)).toMatchObject({ offload: { status: 'up', ...idle } });
-  });
-
-  it('is up while the queue is full for no longer than it may', () => {
-    expect(check({ queueSize: 10, fullForMs: 5_000 })).toMatchObject({ offload: { status: 'up' } });
-  });
-
-  it('is down when the queue has been full for longer, and says for how long', () => {
-    expect(check({ queueSize: 10, fullForMs: 5_001 })).toEqual({
-      offload: {
-        status: 'down',
-        ...DETAILS,
-        queueSize: 10,
-        message: 'the queue has been full for 5 s',
-      },
-    });
-  });
-
-  it('is down when no thread can be started, whatever waits', () => {
-    const down = { status: 'down', message: 'no thread can be started' };
-    expect(check({ threads: 0, unavailable: true })).toMatchObject({ offload: down });
-    expect(check({ unavailable: true, fullForMs: 60_000 })).toMatchObject({ offload: down });
   });
 
   it('may have another key', () => {

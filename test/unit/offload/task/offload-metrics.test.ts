@@ -1,16 +1,16 @@
 import * as client from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { MetricsClient } from '../../../../src/contract/snapshot/index.js';
-import type { OffloadSnapshot } from '../../../../src/offload/task/offload-snapshot.js';
+import type { OffloadSnapshot } from '../../../../src/offload/run/runner.interface.js';
 import { OffloadMetrics } from '../../../../src/offload/offload.metrics.js';
 import { TASK_OUTCOMES } from '../../../../src/offload/task/task.js';
-import { TASK } from '../../support/fake-runner.js';
+import { TASK } from '../../support/observed-task.js';
 
 const OTHER = { ...TASK, name: 'Cats.weigh', index: 1 };
 
 let snapshot: OffloadSnapshot;
 beforeEach(() => {
-  snapshot = { threads: 2, running: 1, queueSize: 7, fullForMs: 0, unavailable: false };
+  snapshot = { threads: 2, running: 1, queueSize: 7 };
 });
 
 function start() {

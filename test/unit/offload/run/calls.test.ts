@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Calls } from '../../../../src/offload/run/calls.js';
+import { KeepingObserver, TASK } from '../../support/observed-task.js';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function start() {
+  const observer = new KeepingObserver();
+  return { observer, calls: new Calls(observer) };
+}
+
+it('counts calls, and measures how long each has waited and run', () => {
+  const { observer, calls } = start();
+  const [first, second] = [calls.add(TASK), calls.add(TASK)];
+  vi.advanceTimersByTime(20);
+  calls.begin(first);
+  expect([calls.size, calls.running]).toEqual([2, 1]);
+  vi.advanceTimersByTime(30);
+  calls.remove(first, 'completed');
+  calls.remove(second, 'queue_timeout');
+  expect([calls.size, calls.running]).toEqual([0, 0]);
+  expect({ ...observer }).toEqual({
+    waitedMs: [20],
+    ranMs: [30],
+    outcomes: ['completed', 'queue_timeout'],
+  });
+});
+
+it('knows whether a call was made before a time', () => {
+  const { calls } = start();
+  const call = calls.add(TASK);
+  const at = performance.now();
+  expect([calls.hasCallFrom(at), calls.hasCallFrom(at + 1)]).toEqual([false, true]);
+  calls.remove(call, 'completed');
+  expect(calls.hasCallFrom(Infinity)).toBe(false);
+});
+
+it('keeps the first reason for which a call is ended', () => {
+  const call = start().calls.add(TASK);
+  call.end('timeout', 'a');
+  call.end('aborted', 'b');
+  expect(call.ended).toEqual({ outcome: 'timeout', error: 'a' });
+  expect(call.signal.aborted).toBe(true);
+});
+
+it('knows the share of the time in which threads were busy, from calls that ended and that run', () => {
+  const { calls } = start();
+  const [first, second] = [calls.add(TASK), calls.add(TASK)];
+  calls.begin(first);
+  vi.advanceTimersByTime(500);
+  calls.remove(first, 'completed');
+  vi.advanceTimersByTime(500);
+  expect(calls.utilization(2)).toBeCloseTo(0.25);
+  calls.begin(second);
+  vi.advanceTimersByTime(1_000);
+  expect([calls.utilization(2), calls.utilization(2)]).toEqual([0.5, 0]);
+  vi.advanceTimersByTime(1_000);
+  expect(calls.utilization(2)).toBeCloseTo(0.5);
+});
