@@ -163,10 +163,12 @@ describe('calls', () => {
   it('fail if an argument or the result cannot be copied, and the thread lives on', async () => {
     const { call, outcomes, lost } = start();
     const thread = await call('where');
-    await expect(call('echo', [() => 1])).rejects.toThrow(ClusterUncloneableError);
+    for (const argument of [() => 1, new ReadableStream()]) {
+      await expect(call('echo', [argument])).rejects.toThrow(ClusterUncloneableError);
+    }
     await expect(call('uncloneable')).rejects.toThrow(ClusterUncloneableError);
     expect(await call('where')).toBe(thread);
-    expect(outcomes).toEqual(['completed', 'failed', 'failed', 'completed']);
+    expect(outcomes).toEqual(['completed', 'failed', 'failed', 'failed', 'completed']);
     expect(lost).toEqual([]);
   });
 });

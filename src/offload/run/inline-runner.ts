@@ -1,6 +1,6 @@
 import { buffersIn, restoreBuffers } from '../task/buffers.js';
 import type { CarriedContexts } from '../task/carry-context.js';
-import { isUncloneable, resultOf, runBody, uncloneable } from '../task/run-body.js';
+import { cloneOf, resultOf, runBody } from '../task/run-body.js';
 import type { Task, TaskObserver } from '../task/task.js';
 import { Calls } from './calls.js';
 import type { OffloadSnapshot, Runner } from './runner.interface.js';
@@ -26,14 +26,16 @@ export class InlineRunner implements Runner {
     const call = this.#calls.add(task);
     this.#calls.begin(call);
     try {
-      const [given, carried] = [copy(args), structuredClone(contexts)];
+      const [given, carried] = [copy(task.name, args), cloneOf(task.name, contexts)];
       const result = await runBody(task.name, () => this.call(task.index, given), carried);
-      const value = resultOf(result.ok ? { ...result, value: copy([result.value])[0] } : result);
+      const value = resultOf(
+        result.ok ? { ...result, value: copy(task.name, [result.value])[0] } : result,
+      );
       this.#calls.remove(call, 'completed');
       return value;
     } catch (error) {
       this.#calls.remove(call, 'failed');
-      throw isUncloneable(error) ? uncloneable(task.name, error) : error;
+      throw error;
     }
   }
 
@@ -50,6 +52,6 @@ export class InlineRunner implements Runner {
   }
 }
 
-function copy(values: readonly unknown[]): unknown[] {
-  return restoreBuffers(structuredClone([...values]), buffersIn(values));
+function copy(name: string, values: readonly unknown[]): unknown[] {
+  return restoreBuffers(cloneOf(name, [...values]), buffersIn(values));
 }

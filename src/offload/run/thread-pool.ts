@@ -11,7 +11,7 @@ import {
 import { buffersIn } from '../task/buffers.js';
 import type { CarriedContexts } from '../task/carry-context.js';
 import { classAt } from '../task/exported-classes.js';
-import { isUncloneable, resultOf, uncloneable } from '../task/run-body.js';
+import { cloneOf, resultOf } from '../task/run-body.js';
 import type { Task, TaskObserver, TaskOutcome } from '../task/task.js';
 import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
@@ -211,16 +211,18 @@ export class ThreadPool implements Runner {
       } as const;
       return await this.#withTypes((await post(piscina, message, call)) as SentResult);
     } catch (error) {
-      if (call.ended === undefined) call.ended = this.#failure(call.task, error);
+      if (call.ended === undefined) call.ended = this.#failure(call.task, given, error);
       throw error;
     }
   }
 
   /** Errors of the task come as results, so this is one of the arguments or of the thread. */
-  #failure(task: Task, error: unknown): NonNullable<Call['ended']> {
-    // Structured clone throws a RangeError for arguments that are nested too deeply.
-    if (isUncloneable(error) || error instanceof RangeError)
-      return { outcome: 'failed', error: uncloneable(task.name, error) };
+  #failure(task: Task, given: object, error: unknown): NonNullable<Call['ended']> {
+    try {
+      cloneOf(task.name, given);
+    } catch (refusal) {
+      return { outcome: 'failed', error: refusal };
+    }
     this.events.lost(task, error);
     return { outcome: 'thread_lost', error: new ThreadLostException(task.name, error) };
   }

@@ -21,13 +21,12 @@ export async function runBody(
   try {
     const value = await runInContexts(contexts, async () => lastValueOf(await body()));
     // A result that cannot be copied would end the thread where piscina sends it.
-    if (typeof value === 'object') structuredClone(value);
+    if (typeof value !== 'string') cloneOf(name, value);
     const instances = instancesIn(value, types);
     const buffers = buffersIn([value]);
     return { ok: true, value, buffers, ...(types.length > 0 && { instances, types }) };
   } catch (thrown) {
-    const error = describeError(isUncloneable(thrown) ? uncloneable(name, thrown) : thrown, types);
-    return { ok: false, error, ...(types.length > 0 && { types }) };
+    return { ok: false, error: describeError(thrown, types), ...(types.length > 0 && { types }) };
   }
 }
 
@@ -39,16 +38,21 @@ export function resultOf(result: RunResult): unknown {
   return restoreBuffers([value], buffers)[0];
 }
 
-/** Whether structured clone has refused a value. */
-export function isUncloneable(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'DataCloneError';
-}
-
-export function uncloneable(name: string, cause: unknown): ClusterUncloneableError {
-  return new ClusterUncloneableError(
-    `${name}: an argument or the result cannot be copied between threads: ${(cause as Error).message}; pass and return plain data (what structuredClone() takes)`,
-    { cause },
-  );
+/**
+ * A copy of an argument or a result, as another thread would get it.
+ *
+ * @throws ClusterUncloneableError Structured clone throws several classes of errors: a TypeError for
+ * a stream, a RangeError for a value that is nested too deeply.
+ */
+export function cloneOf<T>(name: string, value: T): T {
+  try {
+    return structuredClone(value);
+  } catch (cause) {
+    throw new ClusterUncloneableError(
+      `${name}: an argument or the result cannot be copied between threads: ${(cause as Error).message}; pass and return plain data (what structuredClone() takes)`,
+      { cause },
+    );
+  }
 }
 
 /** The last value of an Observable (Nest also responds with the last); of any other value, the value itself. */
