@@ -91,7 +91,8 @@ export class ThreadPool implements Runner {
 
   /** Loads all tasks in a thread of its own, which ends at once. @returns the problems, in words. */
   async check(): Promise<readonly string[]> {
-    const piscina = await this.#create(0, 1);
+    // With minThreads, piscina rejects the message if the thread ends while it loads.
+    const piscina = await this.#create(1, 1);
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
     } catch (error) {
