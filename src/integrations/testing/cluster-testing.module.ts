@@ -24,7 +24,10 @@ export class ClusterTestingModule {
           provide: MODULE_OPTIONS,
           useValue: resolveModuleOptions({ health: false, metrics: false }, {}),
         },
-        { provide: Offload, useValue: { snapshot: () => ({ threads: 0, running: 0, queueSize: 0 }) } },
+        {
+          provide: Offload,
+          useValue: { snapshot: () => ({ threads: 0, running: 0, queueSize: 0 }) },
+        },
         Terminus,
         ...PUBLIC_PROVIDERS,
       ],

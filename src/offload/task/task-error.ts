@@ -48,7 +48,7 @@ function describe(thrown: unknown, depth: number, types?: Class[]): TaskError {
   const name = nameOf(thrown);
   // `code` may be a getter of the class, and `errors` of an AggregateError is not enumerable.
   const { code, errors } = thrown as NodeJS.ErrnoException & Partial<AggregateError>;
-  const own = Object.entries({ code, errors, ...thrown }).filter(
+  const own = [...Object.entries({ code, errors }), ...Object.entries(thrown)].filter(
     ([key, value]) => value !== undefined && !OWN_FIELDS.has(key) && isCloneable(value),
   );
   const classes = classesOf(thrown);

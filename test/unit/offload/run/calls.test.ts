@@ -20,7 +20,7 @@ it('counts calls, and measures how long each has waited and run', () => {
   calls.remove(first, 'completed');
   calls.remove(second, 'queue_timeout');
   expect([calls.size, calls.running]).toEqual([0, 0]);
-  expect({ ...observer }).toEqual({
+  expect(observer).toMatchObject({
     waitedMs: [20],
     ranMs: [30],
     outcomes: ['completed', 'queue_timeout'],
