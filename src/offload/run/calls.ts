@@ -10,19 +10,16 @@ export class Call {
   ended: { readonly outcome: TaskOutcome; readonly error: unknown } | undefined;
   /** The timer that limits the wait, and later the timer that limits the run. */
   timer: NodeJS.Timeout | undefined;
-  readonly #controller = new AbortController();
+  /** Takes the call from the queue, or ends its thread. */
+  stop: () => void = () => {};
 
   constructor(readonly task: Task) {}
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Takes a waiting call from the queue, or ends a running one together with its thread. */
+  /** Ends the call, a running one together with its thread. */
   end(outcome: TaskOutcome, error: unknown): void {
     if (this.ended !== undefined) return;
     this.ended = { outcome, error };
-    this.#controller.abort();
+    this.stop();
   }
 }
 

@@ -30,7 +30,7 @@ const CLOSE_MS = 1_000;
 const QUEUE_OPTIONS = Symbol.for('Piscina.queueOptions');
 
 interface Posted {
-  readonly [QUEUE_OPTIONS]?: Call | null;
+  readonly [QUEUE_OPTIONS]: Call | null | undefined;
 }
 
 interface PoolOptions {
@@ -181,7 +181,7 @@ export class ThreadPool implements Runner {
     }
     await new Promise<void>((resolve) => {
       this.#waiting.set(call, resolve);
-      call.signal.addEventListener('abort', () => resolve());
+      call.stop = resolve;
     });
   }
 
@@ -202,6 +202,9 @@ export class ThreadPool implements Runner {
     given: { args: readonly unknown[]; contexts: CarriedContexts | undefined },
   ): Promise<RunResult> {
     const piscina = await this.#open();
+    if (call.ended !== undefined) throw call.ended.error;
+    const controller = new AbortController();
+    call.stop = () => controller.abort();
     try {
       const { index } = call.task;
       const message = {
@@ -210,7 +213,9 @@ export class ThreadPool implements Runner {
         ...given,
         buffers: buffersIn(given.args),
       } as const;
-      return await this.#withTypes((await post(piscina, message, call)) as SentResult);
+      return await this.#withTypes(
+        (await post(piscina, message, { call, signal: controller.signal })) as SentResult,
+      );
     } catch (error) {
       if (call.ended === undefined) call.ended = this.#failure(call.task, given, error);
       throw error;
@@ -315,11 +320,12 @@ export class ThreadPool implements Runner {
   }
 }
 
-function post(piscina: Piscina, message: ThreadMessage, call?: Call): Promise<unknown> {
-  if (call === undefined) return piscina.run(message);
-  return piscina.run({ ...message, [QUEUE_OPTIONS]: call } satisfies Posted, {
-    signal: call.signal,
-  });
+function post(
+  piscina: Piscina,
+  message: ThreadMessage,
+  { call, signal }: { call?: Call; signal?: AbortSignal } = {},
+): Promise<unknown> {
+  return piscina.run({ ...message, [QUEUE_OPTIONS]: call }, signal && { signal });
 }
 
 /** Closes the modules of the threads, and ends them. */
