@@ -8,9 +8,8 @@ export interface CpuBoundOptions {
   /** Maximum run time, in ms. A longer call fails with 504, and its thread is replaced. Default `offload.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether a call is cancelled or stopped when the client of its request disconnects. Use `false`
-   * for results that outlive their request: a cache, a shared promise, a timer that a request has
-   * started. Default true.
+   * Whether a running call is ended, together with its thread, when the client of its request
+   * disconnects. A waiting call of that client never runs. Default false.
    */
   readonly abortOnDisconnect?: boolean | undefined;
   /**
