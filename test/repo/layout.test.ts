@@ -36,7 +36,7 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 21_720, observe: 1_883, all: 24_226 };
+const MOST_LINES = { core: 20_825, offload: 2_541, observe: 1_883, all: 23_333 };
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
@@ -51,11 +51,11 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 
 /** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
-  '.': 6_958,
+  '.': 6_136,
   './bootstrap': 2_155,
-  './schedule': 5_103,
-  './testing': 4_950,
-  './extension': 145,
+  './schedule': 5_098,
+  './testing': 4_169,
+  './extension': 142,
 };
 
 const texts = new Map(
@@ -138,6 +138,7 @@ it('stays within its size', () => {
     linesOf(files.filter((file) => rooms.includes(roomOf(file))));
   expect(linesIn(CORE)).toBeLessThanOrEqual(MOST_LINES.core);
   expect(linesIn(['observe'])).toBeLessThanOrEqual(MOST_LINES.observe);
+  expect(linesIn(['offload'])).toBeLessThanOrEqual(MOST_LINES.offload);
 });
 
 const BESIDE = join(ROOT, 'packages');
