@@ -194,8 +194,6 @@ export class SimulatedProcess {
       case 'serves-enough':
         this.requests = MANY_REQUESTS;
         return;
-      case 'wants-to-go':
-        return this.#say({ type: 'replace-request', reason: 'a thread is stuck' });
       case 'breaks-channel':
         return this.#say({ type: 'channel-broken', error: TYPE_ERROR });
       case 'asks-for-reload':

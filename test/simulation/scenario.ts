@@ -42,7 +42,6 @@ const FATES = [
   'grows',
   'grows-far',
   'serves-enough',
-  'wants-to-go',
   'breaks-channel',
   'asks-for-reload',
   'asks-to-scale',

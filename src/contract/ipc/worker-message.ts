@@ -135,8 +135,6 @@ export const workerMessageSchema = v.variant('type', [
   v.object({ type: v.literal('reload-request'), id: count }),
   v.object({ type: v.literal('scale-request'), id: count, workers: workerCount }),
   v.object({ type: v.literal('restart-request'), id: count, slot: count }),
-  /** Something in the worker cannot be stopped or repaired: another worker should take its place. */
-  v.object({ type: v.literal('replace-request'), reason: text }),
   /** The worker has jobs that only one worker may run, and asks for a message when it becomes the leader. */
   v.object({ type: v.literal('lead-request') }),
   /** Answers `lead`. */

@@ -156,8 +156,6 @@ export interface ClusterLink {
    * @returns false if this process does not verify and start them.
    */
   provideThreads(threads: ThreadsOfProcess): boolean;
-  /** Asks the primary to replace this process, because something in it cannot be stopped or repaired. */
-  requestReplacement(reason: string): void;
   /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
   reportBootFailure(error: unknown): void | Promise<void>;
 

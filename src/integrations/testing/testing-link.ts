@@ -132,7 +132,6 @@ export class TestingLink implements ClusterLink {
   provideTasks(): void {}
 
   onDrain(): void {}
-  requestReplacement(): void {}
   reportBootFailure(): void {}
   attach(): void {}
   detach(): void {}

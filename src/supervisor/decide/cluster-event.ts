@@ -70,7 +70,6 @@ export type WorkerEvent =
   | Said<'resumed'>
   | Said<'checked'>
   | Said<'verified'>
-  | Said<'replace-request'>
   | Said<'lead-request'>
   | Said<'leads'>
   | Said<'resigned'>

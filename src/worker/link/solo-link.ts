@@ -46,9 +46,8 @@ export class SoloLink extends LocalLink implements ClusterLink {
     return { snapshot: this.ownSnapshot(), workers, retired: [] };
   }
 
-  // Only a primary asks for the app's health, replaces a process or takes a report.
+  // Only a primary asks for the app's health or takes a report.
   provideHealth(): void {}
-  requestReplacement(): void {}
   reportBootFailure(): void {}
 
   async reload(): Promise<ReloadResult> {

@@ -27,9 +27,6 @@ export const SNAPSHOT_TIMEOUT_MS = 500;
 /** Maximum wait for the address of a thread; after it the call fails. A thread needs about 0.1 s to start. */
 const THREAD_TIMEOUT_MS = 5_000;
 
-/** How often a worker that should be replaced repeats its request. */
-const ASK_AGAIN_MS = 15_000;
-
 /** A worker's link to its primary. Asks about the cluster, and keeps the last snapshot. */
 export class WorkerLink extends LocalLink implements ClusterLink {
   /** Checks the app's health. An app that does not import `ClusterModule` always counts as healthy. */
@@ -39,7 +36,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   readonly connectionLimit = new ConnectionLimit(this.tracker, (message) => this.say(message));
   readonly #pending = new PendingRequests();
   #subscribing = false;
-  #asking: NodeJS.Timeout | undefined;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;
 
   constructor(
@@ -173,14 +169,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   override provideThreads(threads: ThreadsOfProcess): boolean {
     this.threads = threads;
     return true;
-  }
-
-  requestReplacement(reason: string): void {
-    if (this.#asking !== undefined) return;
-    const ask = () => void this.channel.send({ type: 'replace-request', reason });
-    ask();
-    // Repeats the request, because the replacement may fail to start.
-    this.#asking = setInterval(ask, ASK_AGAIN_MS).unref();
   }
 
   async reportBootFailure(error: unknown): Promise<void> {

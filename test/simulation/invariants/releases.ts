@@ -66,9 +66,9 @@ export class Releases implements Invariant {
   #judge({ effects, before, state, world }: Observation): void {
     for (const effect of effects) {
       if (effect.type !== 'emit') continue;
-      const text = textOf(effect);
-      if (text === undefined) continue;
       const worker = before.workers.get((effect.event as { worker: number }).worker);
+      const text = textOf(effect, worker);
+      if (text === undefined) continue;
       if (worker === undefined || before.slots[worker.slot]!.worker !== worker.id) continue;
       const isOfRelease =
         this.#watched?.before !== undefined && worker.generation === this.#watched.generation;
@@ -139,11 +139,18 @@ function isSame(a: Pick<Release, 'script'>, b: Pick<Release, 'script'>): boolean
 }
 
 /** The words for a failure that is not a kill from outside; `undefined` for any other event. */
-function textOf(effect: Observation['effects'][number] & { type: 'emit' }): string | undefined {
+function textOf(
+  effect: Observation['effects'][number] & { type: 'emit' },
+  worker: Worker | undefined,
+): string | undefined {
   const inWords = (error: { name: string; message: string }) => `${error.name}: ${error.message}`;
   if (effect.name === 'worker-failing') {
     const { error } = effect.event;
     return error === null ? '' : inWords(error);
+  }
+  if (effect.name === 'worker-draining') {
+    const isClosed = worker?.state === 'ready' && worker.leaving === 'closed';
+    return isClosed && effect.event.cause === 'signal' ? 'its app closed itself' : undefined;
   }
   if (effect.name !== 'worker-died' || effect.event.cause === 'killed') return undefined;
   const { detail, error } = effect.event;

@@ -80,7 +80,6 @@ const DECIDED: readonly WorkerMessage[] = [
   { type: 'leaving' },
   { type: 'checked', id: 1, healthy: true, detail: null },
   { type: 'verified', error: null },
-  { type: 'replace-request', reason: 'old' },
   { type: 'pong', seq: 1, stats: STATS, debugged: false },
   { type: 'blocked', ...BLOCK },
   { type: 'resumed' },

@@ -195,6 +195,12 @@ export class FakeCluster {
     }
   }
 
+  /** The worker of a slot is above a soft limit of 1 GB, so it is replaced. */
+  outgrow(slot: number): void {
+    this.current(slot).reports({ residentMemoryBytes: 2e9 });
+    vi.advanceTimersByTime(1_000);
+  }
+
   /** Asks for a reload; returns what is told, once it is. */
   reload(): ReloadResult[] {
     return answersOf(this.supervisor.reload('test'));

@@ -190,11 +190,6 @@ export class FakeWorker {
     this.say({ type: 'fatal', error, abort: false, requests: [] });
   }
 
-  /** It asks for another in its place. */
-  askToBeReplaced(): void {
-    this.say({ type: 'replace-request', reason: 'test' });
-  }
-
   /** It tells what its drain had to cut off. */
   reportDrain(about: Partial<DrainReport> = {}): void {
     const nothing = { destroyedConnections: 0, destroyedWebSockets: 0, abortedRequests: 0 };

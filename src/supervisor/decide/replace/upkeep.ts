@@ -1,7 +1,7 @@
 import type { ReplaceCause } from '../../../contract/snapshot/index.js';
 import { inMegabytes, judgeMemory } from '../policies/memory.policy.js';
 import { MAX_BACKOFF_MS } from '../policies/restart.policy.js';
-import type { Reading, WorkerEventOf } from '../cluster-event.js';
+import type { Reading } from '../cluster-event.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
@@ -19,7 +19,7 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
     const tooLarge = judgeSize(step, found, reading.residentBytes);
     // The worker is read again, because `judgeSize` may have killed it.
     const worker = step.worker(found.id)!;
-    if (!isSettled(step, worker) || worker.condemned !== undefined) continue;
+    if (!isSettled(step, worker)) continue;
     if (tooLarge !== undefined) {
       if (worker.bornTooLarge) postpone(step, worker, tooLarge);
       replace(step, worker, 'memory', tooLarge);
@@ -27,17 +27,6 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
       const ageSeconds = Math.round((step.now - worker.startedAt) / 1_000);
       replace(step, worker, 'recycle', `${reading.requests} requests in ${ageSeconds} s`);
     }
-  }
-}
-
-/** Handles a worker's request to be replaced. The worker repeats the request until it is replaced. */
-export function onReplaceRequest(
-  step: Step,
-  worker: Worker,
-  { reason }: WorkerEventOf<'replace-request'>,
-): void {
-  if (isSettled(step, worker) && worker.condemned === undefined) {
-    replace(step, worker, 'recycle', reason);
   }
 }
 
@@ -86,9 +75,13 @@ function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   });
 }
 
-/** Whether the worker is its slot's own, and has started. */
+/** Whether the worker is its slot's own, has started, and is not being killed. */
 function isSettled(step: Step, worker: Worker): worker is ReadyWorker {
-  return worker.state === 'ready' && step.slotOf(worker).worker === worker.id;
+  return (
+    worker.state === 'ready' &&
+    worker.condemned === undefined &&
+    step.slotOf(worker).worker === worker.id
+  );
 }
 
 function isOld(step: Step, { startedAt, jitter }: Worker, { requests }: Reading): boolean {

@@ -27,7 +27,6 @@ import {
 import { forgetFailures } from './restart-slot.js';
 import { giveUp } from '../shutdown.js';
 import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
-import { onReplaceRequest } from '../replace/upkeep.js';
 import { onVerified, onVerifyOverdue, verify } from './verification.js';
 import { exitDrained, exitUnasked, recover } from './dead-worker.js';
 import { candidateOf, condemn } from './workers.js';
@@ -74,7 +73,6 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'canary-over': { starting: nothing, ready: endCanary, draining: nothing },
   checked: { starting: nothing, ready: judgeHealth, draining: nothing },
   'check-overdue': { starting: nothing, ready: onCheckOverdue, draining: nothing },
-  'replace-request': { starting: nothing, ready: onReplaceRequest, draining: nothing },
 
   pong: { starting: onPong, ready: onPong, draining: onPong },
   blocked: { starting: noteBlock, ready: onBlocked, draining: noteBlock },

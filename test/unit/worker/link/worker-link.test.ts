@@ -250,42 +250,6 @@ describe('a process without a primary', () => {
   });
 });
 
-describe('a worker that should be replaced', () => {
-  const ASK_AGAIN_MS = 15_000;
-
-  it('asks at once, and again as long as it is there: the replacement may not come up', () => {
-    const { link, sent } = start();
-    link.requestReplacement('held by native code');
-    expect(sent('replace-request')).toEqual([
-      { type: 'replace-request', reason: 'held by native code' },
-    ]);
-    vi.advanceTimersByTime(ASK_AGAIN_MS - 1);
-    expect(sent('replace-request')).toHaveLength(1);
-    vi.advanceTimersByTime(1);
-    expect(sent('replace-request')).toHaveLength(2);
-    vi.advanceTimersByTime(10 * ASK_AGAIN_MS);
-    expect(sent('replace-request')).toHaveLength(12);
-  });
-
-  it('asks no more often for having more than one reason', () => {
-    const { link, sent } = start();
-    link.requestReplacement('first');
-    link.requestReplacement('second');
-    vi.advanceTimersByTime(ASK_AGAIN_MS);
-    expect(sent('replace-request').map(({ reason }) => reason)).toEqual(['first', 'first']);
-    // One timer repeats the request, the other measures the process.
-    expect(vi.getTimerCount()).toBe(2);
-  });
-
-  it('asks nobody where there is no primary', () => {
-    const link = new SoloLink();
-    const before = vi.getTimerCount();
-    expect(() => link.requestReplacement()).not.toThrow();
-    expect(vi.getTimerCount()).toBe(before);
-    link.detach();
-  });
-});
-
 it('tasks beside requests are there for the drain of this process to wait for', () => {
   const solo = new SoloLink();
   for (const link of [newLink(), solo]) {

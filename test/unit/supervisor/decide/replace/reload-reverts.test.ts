@@ -8,7 +8,11 @@ afterEach(() => vi.useRealTimers());
 const OBSERVE_MS = 20_000;
 
 const start = (workers: number, observeMs = OBSERVE_MS) =>
-  new FakeCluster(workers, { hangTimeoutMs: false, reload: { observeMs } });
+  new FakeCluster(workers, {
+    hangTimeoutMs: false,
+    memory: { softLimitBytes: 1e9 },
+    reload: { observeMs },
+  });
 
 /** Every worker there is, slot by slot. */
 const picture = (cluster: FakeCluster) => cluster.picture.toSorted();
@@ -289,7 +293,7 @@ describe('a release that is observed', () => {
 
   it('takes its candidates of other replacements along', () => {
     const cluster = observed(2);
-    cluster.current(1).askToBeReplaced();
+    cluster.outgrow(1);
     const candidate = cluster.newest(1);
     failToComeUp(cluster, 0);
     expect(candidate.handle.state).toBe('draining');

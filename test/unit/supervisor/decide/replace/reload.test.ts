@@ -12,7 +12,8 @@ const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 /** The fake program is at the same path before and after. */
 const OVERWRITTEN = '; the release before, gen=0, cannot come back: it has the same path';
 
-const start = (workers = 2) => new FakeCluster(workers, { hangTimeoutMs: false });
+const start = (workers = 2) =>
+  new FakeCluster(workers, { hangTimeoutMs: false, memory: { softLimitBytes: 1e9 } });
 
 /** The worker of a slot asks for a reload. */
 function ask(cluster: FakeCluster, slot: number): FakeWorker {
@@ -105,7 +106,7 @@ describe('a reload', () => {
   it('waits for a replacement that is under way for another reason', async () => {
     const cluster = start();
     const old = cluster.current(1);
-    old.askToBeReplaced();
+    cluster.outgrow(1);
     const told = cluster.reload();
     expect(cluster.forks.slice(2)).toMatchObject([{ slot: 1, generation: 0 }]);
     cluster.newest(1).becomeReady();
@@ -281,7 +282,7 @@ describe('a worker that reloads its own cluster', () => {
     [
       'is recycled',
       (cluster) => {
-        cluster.current(0).askToBeReplaced();
+        cluster.outgrow(0);
         const asker = ask(cluster, 0);
         cluster.newest(0).becomeReady();
         return asker;

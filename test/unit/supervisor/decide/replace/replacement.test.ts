@@ -26,12 +26,6 @@ function reloading(workers = 2, options: ClusterOptions = {}) {
   return { cluster, old, told, candidate: cluster.newest(0) };
 }
 
-/** The worker of a slot is above the soft limit. */
-function askForMemory(cluster: FakeCluster, slot: number): void {
-  cluster.current(slot).reports({ residentMemoryBytes: 2e9 });
-  vi.advanceTimersByTime(1_000);
-}
-
 /** Slots of the workers that were forked since the start, in order. */
 const forkedLater = (cluster: FakeCluster, workers = 2) =>
   cluster.forks.slice(workers).map(({ slot }) => slot);
@@ -80,7 +74,7 @@ describe('the past of a slot', () => {
     const cluster = start();
     cluster.crash(0, 2);
     cluster.newest(0).becomeReady();
-    cluster.current(0).askToBeReplaced();
+    cluster.outgrow(0);
     cluster.newest(0).becomeReady();
     cluster.crash(0);
     expect(cluster.events('worker-restarting').map(({ failures }) => failures)).toEqual([1, 2, 3]);
@@ -107,8 +101,8 @@ describe('one slot at a time', () => {
   it('is replaced also where the one before fails', () => {
     const cluster = start();
     const old = cluster.current(1);
-    cluster.current(0).askToBeReplaced();
-    askForMemory(cluster, 1);
+    cluster.outgrow(0);
+    cluster.outgrow(1);
     cluster.newest(0).exit(CRASH);
     expect(forkedLater(cluster)).toEqual([0, 1]);
     cluster.newest(1).becomeReady();
@@ -117,7 +111,7 @@ describe('one slot at a time', () => {
 
   it('is replaced also where one replacement asks for the next', async () => {
     const { cluster, told } = reloading();
-    cluster.current(1).askToBeReplaced();
+    cluster.outgrow(1);
     cluster.takeOver().exit(WELL);
     const recycled = cluster.current(1);
     cluster.newest(1).becomeReady();
@@ -134,17 +128,17 @@ describe('one slot at a time', () => {
 
   it('is of concern while it waits, while the new one proves itself and while the old one drains', () => {
     const { cluster, old } = reloading(1);
-    old.askToBeReplaced(); // it will be anyway
+    cluster.outgrow(0); // it will be anyway
     cluster.takeOver();
-    cluster.current(0).askToBeReplaced(); // its predecessor drains
+    cluster.outgrow(0); // its predecessor drains
     expect(forkedLater(cluster, 1)).toEqual([0]);
     old.exit(WELL);
     expect(forkedLater(cluster, 1)).toEqual([0]);
 
     cluster.scale(2);
     cluster.newest(1).becomeReady();
-    cluster.current(0).askToBeReplaced();
-    for (const _ of [1, 2]) cluster.current(1).askToBeReplaced(); // it waits already
+    cluster.outgrow(0);
+    for (const _ of [1, 2]) cluster.outgrow(1); // it waits already
     for (const slot of [0, 1]) {
       const before = cluster.current(slot);
       cluster.newest(slot).becomeReady();
@@ -217,7 +211,7 @@ describe('a candidate that fails', () => {
     expect(cluster.events('reload-ended')).toHaveLength(1);
     expect([cluster.current(0), cluster.forked.length]).toEqual([old, 3]);
     // Neither the new code nor the replacement has left anything behind.
-    old.askToBeReplaced();
+    cluster.outgrow(0);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
   });
 
@@ -339,7 +333,7 @@ describe('an old worker that drains', () => {
 describe('a slot that is not wanted any more', () => {
   it('is passed over when its turn comes', () => {
     const cluster = start(3);
-    for (const slot of [0, 2, 1]) cluster.current(slot).askToBeReplaced();
+    for (const slot of [0, 2, 1]) cluster.outgrow(slot);
     cluster.scale(2);
     const old = cluster.current(0);
     cluster.newest(0).becomeReady();
@@ -353,7 +347,7 @@ describe('a slot that is not wanted any more', () => {
       cluster.reload();
       cluster.replaceSlots(1);
     } else {
-      cluster.current(1).askToBeReplaced();
+      cluster.outgrow(1);
     }
     const candidate = cluster.newest(1);
     cluster.scale(1);
@@ -393,7 +387,7 @@ describe('a slot that is not wanted any more', () => {
 describe('a cluster that shuts down', () => {
   it('replaces nobody any more, and says so to whoever reloads', async () => {
     const { cluster, candidate, told } = reloading(3);
-    cluster.current(1).askToBeReplaced();
+    cluster.outgrow(1);
     cluster.supervisor.stop('test');
     const later = cluster.reload();
     candidate.becomeReady();
@@ -412,7 +406,7 @@ describe('a cluster that shuts down', () => {
     const { cluster, told } = reloading();
     cluster.replaceSlots(1);
     const old = cluster.takeOver();
-    cluster.current(0).askToBeReplaced();
+    cluster.outgrow(0);
     cluster.supervisor.stop('test');
     old.exit(WELL);
     await cluster.settled();
@@ -422,8 +416,8 @@ describe('a cluster that shuts down', () => {
 
   it('has nothing to say of what nobody waits for', () => {
     const cluster = start();
-    askForMemory(cluster, 0);
-    cluster.current(1).askToBeReplaced();
+    cluster.outgrow(0);
+    cluster.outgrow(1);
     cluster.supervisor.stop('test');
     for (const worker of cluster.workers()) worker.exit(WELL);
     expect(cluster.events('warning')).toEqual([]);

@@ -53,9 +53,6 @@ describe('a worker that is above the soft limit from the start', () => {
   });
 });
 
-const REASON = 'a thread that was to be ended is held by native code';
-const asks = (worker: FakeWorker) => worker.say({ type: 'replace-request', reason: REASON });
-
 describe('a worker is replaced, and serves until the new one is ready', () => {
   /** Brings a worker just below a limit, or to it. */
   type Act = (worker: FakeWorker) => void;
@@ -85,7 +82,6 @@ describe('a worker is replaced, and serves until the new one is ready', () => {
       (worker) => serves(worker, 999),
       (worker) => serves(worker, 1_000),
     ],
-    ['recycle', REASON, {}, () => {}, asks],
   ])('by %s: %s', (cause, detail, options, notEnough, enough) => {
     const cluster = start(options, 1);
     const old = cluster.newest(0);
@@ -106,45 +102,30 @@ describe('a worker is replaced, and serves until the new one is ready', () => {
     expect(candidate.sent('check')).toEqual([]);
   });
 
-  it.each<[how: string, ask: Act]>([
-    ['is above the soft limit', (worker) => holds(worker, 300)],
-    ['says that it should be', asks],
-  ])('once, however often it %s', (_, ask) => {
+  it('once, however often it is above the soft limit', () => {
     const cluster = start(SOFT);
     const old = cluster.newest(0);
-    for (let i = 0; i < 10; i += 1) {
-      ask(old);
-      check();
-    }
+    holds(old, 300);
+    for (let i = 0; i < 10; i += 1) check();
     expect(cluster.forked).toHaveLength(3);
     cluster.newest(0).becomeReady();
-    ask(old);
     check();
     old.exit({ code: 0 });
     check();
     expect(cluster.forked).toHaveLength(3);
   });
 
-  it.each<[how: string, ask: Act]>([
-    ['by its memory', (worker) => holds(worker, 300)],
-    ['on its own word', asks],
-  ])(
-    'not before the longest backoff where that failed: it must not become a storm of forks, %s',
-    (_, ask) => {
-      const cluster = start(SOFT, 1);
-      const old = cluster.newest(0);
-      ask(old);
-      check();
-      const since = performance.now();
-      cluster.newest(0).exit();
-      vi.advanceTimersByTime(14_999);
-      ask(old);
-      expect(cluster.forked).toHaveLength(2);
-      vi.advanceTimersByTime(1);
-      ask(old);
-      expect([cluster.forked.length, performance.now() - since]).toEqual([3, 15_000]);
-    },
-  );
+  it('not before the longest backoff where that failed: it must not become a storm of forks', () => {
+    const cluster = start(SOFT, 1);
+    holds(cluster.newest(0), 300);
+    check();
+    const since = performance.now();
+    cluster.newest(0).exit();
+    vi.advanceTimersByTime(14_999);
+    expect(cluster.forked).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    expect([cluster.forked.length, performance.now() - since]).toEqual([3, 15_000]);
+  });
 });
 
 describe('a worker above the soft limit', () => {
@@ -197,6 +178,15 @@ describe('a worker above the soft limit', () => {
     cluster.newest(0).becomeReady();
     check();
     expect(cluster.forked).toHaveLength(2);
+  });
+
+  it('is left alone as a candidate', () => {
+    const cluster = start(SOFT, 1);
+    void cluster.supervisor.reload('test');
+    holds(cluster.newest(0), 300);
+    cluster.newest(0).becomeReady();
+    check();
+    expect(cluster.events('warning')).toEqual([]);
   });
 });
 
@@ -309,28 +299,6 @@ describe('a worker that has served long enough', () => {
     holds(cluster.newest(0), 300);
     check();
     expect(cluster.events('worker-replacing')).toMatchObject([{ cause: 'memory' }]);
-  });
-});
-
-describe('a worker that says itself that it should go', () => {
-  it('is left alone where it is on its way anyway', () => {
-    const cluster = start(HARD, 1);
-    holds(cluster.newest(0), 500);
-    check();
-    asks(cluster.newest(0));
-    expect(cluster.forked).toHaveLength(1);
-  });
-
-  it('is left alone where it is a candidate, or starts', () => {
-    const cluster = start({}, 1, 'starting');
-    asks(cluster.newest(0));
-    expect(cluster.forked).toHaveLength(1);
-    cluster.newest(0).becomeReady();
-    void cluster.supervisor.reload('test');
-    asks(cluster.newest(0));
-    cluster.newest(0).becomeReady();
-    asks(cluster.newest(0));
-    expect(cluster.forked).toHaveLength(2);
   });
 });
 

@@ -293,8 +293,8 @@ describe('what the hooks of an app are told', () => {
     const late = start({}, 'starting');
     late.cluster.supervisor.stop('SIGHUP', 'SIGHUP');
     late.worker.becomeReady();
-    const recycled = start();
-    recycled.worker.say({ type: 'replace-request', reason: 'old' });
+    const recycled = start({ memory: { softLimitBytes: 1e9 } });
+    recycled.cluster.outgrow(0);
     recycled.cluster.newest(0).becomeReady();
     const told = [asked, leaving(), late, recycled].map(({ worker }) => worker.sent('drain'));
     expect(told.map(([drain]) => drain!.signal)).toEqual([
