@@ -46,7 +46,7 @@ export class TaskTimeoutException extends GatewayTimeoutException {
 /** nginx's status "client closed request". It is not sent, because the client has disconnected. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** A `@CpuBound()` call was ended or never begun, because all its clients disconnected or the process ends. */
+/** A `@CpuBound()` call was ended or never begun, because its client disconnected or the process ends. */
 export class TaskAbortedException extends HttpException {
   constructor(readonly task: string) {
     super(`${task} was aborted`, CLIENT_CLOSED_REQUEST);

@@ -57,12 +57,12 @@ export type Class = new (...dependencies: never[]) => unknown;
 /** Options of `@CpuBound()` methods in each process: every worker has its own threads and its own queue. */
 export interface OffloadOptions {
   /**
-   * Maximum number of threads of this process, 1..256. Threads start when calls wait, and end after
-   * a minute without a call. Default `'auto'`: the number of cores divided by the number of
+   * Maximum number of threads of this process, 1..256. Threads start when calls wait. They end after
+   * a minute in which this process had no call. Default `'auto'`: the number of cores divided by the number of
    * workers, at least 1. Environment: `CLUSTER_THREADS`.
    */
   threads?: number | 'auto' | undefined;
-  /** Number of threads that start once the process serves, and never end, 0..256; at most `threads` start. Default 0. */
+  /** Number of threads that run even without calls, from when the process serves, 0..256; at most `threads`. Default 0. */
   minThreads?: number | undefined;
   /**
    * Nest module with the classes of `@CpuBound()` methods whose constructors have dependencies.
