@@ -36,7 +36,7 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 20_825, offload: 2_541, observe: 1_883, all: 23_333 };
+const MOST_LINES = { core: 20_798, offload: 2_541, observe: 1_883, all: 23_305 };
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
@@ -53,8 +53,8 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 const MOST_LOADED: Readonly<Record<string, number>> = {
   '.': 6_136,
   './bootstrap': 2_155,
-  './schedule': 5_098,
-  './testing': 4_169,
+  './schedule': 5_095,
+  './testing': 4_168,
   './extension': 142,
 };
 
