@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import type { Metrics } from '../contract/snapshot/index.js';
-import { ClusterConfigurationError, OnceAMinute, oneLine } from '../contract/errors/index.js';
+import { ClusterConfigurationError, OnceAMinute } from '../contract/errors/index.js';
 import {
   availableCores,
   COMMON_JS,
@@ -40,6 +40,7 @@ const IN_VITEST =
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
   readonly #losses = new OnceAMinute((line) => this.#logger.error(line));
+  readonly #deaths = new OnceAMinute((line) => this.#logger.warn(line));
   readonly #warned = new Set<string>();
   #started = false;
   #runner: Runner | undefined;
@@ -166,7 +167,7 @@ export class Offload {
           const reason = reasonOf(error);
           this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
         },
-        warning: (message) => this.#logger.warn(oneLine(message)),
+        died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, String(error)),
         lostClass: (name) => this.#warn(lostClass(name), 'cpu-bound-threads'),
       },
     );

@@ -36,7 +36,7 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 20_798, offload: 2_541, observe: 1_883, all: 23_305 };
+const MOST_LINES = { core: 20_795, offload: 2_540, observe: 1_883, all: 23_302 };
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {

@@ -11,7 +11,7 @@ const COUNT = 'http_request_duration_seconds_count';
 const ADAPTERS = ['express', 'fastify', 'node'] as const;
 type Adapter = (typeof ADAPTERS)[number];
 
-/** What is asked, and the one route that counts it: on all adapters, or on each. */
+/** Requests, each with the one route that counts it: on all adapters, or on each. */
 interface Row extends RequestOptions {
   readonly path: string;
   readonly status: number | Partial<Record<Adapter, number>>;

@@ -72,7 +72,7 @@ function start({ threads = 1, minThreads = 0, maxQueue = 10 } = {}, plan = PLAN)
     plan,
     { threads, minThreads, maxQueue },
     { began() {}, ran() {}, ended: (_, outcome) => outcomes.push(outcome) },
-    { lost: (_, error) => lost.push(error), warning() {}, lostClass() {} },
+    { lost: (_, error) => lost.push(error), died() {}, lostClass() {} },
   );
   onTestFinished(() => pool.close());
   const call = (

@@ -5,9 +5,7 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { judge, reportOf } from './limits.js';
 import { Terminus } from './terminus.js';
 
-/**
- * Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls.
- */
+/** Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls. */
 @Injectable()
 export class OffloadHealthIndicator {
   constructor(

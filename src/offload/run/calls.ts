@@ -10,7 +10,7 @@ export class Call {
   ended: { readonly outcome: TaskOutcome; readonly error: unknown } | undefined;
   /** The timer that limits the wait, and later the timer that limits the run. */
   timer: NodeJS.Timeout | undefined;
-  /** Takes the call from the queue, or ends its thread. */
+  /** Ends the wait of the call, or the thread that runs it. */
   stop: () => void = () => {};
 
   constructor(readonly task: Task) {}

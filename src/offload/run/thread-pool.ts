@@ -45,8 +45,8 @@ interface PoolOptions {
 interface PoolEvents {
   /** A running call has lost its thread. */
   lost(task: Task, error: unknown): void;
-  /** A warning for the operator, on one line. */
-  warning(message: string): void;
+  /** A thread has ended by an error outside of any call. */
+  died(error: unknown): void;
   /** A result has an instance of a class that this process does not know. */
   lostClass(name: string): void;
 }
@@ -56,8 +56,8 @@ export class ThreadPool implements Runner {
   readonly #calls: Calls;
   /** The calls that Piscina has. */
   readonly #turns = new Set<Call>();
-  /** Functions that give a call its turn. The call that has waited longest is first. */
-  readonly #waiting = new Map<Call, () => void>();
+  /** The calls that wait for their turn. The call that has waited longest is first. */
+  readonly #waiting = new Set<Call>();
   #piscina: Promise<Piscina> | undefined;
   #threads: () => number = () => 0;
   #idle: NodeJS.Timeout | undefined;
@@ -157,10 +157,8 @@ export class ThreadPool implements Runner {
     const { threads, maxQueue } = this.options;
     if (this.#closed) this.#reject(call, 'closing');
     if (this.#calls.size > threads + maxQueue) this.#reject(call, 'queue-full');
-    call.timer = setTimeout(
-      () => this.#reject(call, 'queue-timeout'),
-      call.task.queueTimeoutMs,
-    ).unref();
+    const { queueTimeoutMs } = call.task;
+    call.timer = setTimeout(() => this.#reject(call, 'queue-timeout'), queueTimeoutMs);
   }
 
   #reject(call: Call, reason: 'closing' | 'queue-full' | 'queue-timeout'): void {
@@ -180,7 +178,7 @@ export class ThreadPool implements Runner {
       return;
     }
     await new Promise<void>((resolve) => {
-      this.#waiting.set(call, resolve);
+      this.#waiting.add(call);
       call.stop = resolve;
     });
   }
@@ -189,12 +187,11 @@ export class ThreadPool implements Runner {
   #next(call: Call): void {
     this.#waiting.delete(call);
     if (!this.#turns.delete(call)) return;
-    const [first] = this.#waiting;
-    if (first === undefined) return;
-    const [next, resolve] = first;
+    const [next] = this.#waiting;
+    if (next === undefined) return;
     this.#waiting.delete(next);
     this.#turns.add(next);
-    resolve();
+    next.stop();
   }
 
   async #run(
@@ -295,8 +292,9 @@ export class ThreadPool implements Runner {
       ...(env && { env }),
     });
     piscina.on('workerCreate', ({ id }: { readonly id: number }) => loaded.add(id));
+    piscina.on('workerDestroy', ({ id }: { readonly id: number }) => loaded.delete(id));
     piscina.on('error', (error: unknown) => {
-      if (!this.#closed) this.events.warning(`a thread died: ${String(error)}`);
+      if (!this.#closed) this.events.died(error);
     });
     return piscina;
   }

@@ -14,7 +14,7 @@ export type Autocannon = (
   },
 ) => EventEmitter & { stop(): void };
 
-/** What to load, and for how long. */
+/** The route to load, and the duration. */
 export interface Load {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -32,7 +32,7 @@ export interface Recommendation {
   readonly workers: number;
   /** The reason for the number, in one sentence. */
   readonly reason: string;
-  /** What else the measurements say, and reasons to doubt them. */
+  /** Other findings of the measurements, and reasons to doubt them. */
   readonly notes: readonly string[];
 }
 
