@@ -1,7 +1,7 @@
-import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type { WorkerId } from '../../src/supervisor/decide/cluster-state.js';
+import type { WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { WorkerId } from '../../src/decide/cluster-state.js';
 import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
-import type { Settings } from '../../src/supervisor/decide/step.js';
+import type { Settings } from '../../src/decide/step.js';
 import type { Clock } from './clock.js';
 import type { Behaviour, Death } from './scenario.js';
 

@@ -1,16 +1,17 @@
 import { resolveOptions } from '../../src/contract/options/check/resolve-options.js';
-import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
+import type { WorkerEvent } from '../../src/decide/cluster-event.js';
 import type {
-  Requester,
   ClusterState,
+  ProgramPaths,
+  Requester,
   WorkerId,
-} from '../../src/supervisor/decide/cluster-state.js';
-import { SLICE_MS } from '../../src/supervisor/timers.js';
-import { transition } from '../../src/supervisor/decide/transition.js';
-import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
-import type { Program, ProgramPaths } from '../../src/supervisor/processes/release.js';
-import { DECISIVE, WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
-import { Supervisor } from '../../src/supervisor/supervisor.js';
+} from '../../src/decide/cluster-state.js';
+import { SLICE_MS } from '../../src/primary/timers.js';
+import { transition } from '../../src/decide/transition.js';
+import type { ProcessEvent } from '../../src/primary/fork-worker.js';
+import type { Program } from '../../src/primary/release.js';
+import { DECISIVE, WorkerHandle } from '../../src/primary/worker-handle.js';
+import { Supervisor } from '../../src/primary/supervisor.js';
 import { Broken, hold } from './invariants/index.js';
 import type { Observation, Primary } from './primary.js';
 import type { SimulatedProcess } from './process.js';

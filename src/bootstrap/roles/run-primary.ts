@@ -15,17 +15,17 @@ import {
   checkWorkerCount,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
-import { transition } from '../../supervisor/decide/transition.js';
-import { ClusterAcceptors } from '../../supervisor/listening/cluster-acceptors.js';
-import { forkWorker } from '../../supervisor/processes/fork-worker.js';
-import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
-import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
-import type { Listening } from '../../supervisor/listening/listening.interface.js';
-import { openListening } from '../../supervisor/listening/open-listening.js';
-import { SharedListening } from '../../supervisor/listening/shared-listening.js';
-import { Program } from '../../supervisor/processes/release.js';
-import { PackageThreads } from '../../supervisor/serve/package-threads.js';
-import { Supervisor } from '../../supervisor/supervisor.js';
+import { transition } from '../../decide/transition.js';
+import { ClusterAcceptors } from '../../primary/listening/cluster-acceptors.js';
+import { forkWorker } from '../../primary/fork-worker.js';
+import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
+import { DeferredListening } from '../../primary/listening/deferred-listening.js';
+import type { Listening } from '../../primary/listening/listening.interface.js';
+import { openListening } from '../../primary/listening/open-listening.js';
+import { SharedListening } from '../../primary/listening/shared-listening.js';
+import { Program } from '../../primary/release.js';
+import { PackageThreads } from '../../primary/package-threads.js';
+import { Supervisor } from '../../primary/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
 import { setTitle } from '../../contract/process/process-title.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
@@ -34,7 +34,7 @@ import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 import { obeySignals } from './obey-signals.js';
 import { Control } from '../../control/open-control.js';
-import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
+import { isTickLate } from '../../decide/policies/heartbeat.policy.js';
 
 type Warn = (message: string) => void;
 

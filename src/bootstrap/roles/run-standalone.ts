@@ -7,8 +7,8 @@ import {
   lossOf,
 } from '../../contract/events/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
-import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
+import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
+import { BoundSocket } from '../../primary/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import { reportUncaught } from '../../contract/ipc/index.js';
 import { catchUncaught } from '../../worker/life/uncaught.js';

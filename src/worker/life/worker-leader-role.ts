@@ -6,7 +6,7 @@ import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 const ROUNDING_MS = 10;
 
 /**
- * The worker's lease as the leader. `supervisor/decide/leadership.ts` explains why at most one
+ * The worker's lease as the leader. `decide/leadership.ts` explains why at most one
  * worker has a lease. Each call compares the lease's end with the clock, because no message
  * announces that end.
  */

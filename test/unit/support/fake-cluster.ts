@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import { MAX_BACKOFF_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
-import { CANARY_MS } from '../../../src/supervisor/decide/replace/replacement.js';
+import { MAX_BACKOFF_MS } from '../../../src/decide/policies/restart.policy.js';
+import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import {
   type ClusterEventName,
   type ClusterEventMap,
@@ -12,11 +12,12 @@ import {
   type ResolvedClusterOptions,
   resolveOptions,
 } from '../../../src/contract/options/index.js';
-import type { Listening } from '../../../src/supervisor/listening/listening.interface.js';
-import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
-import type { Program, ProgramPaths } from '../../../src/supervisor/processes/release.js';
-import { transition } from '../../../src/supervisor/decide/transition.js';
-import { Supervisor } from '../../../src/supervisor/supervisor.js';
+import type { Listening } from '../../../src/primary/listening/listening.interface.js';
+import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import type { Program } from '../../../src/primary/release.js';
+import type { ProgramPaths } from '../../../src/decide/cluster-state.js';
+import { transition } from '../../../src/decide/transition.js';
+import { Supervisor } from '../../../src/primary/supervisor.js';
 import type {
   ClusterSnapshot,
   PrimaryStats,

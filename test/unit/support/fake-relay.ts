@@ -1,7 +1,7 @@
 import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
 import { encodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
-import { type Later, MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
-import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
+import { type Later, MetricsRelay } from '../../../src/primary/metrics-relay.js';
+import type { WorkerTable } from '../../../src/primary/worker-table.js';
 import { PRIMARY } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 import { counter } from './metric-json.js';

@@ -5,13 +5,10 @@ import {
   seal,
   type WorkerMessage,
 } from '../../../src/contract/ipc/index.js';
-import type { Worker } from '../../../src/supervisor/decide/cluster-state.js';
-import type { ProcessEvent } from '../../../src/supervisor/processes/fork-worker.js';
-import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
-import {
-  WorkerHandle,
-  type WorkerProcess,
-} from '../../../src/supervisor/processes/worker-handle.js';
+import type { Worker } from '../../../src/decide/cluster-state.js';
+import type { ProcessEvent } from '../../../src/primary/fork-worker.js';
+import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import { WorkerHandle, type WorkerProcess } from '../../../src/primary/worker-handle.js';
 import type {
   WorkerSnapshot,
   WorkerState,

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PrimaryMeter } from '../../../../src/supervisor/serve/primary-meter.js';
+import { PrimaryMeter } from '../../../../src/primary/serve/primary-meter.js';
 import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
 
 let meter: ProcessMeter;
