@@ -19,8 +19,7 @@ import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** The events of a forked process. `exit` is always the last event. */
 export type ProcessEvent =
-  /** `handle` is the socket or server that was sent with the message, if any. */
-  | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
+  | { readonly type: 'message'; readonly message: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
   /** A read was not a valid message, or a write failed. Later messages may be corrupt. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
@@ -118,8 +117,8 @@ function follow(
   worker.on('message', (message, handle: unknown) => {
     const isHeard =
       worker.listenerCount('message') > nodesOwn + 1 || cluster.listenerCount('message') > 0;
-    if (!isOurs(message) && !isHeard) closeHandle(handle);
-    tell({ type: 'message', message, handle });
+    if (isOurs(message) || !isHeard) closeHandle(handle); // no message of ours brings one
+    tell({ type: 'message', message });
   });
   const recoverConnections =
     cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;

@@ -1,35 +1,45 @@
 import { constants } from 'node:os';
+import { ClusterAddressError } from '../contract/errors/index.js';
 import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
 import { machineClockMs } from '../contract/ipc/machine-clock.js';
-import { reportError } from '../contract/ipc/index.js';
+import { type PrimaryMessage, reportError } from '../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
-import type { ClusterSnapshot, CollectedMetrics } from '../contract/snapshot/index.js';
-import { Balance, BALANCE_TICK_MS } from './balance.js';
+import type {
+  ClusterSnapshot,
+  CollectedMetrics,
+  ReloadResult,
+  RestartResult,
+} from '../contract/snapshot/index.js';
 import type { ClusterEvent } from '../decide/cluster-event.js';
-import type { Served, WorkerId } from '../decide/cluster-state.js';
-import type { Effect } from '../decide/effect.js';
+import type { Requester, Served, WorkerId } from '../decide/cluster-state.js';
+import type { Answer, Effect } from '../decide/effect.js';
 import { PING_INTERVAL_MS } from '../decide/policies/heartbeat.policy.js';
 import type { Settings } from '../decide/step.js';
 import { newCluster, type transition } from '../decide/transition.js';
+import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { forkWorker, ProcessEvent } from './fork-worker.js';
 import { Inspections } from './inspections.js';
-import type { Listening } from './listening/listening.interface.js';
-import { type Later, MetricsRelay } from './metrics-relay.js';
-import { PrimaryMeter } from './serve/primary-meter.js';
-import { Requests } from './serve/requests.js';
-import type { Program } from './release.js';
-import { Switchboard } from './switchboard.js';
-import { Timers } from './timers.js';
 import type { ClusterAcceptors } from './listening/cluster-acceptors.js';
+import type { Listening } from './listening/listening.interface.js';
+import { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
+import type { Program } from './release.js';
+import { Timers } from './timers.js';
 import { mayBeDebugged } from './worker-arguments.js';
-import { UPKEEP_INTERVAL_MS, WorkerReadings } from './serve/worker-readings.js';
+import { WorkerMessages } from './worker-messages.js';
 import { WorkerTable } from './worker-table.js';
 
-type Happening =
+/** The interval at which the limits of the options `memory` and `recycle` are checked. */
+const UPKEEP_INTERVAL_MS = 1_000;
+
+type Input =
   | ClusterEvent
-  | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent }
-  | { readonly type: 'task'; readonly run: () => void };
+  | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent };
+
+interface Caller {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
 
 /** The functions with which a supervisor decides and acts. The simulation test replaces them. */
 export interface Dependencies {
@@ -52,33 +62,18 @@ export class Supervisor {
   readonly ended = new Promise<number>((resolve) => (this.#resolveEnded = resolve));
 
   readonly #settings: Settings;
-  readonly #meter: PrimaryMeter;
-  readonly #readings: WorkerReadings;
   readonly #table: WorkerTable;
   readonly #relay: MetricsRelay;
   readonly #balance: Balance;
-  readonly #switchboard: Switchboard;
+  readonly #messages: WorkerMessages;
   /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
-  readonly #requests = new Requests(
-    (worker, message) => this.#table.find(worker)?.send(message),
-    (event) => this.#post(event),
-    () => this.#table.snapshot(),
-  );
-  readonly reload = this.#requests.reload;
-  readonly scale = this.#requests.scale;
-  readonly restart = this.#requests.restart;
-  readonly #post = (happening: Happening): void => this.#queue.post(happening);
-  readonly #onError = ({ type }: { readonly type: string }, error: unknown): void =>
-    this.#warn(`unexpected error on ${type}`, error);
-  readonly #queue = new EventQueue<Happening>(
-    (happening) => this.#handle(happening),
-    this.#onError,
-  );
-  /** The effects to carry out. If one effect throws, the other effects are carried out anyway. */
-  readonly #effects = new EventQueue<Effect>((effect) => this.#perform(effect), this.#onError);
+  readonly #callers = new Map<number, Caller>();
+  #calls = 0;
+  readonly #waiting: Input[] = [];
+  #handling = false;
 
   constructor(
     private readonly options: ResolvedClusterOptions,
@@ -90,40 +85,51 @@ export class Supervisor {
   ) {
     const about = { mayBeDebugged: mayBeDebugged(), machineClockMs: machineClockMs() };
     this.#settings = { options, url: listening.url, ...about };
-    this.#meter = new PrimaryMeter(droppedLogLines);
     const release = { ...program.resolve(), generation: 0 };
     const state = newCluster(options.workers, release, performance.now(), Math.random() * 2 ** 32);
-    const table = (this.#table = new WorkerTable(state, listening, this.#meter));
-    const relay = (this.#relay = new MetricsRelay(table, this.#later));
+    const table = (this.#table = new WorkerTable(state, listening, droppedLogLines));
+    const relay = (this.#relay = new MetricsRelay(table, (ms, run) => this.#later(ms, run)));
     const balance = (this.#balance = new Balance(table));
-    const readings = (this.#readings = new WorkerReadings(options));
     const inspections = (this.inspections = new Inspections(table));
-    const asked = { relay, balance, readings, inspections };
-    this.#switchboard = new Switchboard({
-      listening,
-      table,
-      ...asked,
-      threads: outside.threads,
-      emit,
-    });
+    const { threads } = outside;
+    const to = { listening, table, relay, balance, inspections, threads, emit };
+    this.#messages = new WorkerMessages(to);
   }
 
   /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */
   start(): void {
     const every = (ms: number, run: () => void): void => {
-      this.#intervals.push(setInterval(() => this.#post({ type: 'task', run }), ms));
+      this.#intervals.push(setInterval(() => this.#guard('an interval', run), ms));
     };
     every(PING_INTERVAL_MS, () => {
-      const { eventLoopUtilization } = this.#meter.measure();
-      this.#decide({ type: 'heartbeat-due', eventLoopUtilization });
+      const { eventLoopUtilization } = this.#table.meter.measure();
+      this.#post({ type: 'heartbeat-due', eventLoopUtilization });
     });
     if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
-    if (this.#readings.needed) {
-      const readAll = () => this.#readings.ofAll(this.#table);
-      every(UPKEEP_INTERVAL_MS, () => this.#decide({ type: 'upkeep-due', readings: readAll() }));
+    const { memory, recycle } = this.options;
+    if (Object.values({ ...memory, ...recycle }).some(Number.isFinite)) {
+      every(UPKEEP_INTERVAL_MS, () =>
+        this.#post({ type: 'upkeep-due', readings: this.#table.readings() }),
+      );
     }
     this.#post({ type: 'begin' });
   }
+
+  /** Replaces every worker by a new worker that runs the program as it is on disk now. */
+  readonly reload = (reason: string): Promise<ReloadResult> =>
+    this.#ask((requester) => ({ type: 'reload', reason, requester }));
+
+  /**
+   * Resolves once new workers are ready or have failed, and surplus workers have exited.
+   *
+   * @throws ClusterAddressError if a new worker would have no socket to listen on.
+   */
+  readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
+    this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
+
+  /** Replaces the worker of one slot by a new one of the same release, without a gap. */
+  readonly restart = (slot: number, reason: string): Promise<RestartResult> =>
+    this.#ask((requester) => ({ type: 'restart', slot, reason, requester }));
 
   /** Stops the cluster. The first signal drains, the second closes connections, the third kills. */
   stop(reason: string, signal?: NodeJS.Signals): void {
@@ -147,26 +153,53 @@ export class Supervisor {
     for (const worker of this.#table.workers) worker.tell(name, event);
   };
 
-  /** Runs `run` in the event queue after `ms`. The queue catches errors of `run`; a timer would not. */
-  readonly #later: Later = (ms, run) => {
-    const timer = setTimeout(() => this.#post({ type: 'task', run }), ms);
-    return () => clearTimeout(timer);
-  };
+  /** Handles an input. An input that is posted meanwhile waits until the handler is done. */
+  #post(input: Input): void {
+    this.#waiting.push(input);
+    if (this.#handling) return;
+    this.#handling = true;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const { type } = next;
+      const current = next;
+      this.#guard(type, () => this.#handle(current));
+    }
+    this.#handling = false;
+  }
 
-  #handle(happening: Happening): void {
-    if (happening.type === 'task') return happening.run();
-    if (happening.type !== 'process') return this.#decide(happening);
-    const event = this.#switchboard.receive(happening.worker, happening.told);
+  /** Runs `run`. If it throws, warns: the inputs and effects that follow are handled anyway. */
+  #guard(what: string, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      try {
+        this.emit('warning', {
+          message: `unexpected error on ${what}`,
+          error: reportError(error),
+        });
+      } catch {
+        // the error cannot be reported, for example because the disk is full
+      }
+    }
+  }
+
+  #later(ms: number, run: () => void): () => void {
+    const timer = setTimeout(() => this.#guard('a timer', run), ms);
+    return () => clearTimeout(timer);
+  }
+
+  #handle(input: Input): void {
+    if (input.type !== 'process') return this.#decide(input);
+    const event = this.#messages.receive(input.worker, input.told);
     if (event !== undefined) this.#decide(event);
   }
 
-  /** Passes an event to the core, and queues the effects that it returns. */
+  /** Passes an event to the core, and carries out the effects that it returns. */
   #decide(happened: ClusterEvent): void {
     const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
     const { state, effects } = this.outside.decide(this.#table.state, event, now, this.#settings);
     this.#table.update(state);
-    for (const effect of effects) this.#effects.post(effect);
+    for (const effect of effects) this.#guard(effect.type, () => this.#perform(effect));
     // Answers to pings and leases are frequent, and never change which workers serve.
     if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
     this.listening.settle(this.#table.workers, now);
@@ -206,7 +239,7 @@ export class Supervisor {
         return handle && this.#relay.retire(handle);
       }
       case 'answer':
-        return this.#requests.answer(effect);
+        return this.#answer(effect.requester, effect.answer);
       case 'find-program':
         return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
       case 'close-sockets':
@@ -235,47 +268,32 @@ export class Supervisor {
     }
   }
 
-  #warn(message: string, error?: unknown): void {
-    this.emit('warning', { message, ...(error !== undefined && { error: reportError(error) }) });
-  }
-}
-
-/**
- * Handles events one after the other, in the order in which they were posted. If a handler posts an
- * event, the event waits until that handler is done.
- */
-export class EventQueue<E> {
-  readonly #waiting: E[] = [];
-  #handling = false;
-
-  /** @param failed gets the error that a handler threw. The next event is handled anyway. */
-  constructor(
-    private readonly handle: (event: E) => void,
-    private readonly failed: (event: E, error: unknown) => void,
-  ) {}
-
-  #handleOne(event: E): void {
-    try {
-      this.handle(event);
-    } catch (error) {
-      try {
-        this.failed(event, error);
-      } catch {
-        // the error cannot be reported; the next event is handled anyway
-      }
-    }
+  /** Posts a request of a function call. @returns a promise of the answer. */
+  #ask<Result>(eventOf: (requester: Requester) => ClusterEvent): Promise<Result> {
+    const id = (this.#calls += 1);
+    return new Promise<Result>((resolve, reject) => {
+      this.#callers.set(id, { resolve: resolve as Caller['resolve'], reject });
+      this.#post(eventOf({ by: 'caller', id }));
+    });
   }
 
-  post(event: E): void {
-    this.#waiting.push(event);
-    if (this.#handling) return;
-    this.#handling = true;
-    try {
-      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-        this.#handleOne(next);
-      }
-    } finally {
-      this.#handling = false;
+  #answer(requester: Requester, answer: Answer): void {
+    if (requester.by === 'worker') {
+      const message = this.#messageOf(requester.id, answer);
+      return this.#table.find(requester.worker)?.send(message);
     }
+    const caller = this.#callers.get(requester.id);
+    this.#callers.delete(requester.id);
+    if (answer.type === 'scale-refused') caller?.reject(answer.error);
+    else caller?.resolve(answer.type === 'scaled' ? this.snapshot() : answer.result);
+  }
+
+  #messageOf(id: number, answer: Answer): PrimaryMessage {
+    if (answer.type === 'scaled') return { type: 'scaled', id, snapshot: this.snapshot() };
+    if (answer.type !== 'scale-refused') return { ...answer, id };
+    const { error } = answer;
+    const { address, cause } =
+      error instanceof ClusterAddressError ? error : { address: '', cause: error };
+    return { type: 'scale-refused', id, address, cause: reportError(cause) };
   }
 }

@@ -1,14 +1,43 @@
-import { GAUGES } from '../contract/snapshot/stats.js';
-import {
-  type ClusterSnapshot,
-  type SlotCounts as CountsInSnapshot,
-  type WorkerSnapshot,
-  type WorkerStats,
+import { readFileSync } from 'node:fs';
+import { queueLengths } from '../contract/process/accept-queue.js';
+import { COUNTERS, GAUGES } from '../contract/snapshot/stats.js';
+import type {
+  Backlog,
+  ClusterSnapshot,
+  CounterName,
+  SlotCounts as CountsInSnapshot,
+  WorkerSnapshot,
+  WorkerStats,
 } from '../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
 import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
-import type { SlotCounts } from './serve/slot-counts.js';
+import type { Listening } from './listening/listening.interface.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
+
+/** Counts over all workers of a slot since the primary started. */
+export class SlotCounts {
+  /** Messages of this package that were not understood. */
+  droppedMessages = 0;
+  /** The counts of the workers that have exited. */
+  #ended: Partial<WorkerStats> = {};
+
+  /** Adds the counts of a worker that has exited. */
+  keep(stats: Partial<WorkerStats> | undefined): void {
+    this.#ended = this.totals([stats]);
+  }
+
+  /** @param live the last statistics of the workers that run now. */
+  totals(
+    live: readonly (Partial<WorkerStats> | undefined)[],
+  ): Readonly<Record<CounterName, number>> {
+    const totals = COUNTERS.map((name) => {
+      const sum = [this.#ended, ...live].reduce((total, stats) => total + (stats?.[name] ?? 0), 0);
+      // Rounded, because a sum of floats depends on the order. Prometheus would take a tiny fall for a restart.
+      return [name, Math.round(sum * 1e6) / 1e6] as const;
+    });
+    return Object.fromEntries(totals) as Record<CounterName, number>;
+  }
+}
 
 /** Facts about a cluster that are not in the state of the core. */
 export interface Measured {
@@ -101,4 +130,37 @@ function countsOf(
     droppedMessagesTotal: counts.droppedMessages,
     ...counts.totals(workers.map(({ id }) => find(id)?.stats)),
   };
+}
+
+/**
+ * The connections that the kernel holds until a worker accepts them, for each address. Sockets on
+ * one address count together. An address whose queue cannot be read is left out: it is no TCP
+ * socket that the primary holds, or the system has no /proc.
+ */
+export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
+  const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));
+  const waiting = new Map<string, number>();
+  for (const { inode, url } of sockets) {
+    const length = lengths.get(inode ?? '');
+    // A socket has no queue until its worker listens.
+    if (length !== undefined) waiting.set(url, (waiting.get(url) ?? 0) + length);
+  }
+  return [...waiting].map(([socket, connections]) => ({ socket, connections }));
+}
+
+/**
+ * How often a full accept queue has turned a connection away since the machine started, over all
+ * sockets of the network namespace. `null` without /proc.
+ */
+export function listenOverflows(read = () => readFileSync('/proc/net/netstat', 'latin1')) {
+  try {
+    const [names = [], values = []] = read()
+      .split('\n')
+      .filter((line) => line.startsWith('TcpExt:'))
+      .map((line) => line.split(' '));
+    const value = values[names.indexOf('ListenOverflows')];
+    return value === undefined ? null : Number(value);
+  } catch {
+    return null;
+  }
 }

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import type { EmitEvent } from '../contract/events/index.js';
 import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/ipc/index.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../contract/snapshot/index.js';
+import type { Reading } from '../decide/cluster-event.js';
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
@@ -111,6 +113,14 @@ export class WorkerHandle {
     this.stats = { ...this.stats, ...stats };
   }
 
+  /** What the limits of the options `memory` and `recycle` are compared with. */
+  reading(): Reading {
+    const { residentMemoryBytes = 0, requestsTotal = 0 } = this.stats ?? {};
+    // Measured from outside if possible, because a hung worker reports nothing.
+    const residentBytes = residentBytesOf(this.identity.pid) ?? residentMemoryBytes;
+    return { residentBytes, requests: requestsTotal };
+  }
+
   /** Makes the worker end its open connections now. If the channel is closed, kills the process. */
   force(): void {
     if (this.process.isConnected()) this.send({ type: 'force' });
@@ -119,5 +129,20 @@ export class WorkerHandle {
 
   kill(signal: NodeJS.Signals): void {
     this.process.kill(signal);
+  }
+}
+
+/**
+ * Resident memory of a process in bytes. Read from the kernel, so a stopped or hung process can be
+ * measured too. `undefined` if there is no /proc, or if the process has exited.
+ */
+function residentBytesOf(pid: number): number | undefined {
+  try {
+    // The kernel makes this file in memory, so a synchronous read waits for no disk.
+    const [, kilobytes] =
+      /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
   }
 }

@@ -1,42 +1,34 @@
-import { readFileSync } from 'node:fs';
-import type { Backlog, ClusterSnapshot } from '../contract/snapshot/index.js';
-import type { Emit } from '../decide/effect.js';
+import { ProcessMeter } from '../contract/process/process-meter.js';
+import type { ClusterSnapshot } from '../contract/snapshot/index.js';
+import type { Reading } from '../decide/cluster-event.js';
 import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
+import type { Emit } from '../decide/effect.js';
 import type { Listening } from './listening/listening.interface.js';
-import type { PrimaryMeter } from './serve/primary-meter.js';
-import { SlotCounts } from './serve/slot-counts.js';
-import { takeSnapshot } from './take-snapshot.js';
+import { acceptBacklog, listenOverflows, SlotCounts, takeSnapshot } from './take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
-import { queueLengths } from '../contract/process/accept-queue.js';
 
 /** The processes of all workers in the state of the core: the only registry of processes. */
 export class WorkerTable {
   readonly #handles = new Map<WorkerId, WorkerHandle>();
   /** Handles of the workers that were removed since the last change of the state. */
   readonly #gone = new Map<WorkerId, WorkerHandle>();
-  #state: ClusterState;
   readonly #counts = new Map<number, SlotCounts>();
 
   constructor(
-    state: ClusterState,
+    public state: ClusterState,
     private readonly listening: Pick<Listening, 'balancing' | 'ports' | 'sockets'>,
-    private readonly meter: Pick<PrimaryMeter, 'stats'>,
-  ) {
-    this.#state = state;
-  }
-
-  get state(): ClusterState {
-    return this.#state;
-  }
+    private readonly droppedLogLines: () => number,
+    readonly meter = new ProcessMeter(),
+  ) {}
 
   /** Takes the new state of the core, and forgets the handles of removed workers. */
   update(state: ClusterState): void {
-    this.#state = state;
+    this.state = state;
     if (this.#gone.size > 0) this.#gone.clear();
   }
 
   add(id: WorkerId, handle: WorkerHandle): void {
-    handle.known = () => this.#state.workers.get(id);
+    handle.known = () => this.state.workers.get(id);
     this.#handles.set(id, handle);
   }
 
@@ -66,19 +58,29 @@ export class WorkerTable {
     return [...this.#handles.values()];
   }
 
+  readings(): ReadonlyMap<WorkerId, Reading> {
+    return new Map([...this.#handles].map(([id, handle]) => [id, handle.reading()]));
+  }
+
   countsOf({ identity: { slot } }: WorkerHandle): SlotCounts {
     return this.#countsIn(slot);
   }
 
   snapshot(): ClusterSnapshot {
     const { balancing, ports } = this.listening;
+    const primary = {
+      pid: process.pid,
+      uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
+      ...this.meter.peek(),
+      logLinesDroppedTotal: this.droppedLogLines(),
+    };
     return takeSnapshot(
-      this.#state,
+      this.state,
       {
         shown: {
           balancing,
           ports,
-          primary: this.meter.stats(),
+          primary,
           acceptBacklog: acceptBacklog(this.listening),
           listenOverflowsTotal: listenOverflows(),
         },
@@ -93,38 +95,5 @@ export class WorkerTable {
     const counts = this.#counts.get(slot) ?? new SlotCounts();
     this.#counts.set(slot, counts);
     return counts;
-  }
-}
-
-/**
- * The connections that the kernel holds until a worker accepts them, for each address. Sockets on
- * one address count together. An address whose queue cannot be read is left out: it is no TCP
- * socket that the primary holds, or the system has no /proc.
- */
-export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
-  const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));
-  const waiting = new Map<string, number>();
-  for (const { inode, url } of sockets) {
-    const length = lengths.get(inode ?? '');
-    // A socket has no queue until its worker listens.
-    if (length !== undefined) waiting.set(url, (waiting.get(url) ?? 0) + length);
-  }
-  return [...waiting].map(([socket, connections]) => ({ socket, connections }));
-}
-
-/**
- * How often a full accept queue has turned a connection away since the machine started, over all
- * sockets of the network namespace. `null` without /proc.
- */
-export function listenOverflows(read = () => readFileSync('/proc/net/netstat', 'latin1')) {
-  try {
-    const [names = [], values = []] = read()
-      .split('\n')
-      .filter((line) => line.startsWith('TcpExt:'))
-      .map((line) => line.split(' '));
-    const value = values[names.indexOf('ListenOverflows')];
-    return value === undefined ? null : Number(value);
-  } catch {
-    return null;
   }
 }

@@ -27,7 +27,7 @@ const EVERY = 7;
 const LATE_MS = 4_000;
 
 /**
- * The real supervisor with its table, timers, switchboard and channels, but simulated processes.
+ * The real supervisor with its table, timers, messages and channels, but simulated processes.
  */
 export class ShellPrimary implements Primary {
   /** Two slices: a suspended slice counts as awake, and a pause of up to a slice is not noticed. */

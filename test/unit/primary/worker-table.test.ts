@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { newCluster } from '../../../src/decide/transition.js';
 import { WorkerMap } from '../../../src/decide/worker/worker-map.js';
+import { SlotCounts } from '../../../src/primary/take-snapshot.js';
 import { WorkerTable } from '../../../src/primary/worker-table.js';
-import { FakeCluster, METER, PRIMARY } from '../support/fake-cluster.js';
+import { FakeCluster } from '../support/fake-cluster.js';
 import { FakeWorker, knownWorker, STATS } from '../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -28,7 +29,7 @@ describe('the table of workers', () => {
       ...state,
       workers: new WorkerMap(ids.map((id) => knownWorker({ id, slot: id - 1, state: 'draining' }))),
     });
-    const table = new WorkerTable(knows(1, 2), LISTENING, METER);
+    const table = new WorkerTable(knows(1, 2), LISTENING, () => 4);
     table.add(1, first.handle);
     table.add(2, second.handle);
     expect(table.workers).toEqual([first.handle, second.handle]);
@@ -78,13 +79,12 @@ describe('a cluster that shrinks', () => {
 
 describe('the snapshot of a table', () => {
   it('has what the primary measures of itself, as it is then', () => {
-    let stats = PRIMARY;
-    const table = new WorkerTable(newCluster(1, RELEASE, 0, 0), LISTENING, {
-      stats: () => stats,
-    });
-    expect(table.snapshot().primary).toEqual(PRIMARY);
-    stats = { ...PRIMARY, cpuSecondsTotal: 9 };
-    expect(table.snapshot().primary).toEqual(stats);
+    let dropped = 4;
+    const table = new WorkerTable(newCluster(1, RELEASE, 0, 0), LISTENING, () => dropped);
+    const primary = { pid: process.pid, cpuSecondsTotal: expect.any(Number) as number };
+    expect(table.snapshot().primary).toMatchObject({ ...primary, logLinesDroppedTotal: 4 });
+    dropped = 9;
+    expect(table.snapshot().primary).toMatchObject({ ...primary, logLinesDroppedTotal: 9 });
   });
 
   it('says how many workers must be ready: one, until a worker has said otherwise', () => {
@@ -131,5 +131,33 @@ describe('what was counted in a slot', () => {
         lastExit: { cause: 'scale', code: 0, signal: null, at: '2026-01-01T00:00:00.100Z' },
       },
     ]);
+  });
+});
+
+describe('the CPU time of a slot', () => {
+  it('does not fall by the last bit of a double when a worker dies before another', () => {
+    // 0.1 + 0.2 + 0.3 is 0.6000000000000001 or 0.6, as they are grouped.
+    const workers = [0.1, 0.2, 0.3].map((seconds) => ({ ...STATS, cpuSecondsTotal: seconds }));
+    const sums = workers.flatMap((first) => {
+      const counts = new SlotCounts();
+      const totals = [counts.totals(workers)];
+      const left = new Set(workers);
+      for (const worker of [first, ...workers.filter((each) => each !== first)]) {
+        left.delete(worker);
+        counts.keep(worker);
+        totals.push(counts.totals([...left]));
+      }
+      return totals.map(({ cpuSecondsTotal }) => cpuSecondsTotal);
+    });
+    expect(new Set(sums)).toEqual(new Set([0.6]));
+  });
+
+  it('is exact to the microsecond, and 0 for a worker that has reported nothing', () => {
+    const counts = new SlotCounts();
+    counts.keep(undefined);
+    expect(counts.totals([undefined])).toMatchObject({ cpuSecondsTotal: 0, requestsTotal: 0 });
+    const used = { ...STATS, cpuSecondsTotal: 1.234_567, gcSecondsTotal: 0.000_001 };
+    const { cpuSecondsTotal, gcSecondsTotal } = used;
+    expect(counts.totals([used])).toMatchObject({ cpuSecondsTotal, gcSecondsTotal });
   });
 });

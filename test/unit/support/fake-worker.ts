@@ -89,6 +89,8 @@ export function knownWorker(
 export class FakeWorker {
   readonly handle: WorkerHandle;
   connected = true;
+  /** What sending a message throws. */
+  failsToSend: Error | undefined;
   /** Whether the channel is full, so that sent messages wait. */
   clogged = false;
   /** Whether the worker answers each ping at once. */
@@ -109,6 +111,7 @@ export class FakeWorker {
     const channel: WorkerProcess = {
       isConnected: () => this.connected,
       send: (message, handle, taken) => {
+        if (this.failsToSend !== undefined) throw this.failsToSend;
         this.handles.push(handle);
         // As on the wire: a copy, made now.
         this.messages.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
@@ -138,8 +141,8 @@ export class FakeWorker {
   }
 
   /** Its process sends a message. */
-  say(message: WorkerMessage, handle?: unknown): void {
-    this.tell({ type: 'message', message: seal(message), handle });
+  say(message: WorkerMessage): void {
+    this.tell({ type: 'message', message: seal(message) });
   }
 
   /** It comes up. */

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/index.js';
-import { PrimaryMeter } from '../../../../src/primary/serve/primary-meter.js';
+import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
 import type { ProcessStats } from '../../../../src/contract/snapshot/index.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import { type FakeWorker, STATS } from '../../support/fake-worker.js';
@@ -131,7 +131,7 @@ describe('the heartbeat', () => {
     'says once that it was late by its timeout, and why: utilization %s',
     (eventLoopUtilization, cause) => {
       const measured = { eventLoopUtilization } as ProcessStats;
-      vi.spyOn(PrimaryMeter.prototype, 'measure').mockReturnValue(measured);
+      vi.spyOn(ProcessMeter.prototype, 'measure').mockReturnValue(measured);
       const { cluster } = start();
       wait(1_000);
       clock.frozenMs = 16_500;

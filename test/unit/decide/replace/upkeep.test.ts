@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ClusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
-import { WorkerReadings } from '../../../../src/primary/serve/worker-readings.js';
+import type { ClusterOptions } from '../../../../src/contract/options/index.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import { FakeWorker, STATS } from '../../support/fake-worker.js';
 
@@ -330,21 +329,21 @@ describe('a replacement that fails', () => {
   });
 });
 
-describe('what is known of a worker', () => {
-  const { handle } = new FakeWorker({ pid: 7 });
-  handle.report(STATS);
-  const requests = STATS.requestsTotal;
-  const readings = (options: ClusterOptions, measure?: (pid: number) => number | undefined) =>
-    new WorkerReadings(resolveOptions(options, {}), measure);
+describe('a reading of a worker', () => {
+  it.runIf(process.platform === 'linux')(
+    'has its memory as the kernel knows it: a hung worker reports nothing',
+    () => {
+      const { handle } = new FakeWorker({ pid: process.pid });
+      handle.report({ ...STATS, residentMemoryBytes: 1 });
+      expect(handle.reading().residentBytes).toBeGreaterThan(10 * MB);
+    },
+  );
 
-  it('is its memory from outside, where its own report is old: a hung worker reports nothing', () => {
-    const reading = readings(SOFT, (pid) => pid * MB).of(handle);
-    expect(reading).toEqual({ residentBytes: 7 * MB, requests });
-  });
-
-  it('is its own report where the kernel tells nothing', () => {
-    const reading = readings(SOFT, () => undefined).of(handle);
-    expect(reading).toEqual({ residentBytes: STATS.residentMemoryBytes, requests });
+  it('has its own report if the kernel knows no such process', () => {
+    const { handle } = new FakeWorker({ pid: 2 ** 22 + 1 });
+    handle.report(STATS);
+    const { residentMemoryBytes: residentBytes, requestsTotal: requests } = STATS;
+    expect(handle.reading()).toEqual({ residentBytes, requests });
   });
 
   it.each([
@@ -353,7 +352,10 @@ describe('what is known of a worker', () => {
     [HARD, true],
     [OLD, true],
     [BUSY, true],
-  ] as const)('with %j is needed: %s', (options, needed) => {
-    expect(readings(options).needed).toBe(needed);
+  ] as const)('with %j is taken every second: %s', (options, taken) => {
+    const cluster = start(options);
+    const reading = vi.spyOn(cluster.newest(0).handle, 'reading');
+    check();
+    expect(reading.mock.calls.length > 0).toBe(taken);
   });
 });

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { inodeOf } from '../../../../src/contract/process/accept-queue.js';
 import type { BoundSocket } from '../../../../src/primary/listening/bound-socket.js';
-import { acceptBacklog, listenOverflows } from '../../../../src/primary/worker-table.js';
+import { acceptBacklog, listenOverflows } from '../../../../src/primary/take-snapshot.js';
 
 const NETSTAT = `TcpExt: SyncookiesSent ListenOverflows ListenDrops
 TcpExt: 1 23 45

@@ -1,29 +1,23 @@
 import { OnceAMinute } from '../contract/errors/index.js';
 import type { EmitEvent } from '../contract/events/index.js';
 import {
-  closeHandle,
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
   reportError,
   type WorkerMessage,
 } from '../contract/ipc/index.js';
-import type { Balance } from './balance.js';
+import { readOomKills } from '../contract/options/index.js';
 import type { ClusterEvent, WorkerEvent } from '../decide/cluster-event.js';
 import type { WorkerId } from '../decide/cluster-state.js';
+import type { Balance } from './balance.js';
 import type { ProcessEvent } from './fork-worker.js';
 import type { Inspections } from './inspections.js';
-import type { PackageThreads } from './package-threads.js';
 import type { Listening } from './listening/listening.interface.js';
 import type { MetricsRelay } from './metrics-relay.js';
+import type { PackageThreads } from './package-threads.js';
 import type { WorkerHandle } from './worker-handle.js';
-import type { WorkerReadings } from './serve/worker-readings.js';
 import type { WorkerTable } from './worker-table.js';
-import { readOomKills } from '../contract/options/index.js';
-
-type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
-
-type Question = 'ready' | 'reload-request' | 'scale-request' | 'restart-request';
 
 /** Maximum of different warnings; more are dropped and counted. An app that varies them would fill the log. */
 const MAX_WARNINGS = 100;
@@ -41,17 +35,16 @@ interface Exchange {
   readonly table: WorkerTable;
   readonly relay: MetricsRelay;
   readonly balance: Balance;
-  readonly readings: WorkerReadings;
   readonly inspections: Inspections;
   readonly emit: EmitEvent;
   readonly threads: Pick<PackageThreads, 'path'>;
 }
 
 /**
- * Receives the messages of workers. Handles the messages that need no decision, and turns the other
- * messages into events of the core.
+ * Receives what the processes of workers send. Answers the messages that need no decision, and turns
+ * the other messages into events of the core.
  */
-export class Switchboard {
+export class WorkerMessages {
   readonly #warned = new Set<string>();
   readonly #dropped = new OnceAMinute((message) => this.to.emit('warning', { message }));
   readonly #oomWatch = new OomWatch();
@@ -59,36 +52,27 @@ export class Switchboard {
   constructor(private readonly to: Exchange) {}
 
   receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
-    const event = this.#eventOf(worker, told);
-    if (event === undefined) return undefined;
-    return 'requester' in event ? event : { type: 'worker', worker, event };
-  }
-
-  #eventOf(id: WorkerId, told: ProcessEvent): WorkerEvent | AskedByWorker | undefined {
     switch (told.type) {
       case 'message': {
-        const { message, handle } = told;
-        if (isOurs(message)) closeHandle(handle); // no message of ours brings one
-        const worker = this.to.table.find(id);
-        return worker && this.#onMessage(id, worker, message);
+        const handle = this.to.table.find(worker);
+        return handle && this.#onMessage(worker, handle, told.message);
       }
       case 'channel-error':
-      case 'channel-broken':
-        return { type: told.type, error: reportError(told.error) };
+      case 'channel-broken': {
+        const event = { type: told.type, error: reportError(told.error) };
+        return { type: 'worker', worker, event };
+      }
       case 'exit': {
         const oomKill = this.#oomWatch.hasKilled();
-        return { type: 'exited', exit: told.exit, oomKill, at: new Date().toISOString() };
+        const at = new Date().toISOString();
+        return { type: 'worker', worker, event: { type: 'exited', exit: told.exit, oomKill, at } };
       }
     }
   }
 
-  #onMessage(
-    id: WorkerId,
-    worker: WorkerHandle,
-    raw: unknown,
-  ): WorkerEvent | AskedByWorker | undefined {
+  #onMessage(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     const message = parseWorkerMessage(raw);
-    if (message === undefined) return this.#onUnknown(worker, raw);
+    if (message === undefined) return this.#onUnknown(id, worker, raw);
     // A message of the watchdog does not prove that the event loop runs, except `resumed`.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
       worker.seenAt = performance.now();
@@ -96,21 +80,11 @@ export class Switchboard {
     // The watchdog has its own pipe, so its messages do not prove that the channel works.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
-    return this.#decide(id, worker, message);
-  }
-
-  #decide(
-    id: WorkerId,
-    worker: WorkerHandle,
-    message: WorkerMessage,
-  ): WorkerEvent | AskedByWorker | undefined {
     const { slot } = worker.identity;
     const requesterOf = (asked: { id: number }) =>
       ({ by: 'worker', worker: id, slot, id: asked.id }) as const;
-    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of `#serve()` holds the rest
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of `#answer()` holds the rest
     switch (message.type) {
-      case 'ready':
-        return { ...message, residentBytes: this.to.readings.of(worker).residentBytes };
       case 'reload-request': {
         const reason = `reload() in worker=${slot}`;
         return { type: 'reload', reason, requester: requesterOf(message) };
@@ -124,20 +98,24 @@ export class Switchboard {
         const reason = `restart() in worker=${slot}`;
         return { type: 'restart', slot: message.slot, reason, requester: requesterOf(message) };
       }
-      default:
-        return this.#serve(worker, message);
+      default: {
+        const event = this.#answer(worker, message);
+        return event && { type: 'worker', worker: id, event };
+      }
     }
   }
 
-  /** Handles a message that needs no decision of the core. Returns any other message as an event. */
-  #serve(
+  /** Answers a message that needs no decision of the core. Returns any other message as an event. */
+  #answer(
     worker: WorkerHandle,
-    message: Exclude<WorkerMessage, { type: Question }>,
+    message: Exclude<WorkerMessage, { type: `${'reload' | 'scale' | 'restart'}-request` }>,
   ): WorkerEvent | undefined {
     const { balance, inspections, listening, relay, table } = this.to;
     const now = performance.now();
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of the result holds the rest
     switch (message.type) {
+      case 'ready':
+        return { ...message, residentBytes: worker.reading().residentBytes };
       case 'listen-request':
         if (!worker.hasSocket) listening.grant(worker);
         worker.hasSocket = true;
@@ -183,13 +161,13 @@ export class Switchboard {
   }
 
   /** Ignores the app's own messages. Counts invalid messages of this package, and warns once. */
-  #onUnknown(worker: WorkerHandle, raw: unknown): WorkerEvent | undefined {
+  #onUnknown(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     if (!isOurs(raw)) return undefined;
     this.to.table.countsOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
     // No message of this worker is understood. Without this event, the worker would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
-      return { type: 'foreign-version', version };
+      return { type: 'worker', worker: id, event: { type: 'foreign-version', version } };
     }
     this.#warnOnce(
       'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
