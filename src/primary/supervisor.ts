@@ -20,7 +20,7 @@ import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { forkWorker, ProcessEvent } from './fork-worker.js';
 import { Inspections } from './inspections.js';
 import type { ClusterAcceptors } from './listening/cluster-acceptors.js';
-import type { Listening } from './listening/listening.interface.js';
+import type { Listening } from './listening/listening.js';
 import { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
 import type { Program } from './release.js';

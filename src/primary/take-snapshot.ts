@@ -11,7 +11,7 @@ import type {
 } from '../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
 import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
-import type { Listening } from './listening/listening.interface.js';
+import type { Listening } from './listening/listening.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
 /** Counts over all workers of a slot since the primary started. */

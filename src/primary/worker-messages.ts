@@ -13,7 +13,7 @@ import type { WorkerId } from '../decide/cluster-state.js';
 import type { Balance } from './balance.js';
 import type { ProcessEvent } from './fork-worker.js';
 import type { Inspections } from './inspections.js';
-import type { Listening } from './listening/listening.interface.js';
+import type { Listening } from './listening/listening.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
 import type { WorkerHandle } from './worker-handle.js';

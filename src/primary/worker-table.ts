@@ -3,7 +3,7 @@ import type { ClusterSnapshot } from '../contract/snapshot/index.js';
 import type { Reading } from '../decide/cluster-event.js';
 import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
 import type { Emit } from '../decide/effect.js';
-import type { Listening } from './listening/listening.interface.js';
+import type { Listening } from './listening/listening.js';
 import { acceptBacklog, listenOverflows, SlotCounts, takeSnapshot } from './take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
 

@@ -9,6 +9,7 @@ import type {
 import { SLICE_MS } from '../../src/primary/timers.js';
 import { transition } from '../../src/decide/transition.js';
 import type { ProcessEvent } from '../../src/primary/fork-worker.js';
+import type { Listening } from '../../src/primary/listening/listening.js';
 import type { Program } from '../../src/primary/release.js';
 import { DECISIVE, WorkerHandle } from '../../src/primary/worker-handle.js';
 import { Supervisor } from '../../src/primary/supervisor.js';
@@ -59,7 +60,7 @@ export class ShellPrimary implements Primary {
         },
         settle: () => {},
         close: () => {},
-      },
+      } as unknown as Listening,
       {
         resolve: () => RELEASE,
         find: (earlier?: ProgramPaths) => world.find(earlier),

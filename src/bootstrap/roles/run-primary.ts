@@ -19,10 +19,7 @@ import { transition } from '../../decide/transition.js';
 import { ClusterAcceptors } from '../../primary/listening/cluster-acceptors.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
-import { DeferredListening } from '../../primary/listening/deferred-listening.js';
-import type { Listening } from '../../primary/listening/listening.interface.js';
-import { openListening } from '../../primary/listening/open-listening.js';
-import { SharedListening } from '../../primary/listening/shared-listening.js';
+import { Listening } from '../../primary/listening/listening.js';
 import { Program } from '../../primary/release.js';
 import { PackageThreads } from '../../primary/package-threads.js';
 import { Supervisor } from '../../primary/supervisor.js';
@@ -123,8 +120,9 @@ function openEvents(options: ResolvedClusterOptions) {
 /** @throws ClusterAddressError, ClusterConfigurationError */
 async function openSockets(options: ResolvedClusterOptions, warn: Warn): Promise<Listening> {
   const socket = takeActivatedSocket(options, warn);
-  if (socket !== undefined) return new SharedListening('shared', socket);
-  return options.addressGiven ? openListening(options) : new DeferredListening(options);
+  const listening = new Listening(options, socket);
+  if (socket === undefined && options.addressGiven) await listening.open();
+  return listening;
 }
 
 async function end(

@@ -56,7 +56,7 @@ describe('the loop of the supervisor', () => {
   it('lets an input wait that a listener causes, until the handler is done', () => {
     const cluster = new FakeCluster(2);
     cluster.heard = (name) => {
-      if (name === 'worker-draining') cluster.newest(0).exit({ code: 0 });
+      if (name === 'scaling') cluster.newest(0).exit({ code: 0 });
     };
     void cluster.supervisor.scale(1, 'test');
     cluster.supervisor.stop('test');

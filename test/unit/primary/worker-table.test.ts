@@ -9,7 +9,7 @@ import { FakeWorker, knownWorker, STATS } from '../support/fake-worker.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const LISTENING = { balancing: 'shared', ports: [], sockets: [] } as const;
+const LISTENING = { balancing: 'shared' as const, ports: [], sockets: [] };
 const RELEASE = { generation: 4, script: '/app/main.js', cwd: '/app' };
 const start = (workers: number) => new FakeCluster(workers, { hangTimeoutMs: false });
 

@@ -12,7 +12,7 @@ import {
   type ResolvedClusterOptions,
   resolveOptions,
 } from '../../../src/contract/options/index.js';
-import type { Listening } from '../../../src/primary/listening/listening.interface.js';
+import type { Listening } from '../../../src/primary/listening/listening.js';
 import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
 import type { Program } from '../../../src/primary/release.js';
 import type { ProgramPaths } from '../../../src/decide/cluster-state.js';
@@ -80,19 +80,19 @@ export class FakeCluster {
     jitters = false,
   ) {
     this.options = resolveOptions({ ...options, workers }, {});
-    const listening: Listening = {
+    const listening = {
       balancing: 'shared',
       url: 'http://127.0.0.1:3000',
       ports: [],
       sockets: [],
-      grant: (worker) => void this.granted.push(worker),
-      reserve: (workers) => {
+      grant: (worker: WorkerHandle) => void this.granted.push(worker),
+      reserve: (workers: number) => {
         this.reserved.push(workers);
         if (this.refuseToListen) throw this.refuseToListen;
       },
       settle: () => {},
       close: () => void (this.listeningClosed += 1),
-    };
+    } as unknown as Listening;
     const program = {
       resolve: () => this.program,
       find: (earlier?: ProgramPaths) =>

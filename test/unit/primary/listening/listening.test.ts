@@ -1,9 +1,10 @@
+import cluster from 'node:cluster';
 import { describe, expect, it } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
 import type { ListenTarget } from '../../../../src/contract/ipc/index.js';
 import type { BoundSocket, ServerHandle } from '../../../../src/primary/listening/bound-socket.js';
-import { SharedListening } from '../../../../src/primary/listening/shared-listening.js';
-import { SlotListening } from '../../../../src/primary/listening/slot-listening.js';
+import { Listening } from '../../../../src/primary/listening/listening.js';
+import type { BalancingStrategy } from '../../../../src/contract/options/index.js';
 import type { WorkerState } from '../../../../src/contract/snapshot/index.js';
 import { FakeWorker } from '../../support/fake-worker.js';
 
@@ -15,9 +16,21 @@ class FakeSocket {
   readonly target: ListenTarget;
   closed = 0;
 
-  constructor(readonly port: number) {
+  constructor(
+    readonly port: number,
+    private readonly bindAnother: (port: number) => FakeSocket,
+  ) {
     this.handle = { name: `socket of port ${port}`, close: () => {} };
     this.target = { kind: 'tcp', port, host: '127.0.0.1' };
+  }
+
+  another(port: number): FakeSocket {
+    return this.bindAnother(port);
+  }
+
+  letGo(): object {
+    this.close();
+    return { target: this.target, handle: undefined, url: this.url };
   }
 
   get url(): string {
@@ -45,7 +58,7 @@ class Worker extends FakeWorker {
   }
 
   /** Grants a ready worker its socket, as before it became ready. That message is not told. */
-  listenOn(listening: SlotListening): void {
+  listenOn(listening: Listening): void {
     if (this.#listens || this.handle.state !== 'ready') return;
     this.#listens = true;
     listening.grant(this.handle);
@@ -58,21 +71,39 @@ class Worker extends FakeWorker {
   }
 }
 
-function start(slots = 3, { balancing = 'reuse-port' as 'reuse-port' | 'ports', taken = -1 } = {}) {
+interface Setting {
+  readonly balancing?: BalancingStrategy;
+  /** The port that is taken. */
+  readonly taken?: number;
+}
+
+/** A listening whose sockets are fakes, before it is opened. `sockets` has those of the slots. */
+function closed(slots: number, { balancing = 'reuse-port', taken = -1 }: Setting = {}) {
   const sockets: FakeSocket[] = [];
-  const refuse = { from: taken };
-  const listening = new SlotListening(balancing, (slot) => {
-    if (slot === refuse.from) {
-      throw new ClusterAddressError(`port ${slot}`, { code: 'EADDRINUSE', message: 'taken' });
-    }
-    const socket = new FakeSocket(3_000 + slot);
+  const opened: FakeSocket[] = [];
+  const refuse = { from: taken, opening: 0 };
+  const refusal = (port: number) =>
+    new ClusterAddressError(
+      `port ${port}`,
+      Object.assign(new Error('bind EACCES'), { code: 'EACCES' }),
+    );
+  const bind = (port: number): FakeSocket => {
+    // With reuse-port all sockets have one port: the tests tell them apart by the slot.
+    const socket = new FakeSocket(balancing === 'ports' ? port : 3_000 + sockets.length, bind);
+    if (socket.port === refuse.from) throw refusal(port);
     sockets.push(socket);
-    return socket as unknown as BoundSocket;
+    return socket;
+  };
+  const address = { kind: 'tcp', port: 3_000, host: undefined } as const;
+  const listening = new Listening({ address, balancing, workers: slots }, undefined, async () => {
+    if ((refuse.opening -= 1) >= 0) throw refusal(3_000);
+    opened.push(new FakeSocket(3_000, bind));
+    return opened.at(-1) as unknown as BoundSocket;
   });
-  listening.reserve(slots);
   return {
     listening,
     sockets,
+    opened,
     refuse,
     settle: (...workers: Worker[]) => {
       for (const worker of workers) worker.listenOn(listening);
@@ -84,9 +115,15 @@ function start(slots = 3, { balancing = 'reuse-port' as 'reuse-port' | 'ports', 
   };
 }
 
+async function start(slots = 3, setting: Setting = {}) {
+  const started = closed(slots, setting);
+  await started.listening.open();
+  return started;
+}
+
 /** Three sockets, each with a worker that serves it. */
-function serving() {
-  const started = start(3);
+async function serving() {
+  const started = await start(3);
   const [a, b, c] = [new Worker(0), new Worker(1), new Worker(2)];
   started.settle(a, b, c);
   expect([a.told, b.told, c.told]).toEqual([[], [], []]);
@@ -96,8 +133,8 @@ function serving() {
 const BOTH = { a: 'adopt 2', b: 'adopt 2' };
 
 describe('sockets of slots', () => {
-  it('are bound one for each slot, and granted to its worker', () => {
-    const { listening, sockets } = start(3);
+  it('are bound one for each slot, and granted to its worker', async () => {
+    const { listening, sockets } = await start(3);
     for (const slot of [2, 0]) {
       const worker = new Worker(slot, 'starting');
       listening.grant(worker.handle);
@@ -108,8 +145,8 @@ describe('sockets of slots', () => {
     }
   });
 
-  it('are the same for each worker that a slot has', () => {
-    const { listening, sockets } = start(1);
+  it('are the same for each worker that a slot has', async () => {
+    const { listening, sockets } = await start(1);
     const [first, second] = [new Worker(0), new Worker(0, 'starting')];
     listening.grant(first.handle);
     listening.grant(second.handle);
@@ -122,8 +159,8 @@ describe('sockets of slots', () => {
     ['reuse-port', []],
   ] as const)(
     'of the strategy %s tell ports %j, and the address of the first',
-    (balancing, ports) => {
-      expect(start(3, { balancing }).listening).toMatchObject({
+    async (balancing, ports) => {
+      expect((await start(3, { balancing })).listening).toMatchObject({
         balancing,
         ports,
         url: 'http://127.0.0.1:3000',
@@ -131,24 +168,24 @@ describe('sockets of slots', () => {
     },
   );
 
-  it('are all closed with the cluster, each once', () => {
-    const { listening, sockets } = start(3);
+  it('are all closed with the cluster, each once', async () => {
+    const { listening, sockets } = await start(3);
     listening.close();
     expect(sockets.map(({ closed }) => closed)).toEqual([1, 1, 1]);
   });
 });
 
 describe('more slots', () => {
-  it('have sockets added, those there were stay, and no fewer slots close one', () => {
-    const { listening, sockets } = start(2, { balancing: 'ports' });
+  it('have sockets added, those there were stay, and no fewer slots close one', async () => {
+    const { listening, sockets } = await start(2, { balancing: 'ports' });
     for (const slots of [4, 4, 1, 4]) listening.reserve(slots);
     expect(listening.ports).toEqual([3_000, 3_001, 3_002, 3_003]);
     expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 0, 0]);
   });
 
-  it('are all refused where one cannot be bound: what was bound for them is closed', () => {
-    const { listening, sockets, refuse } = start(2, { balancing: 'ports' });
-    refuse.from = 4;
+  it('are all refused where one cannot be bound: what was bound for them is closed', async () => {
+    const { listening, sockets, refuse } = await start(2, { balancing: 'ports' });
+    refuse.from = 3_004;
     expect(() => listening.reserve(6)).toThrow(ClusterAddressError);
     expect(sockets.map(({ port, closed }) => [port, closed])).toEqual([
       [3_000, 0],
@@ -163,8 +200,11 @@ describe('more slots', () => {
     expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
   });
 
-  it('that were refused at start leave no socket behind', () => {
-    expect(() => start(3, { taken: 1 })).toThrow(ClusterAddressError);
+  it('that were refused at start leave no socket behind', async () => {
+    const { listening, sockets } = closed(3, { taken: 3_001 });
+    await expect(listening.open()).rejects.toThrow(ClusterAddressError);
+    expect(sockets.map((socket) => socket.closed)).toEqual([1]);
+    expect(listening.sockets).toEqual([]);
   });
 });
 
@@ -198,8 +238,8 @@ describe('a socket whose worker is gone', () => {
       ['a next c', { a: 'release 1', c: 'release 1' }],
       ['a c', { a: 'adopt 1', c: 'adopt 1' }],
     ],
-  ])('%s', (_, ...steps) => {
-    const { settle, a, b, c } = serving();
+  ])('%s', async (_, ...steps) => {
+    const { settle, a, b, c } = await serving();
     const workers = { a, b, c, next: new Worker(1) };
     const names = Object.keys(workers) as (keyof typeof workers)[];
     for (const [present, told] of steps) {
@@ -209,24 +249,24 @@ describe('a socket whose worker is gone', () => {
     }
   });
 
-  it('is taken over with its handle', () => {
-    const { settle, sockets, a, c } = serving();
+  it('is taken over with its handle', async () => {
+    const { settle, sockets, a, c } = await serving();
     settle(a, c);
     expect(a.handles.at(-1)).toBe(sockets[1]!.handle);
   });
 
   it.each(['starting', 'draining', 'exited'] as const)(
     'counts as such also where its worker is %s, which is not told of others',
-    (state) => {
-      const { settle, a, b } = serving();
+    async (state) => {
+      const { settle, a, b } = await serving();
       b.enter(state);
       settle(a, b);
       expect([a.told.toSorted(), b.told]).toEqual([['adopt 1', 'adopt 2'], []]);
     },
   );
 
-  it('is let go once its slot is wanted again and has a worker', () => {
-    const { listening, settle, sockets, a, b } = serving();
+  it('is let go once its slot is wanted again and has a worker', async () => {
+    const { listening, settle, sockets, a, b } = await serving();
     settle(a, b);
     listening.reserve(3);
     settle(a, b, new Worker(2));
@@ -236,8 +276,8 @@ describe('a socket whose worker is gone', () => {
 });
 
 describe('a socket that no worker was given', () => {
-  it('is adopted by nobody: nothing can wait in it', () => {
-    const { listening, settle } = start(2);
+  it('is adopted by nobody: nothing can wait in it', async () => {
+    const { listening, settle } = await start(2);
     const [a, b] = [new Worker(0), new Worker(1)];
     settle(a);
     listening.reserve(4);
@@ -248,8 +288,8 @@ describe('a socket that no worker was given', () => {
     expect(a.told).toEqual(['adopt 1']);
   });
 
-  it('is adopted once it was given to one that never became ready', () => {
-    const { listening, settle } = start(2);
+  it('is adopted once it was given to one that never became ready', async () => {
+    const { listening, settle } = await start(2);
     const [a, failing] = [new Worker(0), new Worker(1, 'starting')];
     settle(a, failing);
     expect(a.told).toEqual([]);
@@ -264,8 +304,8 @@ describe('a socket whose worker does not answer', () => {
   it.each([
     [1_999, []],
     [2_000, ['adopt 1']],
-  ])('for %d ms makes the others do %j, until that answers again', (ms, told) => {
-    const { settle, a, b, c } = serving();
+  ])('for %d ms makes the others do %j, until that answers again', async (ms, told) => {
+    const { settle, a, b, c } = await serving();
     b.silentFor(ms);
     settle(a, b, c);
     expect([a.told, b.told, c.told]).toEqual([told, [], told]);
@@ -274,16 +314,16 @@ describe('a socket whose worker does not answer', () => {
     expect([a.told, b.told]).toEqual([told.map(() => 'release 1'), []]);
   });
 
-  it('is served where its slot has two workers, one of which answers', () => {
-    const { settle, a, b, c } = serving();
+  it('is served where its slot has two workers, one of which answers', async () => {
+    const { settle, a, b, c } = await serving();
     const candidate = new Worker(1);
     b.silentFor(5_000);
     settle(a, b, c, candidate);
     expect([a, b, c, candidate].map(({ told }) => told)).toEqual([[], [], [], []]);
   });
 
-  it('is taken over by whoever is blocked too, for when it goes on: nobody else is there', () => {
-    const { settle, a, b, c } = serving();
+  it('is taken over by whoever is blocked too, for when it goes on: nobody else is there', async () => {
+    const { settle, a, b, c } = await serving();
     for (const worker of [a, b, c]) worker.silentFor(5_000);
     settle(a, b, c);
     expect([a.told, b.told]).toEqual([
@@ -294,41 +334,84 @@ describe('a socket whose worker does not answer', () => {
 });
 
 describe('the shared socket', () => {
-  function shared(held = true) {
-    const socket = new FakeSocket(3_000);
-    const listening = new SharedListening('shared', {
-      target: socket.target,
-      handle: held ? socket.handle : undefined,
-      url: socket.url,
-      close: () => socket.close(),
-    } as unknown as BoundSocket);
-    return { socket, listening };
-  }
-
-  it('is granted to every worker, whatever its slot', () => {
-    const { socket, listening } = shared();
+  it('is granted to every worker, whatever its slot, and closed with the cluster', async () => {
+    const { listening, opened, settle } = await start(2, { balancing: 'shared' });
     for (const slot of [0, 7]) {
       const worker = new Worker(slot, 'starting');
       listening.grant(worker.handle);
-      expect(worker.messages).toMatchObject([{ type: 'listen', target: socket.target }]);
-      expect(worker.handles[0]).toBe(socket.handle);
+      expect(worker.messages).toMatchObject([{ type: 'listen', target: opened[0]!.target }]);
+      expect(worker.handles[0]).toBe(opened[0]!.handle);
     }
-  });
-
-  it('is granted as an address alone where none is held: node:cluster does the rest', () => {
-    const worker = new Worker(0, 'starting');
-    shared(false).listening.grant(worker.handle);
-    expect([worker.inbox, worker.handles]).toEqual([['listen'], [undefined]]);
-  });
-
-  it('has no ports of slots, and is closed with the cluster', () => {
-    const { socket, listening } = shared();
-    expect([listening.url, listening.ports]).toEqual(['http://127.0.0.1:3000', []]);
+    const idle = new Worker(1);
+    settle(idle);
+    expect(idle.told).toEqual([]);
+    expect(listening).toMatchObject({
+      balancing: 'shared',
+      url: 'http://127.0.0.1:3000',
+      ports: [],
+    });
     listening.close();
-    expect(socket.closed).toBe(1);
+    expect(opened[0]!.closed).toBe(1);
   });
 
-  it.each(['shared', 'round-robin'] as const)('knows its strategy: %s', (balancing) => {
-    expect(new SharedListening(balancing, {} as BoundSocket).balancing).toBe(balancing);
+  it('is granted as an address alone with round-robin: node:cluster does the rest', async () => {
+    const { listening, opened } = await start(2, { balancing: 'round-robin' });
+    const worker = new Worker(0, 'starting');
+    listening.grant(worker.handle);
+    expect([worker.inbox, worker.handles]).toEqual([['listen'], [undefined]]);
+    expect(opened[0]!.closed).toBe(1);
+    expect([listening.balancing, cluster.schedulingPolicy]).toEqual([
+      'round-robin',
+      cluster.SCHED_RR,
+    ]);
+  });
+});
+
+describe('the default address', () => {
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+  it('is not bound if no worker asks for it', async () => {
+    const { listening, opened } = closed(2, { balancing: 'ports' });
+    listening.reserve(4);
+    listening.settle([], 0);
+    expect([listening.balancing, listening.ports]).toEqual(['none', []]);
+    listening.close();
+    await settled();
+    expect(opened).toEqual([]);
+  });
+
+  it('is bound once, by the first worker that asks, for as many slots as there are then', async () => {
+    const { listening, opened, sockets } = closed(2, { balancing: 'ports' });
+    const workers = [0, 1, 2].map((slot) => new Worker(slot, 'starting'));
+    listening.reserve(3);
+    for (const worker of workers) listening.grant(worker.handle);
+    await settled();
+    listening.reserve(4);
+    expect([opened.length, listening.ports]).toEqual([1, [3_000, 3_001, 3_002, 3_003]]);
+    expect(workers.map(({ handles }) => handles[0])).toEqual(
+      sockets.slice(0, 3).map(({ handle }) => handle),
+    );
+  });
+
+  it('is refused with the reason of the system, and tried again for the next worker', async () => {
+    const { listening, refuse } = closed(2, { balancing: 'shared' });
+    refuse.opening = 1;
+    const [first, next] = [new Worker(0, 'starting'), new Worker(1, 'starting')];
+    listening.grant(first.handle);
+    await settled();
+    expect(first.sent('listen-refused')).toMatchObject([
+      { error: { code: 'EACCES', message: 'bind EACCES' } },
+    ]);
+    listening.grant(next.handle);
+    await settled();
+    expect(next.inbox).toEqual(['listen']);
+  });
+
+  it('is closed if the cluster ends while it is being bound', async () => {
+    const { listening, opened } = closed(2, { balancing: 'shared' });
+    listening.grant(new Worker(0, 'starting').handle);
+    listening.close();
+    await settled();
+    expect(opened[0]!.closed).toBe(1);
   });
 });
