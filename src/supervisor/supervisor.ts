@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
-import { machineClockMs } from '../contract/ipc/machine-clock.js';
-import { reportError } from '../contract/ipc/index.js';
+import { machineClockMs } from '../contract/process/machine-clock.js';
+import { reportError } from '../contract/errors/error-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../contract/snapshot/index.js';
 import { Balance, BALANCE_TICK_MS } from './serve/balance.js';

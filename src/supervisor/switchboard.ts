@@ -1,13 +1,13 @@
 import { OnceAMinute } from '../contract/errors/index.js';
 import type { EmitEvent } from '../contract/events/index.js';
+import { cutText, reportError } from '../contract/errors/error-report.js';
 import {
   closeHandle,
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
-  reportError,
   type WorkerMessage,
-} from '../contract/ipc/index.js';
+} from '../contract/messages.js';
 import type { Balance } from './serve/balance.js';
 import type { ClusterEvent, WorkerEvent } from './decide/cluster-event.js';
 import type { WorkerId } from './decide/cluster-state.js';
@@ -147,14 +147,14 @@ export class Switchboard {
         return undefined;
       case 'snapshot-request':
         if (!worker.congested) {
-          worker.send({ type: 'snapshot', id: message.id, snapshot: table.snapshot() });
+          worker.send({ type: 'answer', id: message.id, result: table.snapshot() });
         }
         return undefined;
       case 'collect-request':
         relay.collectFor(worker, message.id, message.body, now - message.ageMs);
         return undefined;
       case 'metrics':
-        relay.store(worker, message.body, message.asked, now - message.ageMs);
+        relay.store(worker, message.body, now - message.ageMs);
         return undefined;
       case 'thread-request':
         void this.#tellThread(worker, message.id, message.name);
@@ -163,7 +163,7 @@ export class Switchboard {
         worker.wants = new Set(message.events);
         return undefined;
       case 'warning':
-        this.#warnOnce(message.message, worker);
+        this.#warnOnce(cutText(message.message), worker);
         return undefined;
       case 'stack':
       case 'recorded':
@@ -176,9 +176,9 @@ export class Switchboard {
 
   async #tellThread(worker: WorkerHandle, id: number, name: string): Promise<void> {
     try {
-      worker.send({ type: 'thread', id, path: await this.to.threads.path(name) });
+      worker.send({ type: 'answer', id, result: await this.to.threads.path(name) });
     } catch (error) {
-      worker.send({ type: 'thread-refused', id, reason: reportError(error).message });
+      worker.send({ type: 'answer', id, refusal: reportError(error) });
     }
   }
 

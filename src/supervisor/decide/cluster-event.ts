@@ -1,4 +1,5 @@
-import type { DrainReport, ErrorReport, WorkerMessage } from '../../contract/ipc/index.js';
+import type { ErrorReport } from '../../contract/errors/error-report.js';
+import type { DrainReport, WorkerMessage } from '../../contract/messages.js';
 import type { ProgramPaths } from '../processes/release.js';
 import type { ProcessExit } from './policies/exit-cause.policy.js';
 import type { Requester, WorkerId } from './cluster-state.js';

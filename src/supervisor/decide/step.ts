@@ -1,4 +1,4 @@
-import type { PrimaryMessage } from '../../contract/ipc/index.js';
+import type { PrimaryMessage } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import type { ClusterState, ReplacementRequest, Slot, Worker, WorkerId } from './cluster-state.js';
 import type { Timer, WorkerTimer } from './timer.js';

@@ -1,4 +1,4 @@
-import { reportError } from '../../contract/ipc/index.js';
+import { reportError } from '../../contract/errors/error-report.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { formatAddress } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';

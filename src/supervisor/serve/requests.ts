@@ -1,5 +1,6 @@
 import { ClusterAddressError } from '../../contract/errors/index.js';
-import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import { reportError } from '../../contract/errors/error-report.js';
+import type { PrimaryMessage } from '../../contract/messages.js';
 import type {
   ClusterSnapshot,
   ReloadResult,
@@ -52,12 +53,12 @@ export class Requests {
   }
 
   #messageOf(id: number, answer: Answer): PrimaryMessage {
-    if (answer.type === 'scaled') return { type: 'scaled', id, snapshot: this.snapshot() };
-    if (answer.type !== 'scale-refused') return { ...answer, id };
+    if (answer.type === 'scaled') return { type: 'answer', id, result: this.snapshot() };
+    if (answer.type !== 'scale-refused') return { type: 'answer', id, result: answer.result };
     const { error } = answer;
     const { address, cause } =
-      error instanceof ClusterAddressError ? error : { address: '', cause: error };
-    return { type: 'scale-refused', id, address, cause: reportError(cause) };
+      error instanceof ClusterAddressError ? error : { address: undefined, cause: error };
+    return { type: 'answer', id, refusal: { ...reportError(cause), address } };
   }
 
   /** Posts a request of a new caller. @returns a promise of the answer. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { seal, type WorkerMessage } from '../../../src/contract/ipc/index.js';
+import { seal, type WorkerMessage } from '../../../src/contract/messages.js';
 import { resolveOptions } from '../../../src/contract/options/index.js';
 import { Balance } from '../../../src/supervisor/serve/balance.js';
 import { WorkerMap } from '../../../src/supervisor/decide/worker/worker-map.js';
@@ -78,7 +78,7 @@ const DECIDED: readonly WorkerMessage[] = [
   { type: 'boot-failed', error: ERROR },
   { type: 'fatal', error: ERROR, abort: false, requests: [] },
   { type: 'leaving' },
-  { type: 'checked', id: 1, healthy: true, detail: null },
+  { type: 'checked', healthy: true, detail: null },
   { type: 'verified', error: null },
   { type: 'pong', seq: 1, stats: STATS, debugged: false },
   { type: 'blocked', ...BLOCK },
@@ -95,7 +95,7 @@ const HANDLED: readonly WorkerMessage[] = [
   { type: 'listen-request' },
   { type: 'snapshot-request', id: 1, stats: STATS },
   { type: 'collect-request', id: 1, stats: STATS, ageMs: 0, body: '[]' },
-  { type: 'metrics', asked: false, stats: STATS, ageMs: 0, body: '[]' },
+  { type: 'metrics', stats: STATS, ageMs: 0, body: '[]' },
   { type: 'load', requests: 10, connections: 2, utilization: 0.5 },
   { type: 'warning', message: 'odd' },
 ];
@@ -180,15 +180,15 @@ describe('the switchboard', () => {
   it('answers with the snapshot, in which the figures of the requester are new', () => {
     const { worker, receive } = start();
     receive({ type: 'snapshot-request', id: 7, stats: { ...STATS, requestsTotal: 99 } });
-    expect(worker.sent('snapshot')).toMatchObject([
-      { id: 7, snapshot: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
+    expect(worker.sent('answer')).toMatchObject([
+      { id: 7, result: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
     ]);
   });
 
   it('files the figures that come with metrics: they are the last of a worker that leaves', () => {
     const { table, worker, receive } = start();
     const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
-    receive({ type: 'metrics', asked: false, stats, ageMs: 0, body: '[1]' });
+    receive({ type: 'metrics', stats, ageMs: 0, body: '[1]' });
     expect(worker.handle).toMatchObject({ stats });
     expect(table.snapshot().workers[0]).toMatchObject({
       requestsTotal: 70,
@@ -330,7 +330,7 @@ describe('a worker that asks for the thread of a package', () => {
     receive(ask);
     await vi.advanceTimersByTimeAsync(0);
     expect(threadOf).toHaveBeenCalledWith('@nestjs-cluster/shared');
-    expect(worker.sent('thread')).toMatchObject([{ id: 3, path: '/run/1.sock' }]);
+    expect(worker.sent('answer')).toMatchObject([{ id: 3, result: '/run/1.sock' }]);
   });
 
   it('gets the reason why there is none', async () => {
@@ -338,6 +338,6 @@ describe('a worker that asks for the thread of a package', () => {
     threadOf.mockRejectedValue(new Error('no directory'));
     receive(ask);
     await vi.advanceTimersByTimeAsync(0);
-    expect(worker.sent('thread-refused')).toMatchObject([{ id: 3, reason: 'no directory' }]);
+    expect(worker.sent('answer')).toMatchObject([{ id: 3, refusal: { message: 'no directory' } }]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import type { ListenTarget } from '../../../../src/contract/ipc/index.js';
+import type { ListenTarget } from '../../../../src/contract/messages.js';
 import type {
   BoundSocket,
   ServerHandle,

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import type { PrimaryMessage } from '../../../../src/contract/ipc/index.js';
+import type { PrimaryMessage } from '../../../../src/contract/messages.js';
 import { Requests } from '../../../../src/supervisor/serve/requests.js';
 import type { Requester } from '../../../../src/supervisor/decide/cluster-state.js';
 import type { Answer } from '../../../../src/supervisor/decide/effect.js';
@@ -53,19 +53,17 @@ describe('a worker that asks', () => {
     answer(WORKER, { type: 'reloaded', result: RESULT });
     answer(WORKER, { type: 'scaled' });
     expect(sent).toEqual([
-      [7, { type: 'reloaded', id: 5, result: RESULT }],
-      [7, { type: 'scaled', id: 5, snapshot: SNAPSHOT }],
+      [7, { type: 'answer', id: 5, result: RESULT }],
+      [7, { type: 'answer', id: 5, result: SNAPSHOT }],
     ]);
   });
 
   it.each([
     ['with the address that could not be had', TAKEN, '127.0.0.1:3001', 'taken'],
-    ['with any other error too: it would wait for ever', new Error('odd'), '', 'odd'],
+    ['with any other error too: it would wait for ever', new Error('odd'), undefined, 'odd'],
   ])('is refused %s', (_, error, address, message) => {
     const { answer, sent } = start();
     answer(WORKER, { type: 'scale-refused', error });
-    expect(sent).toMatchObject([
-      [7, { type: 'scale-refused', id: 5, address, cause: { message } }],
-    ]);
+    expect(sent).toMatchObject([[7, { type: 'answer', id: 5, refusal: { address, message } }]]);
   });
 });
