@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { FindingName, ResolvedClusterOptions } from '../contract/options/index.js';
 import type { AppView } from '../observe/findings/app-view.js';
 import type { Finding } from '../observe/findings/checks.js';
-import type { WorkerLink } from '../worker/link/worker-link.js';
+import type { ProcessLink } from '../worker/link/process-link.js';
 import type { AppFactory, StandaloneRuntime } from './cluster-runtime.interface.js';
 
 /** Examines an app that listens. */
@@ -54,7 +54,7 @@ const WARNING_SLOT = 1;
 /** Warns if the app does not work correctly in several workers. */
 export async function warnOfFindings(
   app: object,
-  link: Pick<WorkerLink, 'identity' | 'warn'>,
+  link: Pick<ProcessLink, 'identity' | 'warn'>,
   { shown, ignore }: ResolvedClusterOptions['warnings'],
 ): Promise<void> {
   if (!shown || link.identity.slot !== WARNING_SLOT) return;

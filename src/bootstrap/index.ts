@@ -38,7 +38,8 @@ export type {
   WorkerState,
   WorkerStats,
 } from '../contract/snapshot/index.js';
-export type { BlockedRequest, BlockReport, ErrorReport } from '../contract/ipc/index.js';
+export type { ErrorReport } from '../contract/errors/error-report.js';
+export type { BlockedRequest, BlockReport } from '../contract/messages.js';
 export {
   ClusterConfigurationError,
   ClusterError,

@@ -5,6 +5,6 @@ import { currentLink } from '../contract/snapshot/current-link.js';
 export async function linkOfProcess(): Promise<ClusterLink> {
   const link = currentLink();
   if (link !== undefined) return link;
-  const { SoloLink } = await import('../worker/link/solo-link.js');
-  return new SoloLink();
+  const { ProcessLink } = await import('../worker/link/process-link.js');
+  return new ProcessLink();
 }

@@ -1,9 +1,5 @@
-import type {
-  BlockedRequest,
-  BlockReport,
-  DrainReport,
-  ErrorReport,
-} from '../contract/ipc/index.js';
+import type { BlockedRequest, BlockReport, DrainReport } from '../contract/messages.js';
+import type { ErrorReport } from '../contract/errors/error-report.js';
 import type {
   ClusterSnapshot,
   FailureCause,

@@ -1,5 +1,5 @@
 import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
-import type { PrimaryMessage } from '../contract/ipc/index.js';
+import type { PrimaryMessage } from '../contract/messages.js';
 import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import type { Release, Requester, Served, Timer, WorkerId } from './cluster-state.js';
 

@@ -1,5 +1,6 @@
 import { type ClusterError, ClusterWorkersFailedError } from '../contract/errors/index.js';
-import { type ErrorReport, LEAVE_SIGNAL } from '../contract/ipc/index.js';
+import type { ErrorReport } from '../contract/errors/error-report.js';
+import { LEAVE_SIGNAL } from '../contract/messages.js';
 import type { ShutdownPhase } from './cluster-state.js';
 import type { ClusterEvent } from './cluster-event.js';
 import { retire } from './worker/retire.js';

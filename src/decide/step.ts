@@ -1,4 +1,4 @@
-import type { PrimaryMessage } from '../contract/ipc/index.js';
+import type { PrimaryMessage } from '../contract/messages.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
   ClusterState,

@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
-import type { Metrics } from '../contract/snapshot/index.js';
+import { type Metrics, CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { ClusterConfigurationError, OnceAMinute } from '../contract/errors/index.js';
 import {
   availableCores,
@@ -10,7 +10,6 @@ import {
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
 import { appImport } from '../contract/snapshot/app-import.js';
-import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { bindOffloaded, definitionsOf } from './cpu-bound.metadata.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadMetrics } from './offload.metrics.js';

@@ -1,4 +1,4 @@
-import type { LoadReport } from '../contract/ipc/index.js';
+import type { LoadReport } from '../contract/messages.js';
 import {
   isClear,
   isToGiveAway,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { clean, InspectionError } from '../contract/errors/index.js';
 import { makeOwnDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
-import type { WatchdogRequest, WorkerMessage } from '../contract/ipc/index.js';
+import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
 import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
 import type { WorkerId } from '../decide/cluster-state.js';
 import type { WorkerHandle } from './worker-handle.js';

@@ -39,17 +39,16 @@ export class MetricsRelay {
   /** Stores the requester's metrics, and answers with the metrics of all workers. */
   collectFor(requester: WorkerHandle, id: number, body: string, serializedAt: number): void {
     this.#last.set(requester, { body, serializedAt });
-    this.#join((collected) => requester.send({ type: 'collected', id, ...collected }), requester);
+    this.#join((result) => requester.send({ type: 'answer', id, result }), requester);
   }
 
   collect(): Promise<CollectedMetrics> {
     return new Promise((resolve) => this.#join(resolve));
   }
 
-  /** Stores the metrics of a worker. @param asked whether they are the answer to `collect`. */
-  store(worker: WorkerHandle, body: string, asked: boolean, serializedAt: number): void {
+  /** Stores the metrics of a worker, which may have been asked for them. */
+  store(worker: WorkerHandle, body: string, serializedAt: number): void {
     this.#last.set(worker, { body, serializedAt });
-    if (!asked) return;
     this.#asked.delete(worker);
     this.#noLongerWaitFor(worker);
   }

@@ -1,8 +1,9 @@
 import { constants } from 'node:os';
 import { ClusterAddressError } from '../contract/errors/index.js';
 import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
-import { machineClockMs } from '../contract/ipc/machine-clock.js';
-import { type PrimaryMessage, reportError } from '../contract/ipc/index.js';
+import { machineClockMs } from '../contract/process/machine-clock.js';
+import type { PrimaryMessage } from '../contract/messages.js';
+import { reportError } from '../contract/errors/error-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
@@ -289,11 +290,11 @@ export class Supervisor {
   }
 
   #messageOf(id: number, answer: Answer): PrimaryMessage {
-    if (answer.type === 'scaled') return { type: 'scaled', id, snapshot: this.snapshot() };
-    if (answer.type !== 'scale-refused') return { ...answer, id };
+    if (answer.type === 'scaled') return { type: 'answer', id, result: this.snapshot() };
+    if (answer.type !== 'scale-refused') return { type: 'answer', id, result: answer.result };
     const { error } = answer;
     const { address, cause } =
-      error instanceof ClusterAddressError ? error : { address: '', cause: error };
-    return { type: 'scale-refused', id, address, cause: reportError(cause) };
+      error instanceof ClusterAddressError ? error : { address: undefined, cause: error };
+    return { type: 'answer', id, refusal: { ...reportError(cause), address } };
   }
 }

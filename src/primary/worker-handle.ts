@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { EmitEvent } from '../contract/events/index.js';
-import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/ipc/index.js';
+import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/messages.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../contract/snapshot/index.js';
 import type { Reading } from '../decide/cluster-event.js';
+import { pick, STAT_NAMES } from '../contract/snapshot/stats.js';
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
@@ -108,9 +109,10 @@ export class WorkerHandle {
     return this.process.askWatchdog !== undefined;
   }
 
-  /** Stores the reported statistics. A statistic that is not in the report keeps its last value. */
+  /** Stores the reported statistics. One that is missing, or is not a number, keeps its last value. */
   report(stats: Partial<WorkerStats>): void {
-    this.stats = { ...this.stats, ...stats };
+    const valid = STAT_NAMES.filter((name) => Number.isFinite(stats[name]));
+    this.stats = { ...this.stats, ...pick(stats, valid) };
   }
 
   /** What the limits of the options `memory` and `recycle` are compared with. */

@@ -1,12 +1,12 @@
 import { OnceAMinute } from '../contract/errors/index.js';
 import type { EmitEvent } from '../contract/events/index.js';
+import { cutText, reportError } from '../contract/errors/error-report.js';
 import {
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
-  reportError,
   type WorkerMessage,
-} from '../contract/ipc/index.js';
+} from '../contract/messages.js';
 import { readOomKills } from '../contract/options/index.js';
 import type { ClusterEvent, WorkerEvent } from '../decide/cluster-event.js';
 import type { WorkerId } from '../decide/cluster-state.js';
@@ -125,14 +125,14 @@ export class WorkerMessages {
         return undefined;
       case 'snapshot-request':
         if (!worker.congested) {
-          worker.send({ type: 'snapshot', id: message.id, snapshot: table.snapshot() });
+          worker.send({ type: 'answer', id: message.id, result: table.snapshot() });
         }
         return undefined;
       case 'collect-request':
         relay.collectFor(worker, message.id, message.body, now - message.ageMs);
         return undefined;
       case 'metrics':
-        relay.store(worker, message.body, message.asked, now - message.ageMs);
+        relay.store(worker, message.body, now - message.ageMs);
         return undefined;
       case 'thread-request':
         void this.#tellThread(worker, message.id, message.name);
@@ -141,7 +141,7 @@ export class WorkerMessages {
         worker.wants = new Set(message.events);
         return undefined;
       case 'warning':
-        this.#warnOnce(message.message, worker);
+        this.#warnOnce(cutText(message.message), worker);
         return undefined;
       case 'stack':
       case 'recorded':
@@ -154,9 +154,9 @@ export class WorkerMessages {
 
   async #tellThread(worker: WorkerHandle, id: number, name: string): Promise<void> {
     try {
-      worker.send({ type: 'thread', id, path: await this.to.threads.path(name) });
+      worker.send({ type: 'answer', id, result: await this.to.threads.path(name) });
     } catch (error) {
-      worker.send({ type: 'thread-refused', id, reason: reportError(error).message });
+      worker.send({ type: 'answer', id, refusal: reportError(error) });
     }
   }
 

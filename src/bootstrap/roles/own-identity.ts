@@ -1,4 +1,4 @@
-import { readAssignment } from '../../contract/ipc/assignment.js';
+import { readAssignment } from '../../contract/process/assignment.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
 /** Read once at the start, so that a worker keeps its identity after its primary has ended. */

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { type OwnAssignment, readAssignment } from '../../contract/ipc/assignment.js';
+import { type OwnAssignment, readAssignment } from '../../contract/process/assignment.js';
 
 export type Role =
   | { readonly name: 'parent' }

@@ -10,13 +10,12 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { BoundSocket } from '../../primary/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
-import { reportUncaught } from '../../contract/ipc/index.js';
+import { reportUncaught } from '../../contract/errors/error-report.js';
 import { catchUncaught } from '../../worker/life/uncaught.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
-import { ConnectionLimit } from '../../worker/http/connection-limit.js';
 import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/signals.js';
-import { SoloLink } from '../../worker/link/solo-link.js';
+import { ProcessLink } from '../../worker/link/process-link.js';
 import { ServedApp } from '../../worker/life/served-app.js';
 import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
@@ -48,7 +47,7 @@ class Standalone {
   readonly #startedAt = performance.now();
   readonly #emit: EmitEvent;
   readonly #warn = (message: string): void => this.#emit('warning', { message });
-  readonly #link: SoloLink;
+  readonly #link: ProcessLink;
   readonly #served: ServedApp;
   readonly #leaveSignalsToNest: () => void;
   readonly #leaveErrorsToNode: () => void = () => {};
@@ -60,10 +59,11 @@ class Standalone {
     const log = createEventLog(options.log, output);
     const listeners = new EventListeners(tellOfListener(log), options.on);
     // Not an event of the link: a listener in the app that throws makes the link warn again.
-    this.#link = new SoloLink(true, output.dropped, (message) => {
+    const say = (message: string): void => {
       log('warning', { message });
       listeners.call('warning', { message });
-    });
+    };
+    this.#link = new ProcessLink({ options, droppedLogLines: output.dropped, say });
     this.#emit = (name, event) => {
       log(name, event);
       listeners.call(name, event);
@@ -76,9 +76,7 @@ class Standalone {
         process.exit(1);
       });
     }
-    this.#link.configure(options);
-    const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
-    this.#served = new ServedApp(this.#link, limit, this.#warn);
+    this.#served = new ServedApp(this.#link, this.#warn);
     this.#served.sockets.nobodyFollows(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     let told = false;

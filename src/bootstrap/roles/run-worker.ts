@@ -1,4 +1,4 @@
-import type { OwnAssignment } from '../../contract/ipc/assignment.js';
+import type { OwnAssignment } from '../../contract/process/assignment.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { WorkerAgent } from '../../worker/life/agent.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';

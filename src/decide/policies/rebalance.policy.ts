@@ -1,4 +1,4 @@
-import type { LoadReport } from '../../contract/ipc/index.js';
+import type { LoadReport } from '../../contract/messages.js';
 
 /** A load up to this ratio above the mean is accepted, because moving connections would cost more. */
 const TOLERANCE = 0.05;

@@ -80,18 +80,17 @@ export function onProven(step: Step, worker: Pick<Worker, 'id'>): void {
 function checkHealth(step: Step, candidacy: Candidacy): void {
   const worker = { id: candidacy.candidate };
   step.set({ replacement: { ...candidacy, phase: 'checking' } });
-  // The worker's id identifies the check, because a worker is checked only once.
-  step.send(worker, { type: 'check', id: worker.id });
+  step.send(worker, { type: 'check' });
   step.armFor(worker, 'check-overdue', CHECK_TIMEOUT_MS);
 }
 
 export function judgeHealth(
   step: Step,
   worker: ReadyWorker,
-  { id, healthy, detail }: WorkerEventOf<'checked'>,
+  { healthy, detail }: WorkerEventOf<'checked'>,
 ): void {
   const candidacy = candidacyOf(step, worker, 'checking');
-  if (candidacy === undefined || id !== candidacy.candidate) return;
+  if (candidacy === undefined) return;
   step.disarm({ type: 'check-overdue', worker: worker.id });
   if (healthy) takeOver(step, candidacy);
   else fail(step, candidacy, `its health check failed: ${detail ?? 'no reason given'}`);

@@ -1,4 +1,4 @@
-import type { ErrorReport } from '../../contract/ipc/index.js';
+import type { ErrorReport } from '../../contract/errors/error-report.js';
 import type { Worker } from '../cluster-state.js';
 import type { Step } from '../step.js';
 

@@ -1,5 +1,6 @@
 import { ClusterWorkersFailedError } from '../../contract/errors/index.js';
-import type { BlockReport, ErrorReport } from '../../contract/ipc/index.js';
+import type { BlockReport } from '../../contract/messages.js';
+import type { ErrorReport } from '../../contract/errors/error-report.js';
 import type { FailureCause, WorkerExit } from '../../contract/snapshot/index.js';
 import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
 import { recordFailure } from '../policies/restart.policy.js';

@@ -1,4 +1,4 @@
-import type { BlockReport } from '../../contract/ipc/index.js';
+import type { BlockReport } from '../../contract/messages.js';
 import { isHung, isTickLate, PING_INTERVAL_MS } from '../policies/heartbeat.policy.js';
 import type { Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
@@ -50,12 +50,9 @@ export function onBlockOverdue(step: Step, { id }: Worker): void {
   if (!isTickLate(step.state.lastBeatAt, step.now)) killIfHung(step, id);
 }
 
-/**
- * Handles the answer to a ping. A late answer to an earlier ping is dropped. An answer without a
- * number counts for the current ping.
- */
+/** Handles the answer to a ping. A late answer to an earlier ping is dropped. */
 export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEventOf<'pong'>): void {
-  if (worker.ping === undefined || (seq !== undefined && seq !== worker.ping.seq)) return;
+  if (seq !== worker.ping?.seq) return;
   step.change(worker, { ping: undefined, debugged: debugged ?? worker.debugged });
 }
 

@@ -1,4 +1,5 @@
-import { type ErrorReport, LEAVE_SIGNAL } from '../../contract/ipc/index.js';
+import type { ErrorReport } from '../../contract/errors/error-report.js';
+import { LEAVE_SIGNAL } from '../../contract/messages.js';
 import type { ShutdownOptions } from '../../contract/options/index.js';
 import type { RetireCause } from '../../contract/snapshot/index.js';
 import { describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';

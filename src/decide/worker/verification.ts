@@ -1,5 +1,5 @@
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import type { ErrorReport } from '../../contract/ipc/index.js';
+import type { ErrorReport } from '../../contract/errors/error-report.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { inWords } from './retire.js';

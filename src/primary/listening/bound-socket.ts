@@ -3,7 +3,7 @@ import net from 'node:net';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { ClusterAddressError } from '../../contract/errors/index.js';
-import type { ListenTarget } from '../../contract/ipc/index.js';
+import type { ListenTarget } from '../../contract/messages.js';
 import type { ListenAddress } from '../../contract/options/index.js';
 import { ownUid } from '../../contract/files/control-address.js';
 import { probe, removeSocket } from '../../contract/files/stale-sockets.js';

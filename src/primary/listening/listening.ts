@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { reportError } from '../../contract/ipc/index.js';
+import { reportError } from '../../contract/errors/error-report.js';
 import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import { isResponsive, type WorkerHandle } from '../worker-handle.js';

@@ -1,5 +1,5 @@
-import { machineNow } from '../../contract/ipc/machine-clock.js';
-import type { PrimaryMessage, WorkerMessage } from '../../contract/ipc/index.js';
+import { machineNow } from '../../contract/process/machine-clock.js';
+import type { PrimaryMessage, WorkerMessage } from '../../contract/messages.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 
 /** A margin for reading two clocks one after the other. A run due within it may be lost, but never runs twice. */

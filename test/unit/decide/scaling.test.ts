@@ -97,8 +97,8 @@ describe('scaling down', () => {
   });
 
   it('is told at once to a worker that asks: it may be one of those that leave', () => {
-    expect(askBy(start(3), 1).sent('scaled')).toMatchObject([
-      { id: 7, snapshot: { desired: 1, ready: 1 } },
+    expect(askBy(start(3), 1).sent('answer')).toMatchObject([
+      { id: 7, result: { desired: 1, ready: 1 } },
     ]);
   });
 
@@ -157,11 +157,11 @@ describe('whoever waits for scaling', () => {
   it('is told once', () => {
     const cluster = start(1);
     const worker = askBy(cluster, 2);
-    expect(worker.sent('scaled')).toEqual([]);
+    expect(worker.sent('answer')).toEqual([]);
     cluster.newest(1).becomeReady();
     cluster.newest(1).exit();
     cluster.supervisor.stop('test');
-    expect(worker.sent('scaled')).toHaveLength(1);
+    expect(worker.sent('answer')).toHaveLength(1);
   });
 
   it('is told at the end of the cluster of what there is by then', async () => {
@@ -199,9 +199,8 @@ describe('a worker more that would have nothing to listen on', () => {
     const cluster = start(2);
     cluster.refuseToListen = taken;
     const worker = askBy(cluster, 3);
-    expect(worker.sent('scaled')).toEqual([]);
-    expect(worker.sent('scale-refused')).toMatchObject([
-      { id: 7, address: 'http://127.0.0.1:3002', cause: { code: 'EADDRINUSE' } },
+    expect(worker.sent('answer')).toMatchObject([
+      { id: 7, refusal: { address: 'http://127.0.0.1:3002', code: 'EADDRINUSE' } },
     ]);
   });
 });

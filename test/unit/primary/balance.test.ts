@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LoadReport } from '../../../src/contract/ipc/index.js';
+import type { LoadReport } from '../../../src/contract/messages.js';
 import { Balance, BALANCE_TICK_MS } from '../../../src/primary/balance.js';
 import type { WorkerTable } from '../../../src/primary/worker-table.js';
 import { FakeWorker } from '../support/fake-worker.js';

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { WatchdogRequest } from '../../../src/contract/ipc/index.js';
+import type { WatchdogRequest } from '../../../src/contract/messages.js';
 import { Inspections } from '../../../src/primary/inspections.js';
 import { WorkerHandle } from '../../../src/primary/worker-handle.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';

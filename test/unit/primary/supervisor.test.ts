@@ -12,27 +12,29 @@ describe('a worker that asks', () => {
     const cluster = new FakeCluster(2);
     const [asking, other] = [cluster.newest(1), cluster.newest(0)];
     asking.say({ type: 'scale-request', id: 3, workers: 2 });
-    expect(asking.sent('scaled')).toMatchObject([{ id: 3, snapshot: { desired: 2 } }]);
     asking.say({ type: 'restart-request', id: 4, slot: 0 });
     cluster.newest(0).becomeReady();
     other.exit({ code: 0 });
-    expect(asking.sent('restarted')).toMatchObject([{ id: 4, result: { outcome: 'completed' } }]);
     cluster.program = new Error('gone');
     asking.say({ type: 'reload-request', id: 5 });
     const result = { outcome: 'aborted', generation: 1, reason: 'gone' };
-    expect(asking.sent('reloaded')).toMatchObject([{ id: 5, result }]);
-    expect(other.messages.map(({ type }) => type)).not.toContain('scaled');
+    expect(asking.sent('answer')).toMatchObject([
+      { id: 3, result: { desired: 2 } },
+      { id: 4, result: { outcome: 'completed' } },
+      { id: 5, result },
+    ]);
+    expect(other.messages.map(({ type }) => type)).not.toContain('answer');
   });
 
   it.each([
     ['with the address that is taken', TAKEN, '127.0.0.1:3001', 'taken'],
-    ['with any other error, or it would wait for ever', new Error('odd'), '', 'odd'],
+    ['with any other error, or it would wait for ever', new Error('odd'), undefined, 'odd'],
   ])('is refused %s', (_, error, address, message) => {
     const cluster = new FakeCluster(2);
     cluster.refuseToListen = error;
     cluster.newest(0).say({ type: 'scale-request', id: 5, workers: 3 });
-    expect(cluster.newest(0).sent('scale-refused')).toMatchObject([
-      { id: 5, address, cause: { message } },
+    expect(cluster.newest(0).sent('answer')).toMatchObject([
+      { id: 5, refusal: { ...(address !== undefined && { address }), message } },
     ]);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { WorkerMessage } from '../../../src/contract/ipc/index.js';
+import type { WorkerMessage } from '../../../src/contract/messages.js';
 import { OomWatch } from '../../../src/primary/worker-messages.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 import { type FakeWorker, STATS } from '../support/fake-worker.js';
@@ -46,15 +46,24 @@ describe('a message of a worker', () => {
     const cluster = start();
     const stats = { ...STATS, requestsTotal: 99 };
     cluster.newest(0).say({ type: 'snapshot-request', id: 7, stats });
-    expect(cluster.newest(0).sent('snapshot')).toMatchObject([
-      { id: 7, snapshot: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
+    expect(cluster.newest(0).sent('answer')).toMatchObject([
+      { id: 7, result: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
     ]);
+  });
+
+  it('reports only numbers: the last one of any other figure stays', () => {
+    const cluster = start();
+    const worker = cluster.newest(0);
+    worker.say({ type: 'pong', seq: 1, stats: STATS });
+    const odd = { requestsTotal: 77, heapUsedBytes: null, residentMemoryBytes: '1', unknown: 1 };
+    worker.say({ type: 'pong', seq: 2, stats: odd as never });
+    expect(worker.handle.stats).toEqual({ ...STATS, requestsTotal: 77 });
   });
 
   it('keeps the numbers that come with metrics, the last ones of a worker that leaves', () => {
     const cluster = start();
     const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
-    cluster.newest(0).say({ type: 'metrics', asked: false, stats, ageMs: 0, body: '[1]' });
+    cluster.newest(0).say({ type: 'metrics', stats, ageMs: 0, body: '[1]' });
     const { requestsTotal, rebalancedConnectionsTotal } = stats;
     expect(cluster.slot(0)).toMatchObject([{ requestsTotal, rebalancedConnectionsTotal }]);
   });
@@ -159,7 +168,7 @@ describe('a worker that asks for the thread of a package', () => {
     cluster.newest(0).say(ask);
     await vi.advanceTimersByTimeAsync(0);
     expect(cluster.threadOf).toHaveBeenCalledWith('@nestjs-cluster/shared');
-    expect(cluster.newest(0).sent('thread')).toMatchObject([{ id: 3, path: '/run/1.sock' }]);
+    expect(cluster.newest(0).sent('answer')).toMatchObject([{ id: 3, result: '/run/1.sock' }]);
   });
 
   it('gets the reason if there is none', async () => {
@@ -167,8 +176,8 @@ describe('a worker that asks for the thread of a package', () => {
     cluster.threadOf.mockRejectedValue(new Error('no directory'));
     cluster.newest(0).say(ask);
     await vi.advanceTimersByTimeAsync(0);
-    expect(cluster.newest(0).sent('thread-refused')).toMatchObject([
-      { id: 3, reason: 'no directory' },
+    expect(cluster.newest(0).sent('answer')).toMatchObject([
+      { id: 3, refusal: { message: 'no directory' } },
     ]);
   });
 });

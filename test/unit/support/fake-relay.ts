@@ -46,7 +46,7 @@ export function relayOf(...workers: FakeWorker[]) {
       relay.collectFor(worker.handle, id, body(id), performance.now()),
     /** `worker` answers `collect`. */
     answer: (worker: FakeWorker, text: string): void =>
-      relay.store(worker.handle, text, true, performance.now()),
+      relay.store(worker.handle, text, performance.now()),
     /** The primary asks; each answer that it has had by then. */
     gather: (): CollectedMetrics[] => {
       const answers: CollectedMetrics[] = [];
@@ -56,7 +56,7 @@ export function relayOf(...workers: FakeWorker[]) {
     },
     /** `worker` sends its metrics of its own accord. */
     push: (worker: FakeWorker, text: string): void =>
-      relay.store(worker.handle, text, false, performance.now()),
+      relay.store(worker.handle, text, performance.now()),
     /** The process of `worker` ends. */
     die: (worker: FakeWorker): void => {
       live.splice(live.indexOf(worker), 1);

@@ -1,10 +1,10 @@
+import type { ErrorReport } from '../../../src/contract/errors/error-report.js';
 import {
   type DrainReport,
-  type ErrorReport,
   type PrimaryMessage,
   seal,
   type WorkerMessage,
-} from '../../../src/contract/ipc/index.js';
+} from '../../../src/contract/messages.js';
 import type { Worker } from '../../../src/decide/cluster-state.js';
 import type { ProcessEvent } from '../../../src/primary/fork-worker.js';
 import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
@@ -170,8 +170,7 @@ export class FakeWorker {
 
   /** The answer to the last health check that it was sent. */
   answerCheck(healthy: boolean, detail: string | null = null): void {
-    const { id } = this.sent('check').at(-1)!;
-    this.say({ type: 'checked', id, healthy, detail });
+    this.say({ type: 'checked', healthy, detail });
   }
 
   /** The answer to the last ping that it was sent. */
@@ -198,6 +197,6 @@ export class FakeWorker {
 
   /** Sends the worker's statistics without a ping. */
   reports(stats: Partial<WorkerStats>): void {
-    this.say({ type: 'pong', stats });
+    this.say({ type: 'pong', seq: 0, stats });
   }
 }

@@ -29,7 +29,7 @@ describe('the heartbeat', () => {
     expect(worker.signals).toEqual(['SIGKILL']);
   }
   const attachDebugger = (worker: FakeWorker) =>
-    worker.say({ type: 'pong', seq: pings(worker).at(-1), stats: {}, debugged: true });
+    worker.say({ type: 'pong', seq: pings(worker).at(-1)!, stats: {}, debugged: true });
 
   const report = (forMs: number) => ({
     forMs,
@@ -173,7 +173,7 @@ describe('the heartbeat', () => {
     wait(1_000);
     attachDebugger(worker);
     wait(1_000);
-    worker.say({ type: 'pong', stats: { requestsTotal: 11 } });
+    worker.answerPing({ requestsTotal: 11 });
     wait(60_000);
     expect(cluster.slot(0)).toMatchObject([{ ...STATS, requestsTotal: 11 }]);
     expect(pings(worker)).toHaveLength(4);
@@ -186,7 +186,7 @@ describe('the heartbeat', () => {
     wait(1_000);
     worker.answerPing();
     wait(1_000);
-    worker.say({ type: 'pong', seq: pings(worker)[0], stats: {} });
+    worker.say({ type: 'pong', seq: pings(worker)[0]!, stats: {} });
     expectKill(worker, 10_000);
     expect(pings(worker)).toHaveLength(2);
   });

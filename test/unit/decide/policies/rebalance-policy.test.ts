@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LoadReport } from '../../../../src/contract/ipc/index.js';
+import type { LoadReport } from '../../../../src/contract/messages.js';
 import {
   isClear,
   isToGiveAway,

@@ -22,11 +22,11 @@ function ask(cluster: FakeCluster, slot: number): FakeWorker {
   return worker;
 }
 
-const toldTo = (worker: FakeWorker) => worker.sent('reloaded').map(({ result }) => result);
+const toldTo = (worker: FakeWorker) => worker.sent('answer').map(({ result }) => result);
 
-/** The `reloaded` and `drain` messages that a worker was sent, in order. */
+/** The `answer` and `drain` messages that a worker was sent, in order. */
 const decisionsOf = ({ inbox }: FakeWorker) =>
-  inbox.filter((type) => type === 'reloaded' || type === 'drain');
+  inbox.filter((type) => type === 'answer' || type === 'drain');
 
 describe('a reload', () => {
   it.each([1, 2, 4])(
@@ -207,7 +207,7 @@ describe('several reloads at once', () => {
     const reason = 'worker=0 gen=1: exited with code 1';
     expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
     expect(toldTo(asker)).toEqual(told);
-    expect([cluster.current(1), decisionsOf(asker)]).toEqual([asker, ['reloaded']]);
+    expect([cluster.current(1), decisionsOf(asker)]).toEqual([asker, ['answer']]);
   });
 });
 
@@ -222,8 +222,8 @@ describe('a worker that reloads its own cluster', () => {
       expect(decisionsOf(asker)).toEqual([]);
       expect(cluster.takeOver()).toBe(asker);
       // Once it has drained it could not hear of it.
-      expect(decisionsOf(asker)).toEqual(['reloaded', 'drain']);
-      expect(asker.sent('reloaded')).toMatchObject([{ id: 7, result: COMPLETED }]);
+      expect(decisionsOf(asker)).toEqual(['answer', 'drain']);
+      expect(asker.sent('answer')).toMatchObject([{ id: 7, result: COMPLETED }]);
     },
   );
 
@@ -244,7 +244,7 @@ describe('a worker that reloads its own cluster', () => {
     cluster.reload();
     const asker = ask(cluster, 1);
     expect(cluster.replaceSlots(3)).toEqual([0, 2, 1]);
-    expect(decisionsOf(asker)).toEqual(['reloaded', 'drain']);
+    expect(decisionsOf(asker)).toEqual(['answer', 'drain']);
   });
 
   it('is one of several: the first of them drains, still hears, and nobody waits for it', () => {
@@ -255,8 +255,8 @@ describe('a worker that reloads its own cluster', () => {
     expect([first, second].map(decisionsOf)).toEqual([['drain'], []]);
     expect(cluster.takeOver()).toBe(second);
     expect([first, second].map(decisionsOf)).toEqual([
-      ['drain', 'reloaded'],
-      ['reloaded', 'drain'],
+      ['drain', 'answer'],
+      ['answer', 'drain'],
     ]);
     for (const worker of [first, second]) worker.exit({ code: 0 });
     expect(cluster.events('reload-ended')).toHaveLength(1);

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { describe, expect, it } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import type { ListenTarget } from '../../../../src/contract/ipc/index.js';
+import type { ListenTarget } from '../../../../src/contract/messages.js';
 import type { BoundSocket, ServerHandle } from '../../../../src/primary/listening/bound-socket.js';
 import { Listening } from '../../../../src/primary/listening/listening.js';
 import type { BalancingStrategy } from '../../../../src/contract/options/index.js';

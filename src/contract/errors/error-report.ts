@@ -1,4 +1,4 @@
-import { inspected } from '../errors/thrown.js';
+import { inspected } from './thrown.js';
 
 /** An error in the form in which it is sent to another process. */
 export interface ErrorReport {
@@ -10,12 +10,9 @@ export interface ErrorReport {
   readonly repeated?: boolean | undefined;
 }
 
-/** The maximum length of a text in a message, in characters. A longer text is cut. */
-export const MAX_TEXT_LENGTH = 65_536;
-
-/** Cuts a text to the maximum length of a text in a message. */
+/** Cuts a text to the maximum length of a text in a message, in characters. */
 export function cutText(text: string): string {
-  return text.slice(0, MAX_TEXT_LENGTH);
+  return text.slice(0, 65_536);
 }
 
 /** Reports an error or any other thrown value, cut to fit into a message. Never throws. */

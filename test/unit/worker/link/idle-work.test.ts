@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
-import { IdleWork } from '../../../../src/worker/link/local-link.js';
+import { IdleWork } from '../../../../src/worker/link/idle-work.js';
 
 it('begins when the process serves, does one piece at a time, and goes on after an error', async () => {
   const failed = vi.fn();
