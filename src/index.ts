@@ -7,8 +7,6 @@ export { ClusterHealthIndicator } from './observe/health/cluster.health.js';
 export { EventLoopHealthIndicator } from './observe/health/event-loop.health.js';
 export { OffloadHealthIndicator } from './observe/health/offload.health.js';
 export {
-  carryContext,
-  type ContextStorage,
   CpuBound,
   TaskAbortedException,
   TaskRejectedException,

@@ -20,7 +20,7 @@ import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
 import {
-  callSite,
+  callerFile,
   MODULE_ORIGIN,
   noteModuleInThread,
   Offload,
@@ -80,7 +80,7 @@ export class ClusterModule
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
     const resolved = resolveModuleOptions(options);
     const provider = { provide: MODULE_OPTIONS, useValue: resolved };
-    return moduleWith([], [provider], resolved.offload.module, callSite());
+    return moduleWith([], [provider], resolved.offload.module, callerFile());
   }
 
   /**
@@ -91,7 +91,7 @@ export class ClusterModule
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const module = resolveAsyncOptions(options);
-    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callSite());
+    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callerFile());
   }
 
   constructor(
@@ -167,14 +167,14 @@ function moduleWith(
   options: readonly Provider[],
   module: Class | undefined,
   /** The call of `forRoot()` or `forRootAsync()`. */
-  origin: ReturnType<typeof callSite>,
+  origin: string | undefined,
 ): DynamicModule {
   noteModuleInThread(module);
   return {
     module: ClusterModule,
     global: true,
     imports: [DiscoveryModule, ...imports],
-    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin?.file }, ...PROVIDERS],
+    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };
 }

@@ -1,10 +1,11 @@
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import * as common12 from '@nestjs/common';
 import type { ModuleMetadata, Type } from '@nestjs/common';
 import * as core12 from '@nestjs/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { instancesOf } from '../../../../src/offload/thread/module-in-thread.js';
+import { AppCode, instancesOf, moduleGivenTo } from '../../../../src/offload/thread/app-code.js';
 
 type Common = typeof common12;
 type Core = typeof core12;
@@ -26,42 +27,21 @@ function moduleOf({ Module }: Common, metadata: ModuleMetadata): Type {
   return Made;
 }
 
-/** The dependency that a class asks for. `from` names the provider that made it. */
+/** The dependency that a class asks for. */
 class Dictionary {
-  from = 'a class';
+  readonly word = 'cat';
 }
-const dictionary = { provide: Dictionary, useFactory: () => ({ from: 'a factory' }) };
-const exported: ModuleMetadata = { providers: [dictionary], exports: [Dictionary] };
+const exported: ModuleMetadata = { providers: [Dictionary], exports: [Dictionary] };
 
 /** Makes metadata of a module that provides a {@link Dictionary}. */
 type Way = (nest: Common, root: Type) => ModuleMetadata;
 
 const WAYS: Record<string, Way> = {
-  'a class': () => ({ providers: [Dictionary] }),
-  'a value': () => ({ providers: [{ provide: Dictionary, useValue: { from: 'a value' } }] }),
-  'a factory': () => ({ providers: [dictionary] }),
-  'an asynchronous factory': () => ({
-    providers: [{ provide: Dictionary, useFactory: async () => ({ from: 'a factory' }) }],
-  }),
-  'an alias': () => ({
-    providers: [
-      { provide: 'real', useFactory: () => ({ from: 'a factory' }) },
-      { provide: Dictionary, useExisting: 'real' },
-    ],
-  }),
-  'an exported provider': (nest) => ({ imports: [moduleOf(nest, exported)] }),
+  'a provider': () => exported,
   'a re-exported provider': (nest) => {
     const inner = moduleOf(nest, exported);
     return { imports: [moduleOf(nest, { imports: [inner], exports: [inner] })] };
   },
-  'a provider of a global module': (nest) => {
-    const everywhere = moduleOf(nest, exported);
-    nest.Global()(everywhere);
-    return { imports: [moduleOf(nest, { imports: [everywhere] })] };
-  },
-  'a provider of a dynamic module': (nest) => ({
-    imports: [{ module: moduleOf(nest, {}), ...exported }],
-  }),
   'a provider of a module that imports it in turn': (nest, root) => {
     const turning = moduleOf(nest, { ...exported, imports: [nest.forwardRef(() => root)] });
     return { imports: [nest.forwardRef(() => turning)] };
@@ -98,10 +78,10 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
 
   it.each(Object.keys(WAYS))('is injected with %s of offload.module', async (way) => {
     const words = await (await build(WAYS[way]!))(wordsClass(Inject(Dictionary)));
-    expect(words).toEqual({ asked: { from: expect.any(String) } });
+    expect(words).toEqual({ asked: new Dictionary() });
   });
 
-  it('is injected by a forward reference, by a property, and with nothing where that may be', async () => {
+  it('is injected by a forward reference and by a property, and optionally with nothing', async () => {
     const instanceOf = await build(() => ({ providers: [Dictionary] }));
     const byReference = wordsClass(Inject(forwardRef(() => Dictionary)));
     expect(await instanceOf(byReference)).toEqual({ asked: new Dictionary() });
@@ -110,12 +90,14 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
     expect(await instanceOf(byProperty)).toEqual({ asked: new Dictionary() });
   });
 
-  it('is the one that offload.module has, or a module which that imports', async () => {
+  it('is the one of offload.module, else of a module that it imports', async () => {
     const [own, imported, controller] = [1, 2, 3].map(() => wordsClass(Inject('word')));
     const instanceOf = await build(() => ({
       providers: [{ provide: 'word', useValue: 'cat' }, own!],
       controllers: [controller!],
-      imports: [moduleOf(common, { providers: [{ provide: 'word', useValue: 'dog' }, imported!] })],
+      imports: [
+        moduleOf(common, { providers: [{ provide: 'word', useValue: 'dog' }, own!, imported!] }),
+      ],
     }));
     const instance = await instanceOf(own!);
     expect(instance).toEqual({ asked: 'cat' });
@@ -124,16 +106,7 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
     expect(await instanceOf(controller!)).toEqual({ asked: 'cat' });
   });
 
-  it('is that of offload.module where a module which it imports has another', async () => {
-    const words = wordsClass(Inject('word'));
-    const instanceOf = await build(() => ({
-      providers: [{ provide: 'word', useValue: 'cat' }, words],
-      imports: [moduleOf(common, { providers: [{ provide: 'word', useValue: 'dog' }, words] })],
-    }));
-    expect(await instanceOf(words)).toEqual({ asked: 'cat' });
-  });
-
-  it('brings the guards of a controller into the thread, which need their dependencies there', async () => {
+  it('needs the dependencies of guards of a controller in the thread', async () => {
     const guard = wordsClass(Inject('word'));
     const controller = wordsClass();
     common.UseGuards(guard as never)(controller);
@@ -145,10 +118,26 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
     );
   });
 
-  it('cannot be made where nothing provides what it asks for', async () => {
+  it('cannot be made if nothing provides its dependencies', async () => {
     const instanceOf = await build(() => ({ providers: [Dictionary] }));
     await expect(instanceOf(wordsClass(Inject('nothing')))).rejects.toThrow(
       /can't resolve dependencies of the Words \(\?\)/,
+    );
+  });
+});
+
+describe('the module that forRoot() was given', () => {
+  const file = fileURLToPath(new URL('../../../fixtures/behaviours/pooled.mjs', import.meta.url));
+  const given = (name: string) => moduleGivenTo({ name, file }, new AppCode(undefined));
+
+  it('is found among the exports of its file if the import calls no forRoot()', async () => {
+    expect(await given('PooledModule')).toHaveProperty('name', 'PooledModule');
+  });
+
+  it('is not found if it is not exported either', async () => {
+    expect(await given('HiddenModule')).toBe(
+      `offload.module (HiddenModule) cannot be found by a thread: it has imported ${file}, which calls forRoot(), ` +
+        'but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export HiddenModule from that file',
     );
   });
 });

@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { CpuBoundDefinition } from '../cpu-bound.metadata.js';
+import type { Found, Member } from './offload.explorer.js';
 
 /** The facts that are the same for all methods of an app. */
 export interface Situation {
@@ -37,16 +37,7 @@ export function refusalOfModule(
 }
 
 /** The facts about a `@CpuBound()` method that are known without a thread. */
-export interface Subject extends Situation {
-  readonly name: string;
-  readonly definition: CpuBoundDefinition;
-  readonly type: Type;
-  /** Whether the class has one instance, which is created at start. */
-  readonly isStatic: boolean;
-  readonly injected: boolean;
-  /** Whether the method has no `@CpuBound()`, and the question is whether it could have it. */
-  readonly isCandidate?: boolean;
-}
+export type Subject = Situation & Omit<Member & Found, 'instance'>;
 
 // Metadata keys of Nest, the same in 11 and 12.
 const ROUTE_ARGUMENTS = '__routeArguments__';
@@ -57,21 +48,12 @@ const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
 /** Why a method cannot run in a thread, with the remedy; `undefined` if no reason is known. */
 export function refusalOf(subject: Subject): string | undefined {
-  const { name, definition, type, isCandidate, isStatic, injected, hasModule } = subject;
+  const { name, definition, type, isStatic, injected, hasModule } = subject;
   const owner = definition.owner.constructor;
   if (owner !== type) {
     return (
       `${name} is inherited from ${owner.name}, of which a thread would make an instance, not of ${type.name}; ` +
       `override it in ${type.name} with @CpuBound() and call super.${definition.method}()`
-    );
-  }
-  if (
-    isCandidate !== true &&
-    (type.prototype as Record<string, unknown>)[definition.method] === definition.body
-  ) {
-    return (
-      `${name} is decorated with @CpuBound(), but the decorator was given a copy of its descriptor, and what it made of that was thrown away; ` +
-      `apply it to the descriptor itself, or return what it returns`
     );
   }
   const parameter = connectionParameter(subject);
@@ -85,9 +67,6 @@ export function refusalOf(subject: Subject): string | undefined {
   const method = (type.prototype as Record<string, object>)[definition.method]!;
   if (Reflect.getMetadata(SSE, definition.body) || Reflect.getMetadata(SSE, method)) {
     return `${name} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`;
-  }
-  if (/Generator/.test(Object.prototype.toString.call(definition.body))) {
-    return `${name} is a generator, and a thread gives one result; return an array, or compute each item in a @CpuBound() method`;
   }
   if (!isStatic) {
     return (
@@ -112,32 +91,21 @@ function dependenciesOf(type: Type): string {
   return names.join(', ') || '…';
 }
 
-function refusalOfFile({ name, definition, type, mainFile }: Subject): string | undefined {
-  const { site, options } = definition;
-  if (site === undefined) {
+function refusalOfFile({ name, definition, mainFile }: Subject): string | undefined {
+  const { file } = definition;
+  if (file === undefined) {
     return (
       `${name} is declared in code that is evaluated and in no file, so that no thread can import it; ` +
       `with webpack or rspack set devtool: 'source-map' in the place of an "eval" one, or set CLUSTER_OFFLOAD=inline`
     );
   }
-  if (options.name === undefined && isMinified(type)) {
+  if (file === mainFile) {
     return (
-      `${name} has no name that metrics could show, because a minifier has replaced the name of the class (${site.place}); ` +
-      `keep the names of classes (keepNames: true for esbuild, terserOptions: { keep_classnames: true } for webpack's TerserPlugin, mangle: { keep_classnames: true } for SWC's minimizer in rspack), or give the method a name: @CpuBound({ name: '…' })`
-    );
-  }
-  if (site.file === mainFile) {
-    return (
-      `${name} is declared in ${site.file}, which starts the app: a thread that imports it would start another; ` +
+      `${name} is declared in ${file}, which starts the app: a thread that imports it would start another; ` +
       `declare the class in a file of its own, or start the app by ClusterModule.bootstrap()`
     );
   }
   return undefined;
-}
-
-/** Whether the class has the short name of a minifier, which writes no space before the body. */
-function isMinified(type: Type): boolean {
-  return type.name.length < 4 && /^class[^{]*(?<!\s)\{/.test(String(type));
 }
 
 function connectionParameter({ type, definition }: Subject): string | undefined {
