@@ -33,7 +33,7 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 import { obeySignals } from './obey-signals.js';
-import { Control } from '../../control/open-control.js';
+import { ControlSocket } from '../../control/control-socket.js';
 import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
 
 type Warn = (message: string) => void;
@@ -188,7 +188,7 @@ function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): Emit
 class Doors {
   adminUrl: string | null = null;
   /** Resolves with `undefined` if the cluster has no control socket. */
-  control: Promise<Control | undefined> = Promise.resolve(undefined);
+  control: Promise<ControlSocket | undefined> = Promise.resolve(undefined);
   readonly #warn = (message: string): void => this.emit('warning', { message });
 
   constructor(
@@ -212,7 +212,7 @@ class Doors {
     const { options, supervisor: cluster } = this;
     // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
     if (options.control === undefined || process.platform === 'win32') return;
-    this.control = Control.open({ cluster, options }, this.#warn);
+    this.control = ControlSocket.open(cluster, options, this.#warn);
   }
 
   async informSystemd(): Promise<void> {
