@@ -62,9 +62,19 @@ export function addCommands(program: Command): void {
   onCluster(program, 'stack', 'Shows what a worker is doing, even if it is blocked', 'stack 1')
     .argument(...SLOT)
     .action(showStack);
-  addProfile(program, 'cpu-profile', 10, 'Records where a worker spends its time');
+  addProfile(
+    program,
+    'cpu-profile',
+    10,
+    'Writes a profile of where a worker spends its time, blocked or not',
+  );
   // In a shorter profile, a cache that is being filled looks like a leak.
-  addProfile(program, 'heap-profile', 30, 'Records which functions allocate the memory in use');
+  addProfile(
+    program,
+    'heap-profile',
+    30,
+    'Writes a profile of the functions that allocate the memory in use',
+  );
 }
 
 function addCommand(program: Command, name: string, text: string, example = name): Command {
@@ -272,7 +282,7 @@ function progressOf({ cluster: { workers } }: ClusterStatus): string {
 }
 
 function addProfile(program: Command, kind: string, defaultSeconds: number, text: string): void {
-  onCluster(program, kind, `${text}, even while it is blocked, in a file`, `${kind} 1 --seconds 5`)
+  onCluster(program, kind, text, `${kind} 1 --seconds 5`)
     .argument(...SLOT)
     .option(
       '-s, --seconds <n>',
