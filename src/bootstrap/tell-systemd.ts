@@ -99,7 +99,7 @@ function sender({ PATH, NOTIFY_SOCKET }: NodeJS.ProcessEnv): SendVariables {
   return (assignments) => run('systemd-notify', assignments, options);
 }
 
-/** Runs `send`, and once again if it was called meanwhile. Warns of the first failure. */
+/** Calls `send` once at a time. Calls during a run cause one more run. Warns of the first failure. */
 function oneAtATime(send: () => Promise<unknown>, warn: (message: string) => void): () => void {
   let isSending = false;
   let isDue = false;

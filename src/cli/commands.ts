@@ -93,13 +93,19 @@ function onCluster(program: Command, name: string, text: string, example?: strin
   );
 }
 
+/** A parser of a whole number. */
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,3}$/.test(text) ? Number(text) : -1;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected a whole number from ${min} to ${max}.`);
+  };
+}
+
 const SLOT = [
   '<slot>',
   'slot of the worker, as status shows it',
-  (text: string): number => {
-    if (/^\d{1,3}$/.test(text) && Number(text) < MAX_WORKERS) return Number(text);
-    throw new InvalidArgumentError('expected the number of a slot, as status shows it.');
-  },
+  wholeNumber(0, MAX_WORKERS - 1),
 ] as const;
 
 async function list({ json }: Options): Promise<void> {
@@ -188,28 +194,21 @@ function stop(options: Options): Promise<void> {
   );
 }
 
-interface ScaleOptions extends Options {
-  readonly force: boolean;
-}
-
-interface Wanted {
-  /** Whether `by` is added to the present number of workers. Otherwise `by` is the new number. */
-  readonly isRelative: boolean;
-  readonly by: number;
-}
-
-function wantedWorkers(text: string): Wanted {
+/** Parses `4`, `+1` or `-1` into a function from the current to the new number of workers. */
+function wantedWorkers(text: string): (current: number) => number {
   const [, sign] = /^([+-]?)\d{1,3}$/.exec(text) ?? [];
-  if (sign !== undefined) return { isRelative: sign !== '', by: Number(text) };
+  if (sign !== undefined) return (current) => (sign === '' ? 0 : current) + Number(text);
   throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, +n or -n.`);
 }
 
-function scale({ isRelative, by }: Wanted, options: ScaleOptions): Promise<void> {
+function scale(
+  wanted: (current: number) => number,
+  options: Options & { readonly force: boolean },
+): Promise<void> {
   return change<{ from: number; workers: number; ready: number }>(
     options,
     async (client) => {
-      const { cluster } = await client.status();
-      const workers = isRelative ? cluster.desired + by : by;
+      const workers = wanted((await client.status()).cluster.desired);
       if (workers >= 1 && workers <= MAX_WORKERS) {
         return client.post('/v1/scale', { workers, ...(options.force && { force: true }) });
       }
@@ -287,7 +286,7 @@ function addProfile(program: Command, kind: string, defaultSeconds: number, text
     .option(
       '-s, --seconds <n>',
       `length of the profile, 1 to ${MAX_PROFILE_SECONDS}`,
-      profileSeconds,
+      wholeNumber(1, MAX_PROFILE_SECONDS),
       defaultSeconds,
     )
     .action(async (slot: number, options: Options & { readonly seconds: number }) => {
@@ -297,12 +296,6 @@ function addProfile(program: Command, kind: string, defaultSeconds: number, text
       if (options.json) printJson({ slot, kind, file });
       else printLine(`worker=${slot}: ${file}; open it in Chrome's developer tools or in VS Code`);
     });
-}
-
-function profileSeconds(text: string): number {
-  const value = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= MAX_PROFILE_SECONDS) return value;
-  throw new InvalidArgumentError(`expected a whole number from 1 to ${MAX_PROFILE_SECONDS}.`);
 }
 
 async function showStack(slot: number, { cluster, json }: Options): Promise<void> {

@@ -53,24 +53,13 @@ export function formatTable(
   );
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['m', 60],
-  ['s', 1],
-] as const;
-
 /** A duration in its two largest units: `3d 4h`, `5m 12s`. */
 export function formatSeconds(seconds: number): string {
-  const rest = Math.max(0, Math.floor(seconds));
-  const largest = UNITS.findIndex(([, size]) => rest >= size);
-  if (largest === -1) return '0s';
-  return UNITS.slice(largest, largest + 2)
-    .map(([unit, size], index) => {
-      const within = index === 0 ? rest : rest % UNITS[largest]![1];
-      return `${Math.floor(within / size)}${unit}`;
-    })
-    .join(' ');
+  const whole = Math.max(0, Math.floor(seconds));
+  const [days, hours, minutes] = [86_400, 3_600, 60].map((unit) => Math.floor(whole / unit));
+  const parts = [`${days}d`, `${hours! % 24}h`, `${minutes! % 60}m`, `${whole % 60}s`];
+  const largest = parts.findIndex((part) => !part.startsWith('0'));
+  return parts.slice(largest).slice(0, 2).join(' '); // -1: the last part, 0s
 }
 
 /** A figure of a table; `-` if it is not known. */

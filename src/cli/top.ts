@@ -157,12 +157,9 @@ const CTRL_C = '\u0003';
 
 /** Draws on the whole terminal, and restores the terminal at the end. */
 class Screen {
-  #lines: readonly string[] = [];
-
   /** @param onKey is called for each key. The keys q and Ctrl-C end the process instead. */
   constructor(onKey: (key: string) => void) {
     process.stdout.write(ENTER);
-    process.stdout.on('resize', () => this.draw(this.#lines));
     const end = (): void => {
       this.leave();
       process.exit(0);
@@ -176,7 +173,6 @@ class Screen {
 
   /** Draws the lines. Leaves out lines and characters that do not fit the terminal. */
   draw(lines: readonly string[]): void {
-    this.#lines = lines;
     // Some terminals report a size of 0.
     const columns = process.stdout.columns || 80;
     const rows = process.stdout.rows || 24;
