@@ -1,5 +1,5 @@
 export { bootstrap } from './bootstrap.js';
-export { workerIdentity } from './roles/own-identity.js';
+export { workerIdentity } from './roles/role.js';
 export type * from './cluster-runtime.interface.js';
 export type {
   AdminOptions,

@@ -196,7 +196,7 @@ if (IS_FIRST_RUN) {
       await cluster.event('warning');
       expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
       expect(cluster.all('warning')).toMatchObject([
-        { message: expect.stringContaining('systemd is not told the state of the cluster') },
+        { message: expect.stringContaining('systemd does not get the state of the cluster') },
       ]);
     });
   });

@@ -6,9 +6,11 @@ import {
   EventListeners,
   lossOf,
 } from '../../contract/events/index.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions, FindingName } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { BoundSocket } from '../../primary/listening/bound-socket.js';
+import type { AppView } from '../../observe/findings/app-view.js';
+import type { Finding } from '../../observe/findings/checks.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import { reportUncaught } from '../../contract/errors/error-report.js';
 import { catchUncaught } from '../../worker/life/uncaught.js';
@@ -41,6 +43,45 @@ export function runStandalone(
 ): Promise<StandaloneRuntime<INestApplicationContext>> {
   settleAsyncContexts();
   return new Standalone(options).run(createApp);
+}
+
+/** Examines an app that listens. */
+export type Examine = (app: AppView, start: ExaminedStart) => void;
+
+/** The result of an app's start. */
+interface ExaminedStart {
+  readonly findings: readonly Finding[];
+  readonly warnings: readonly string[];
+  /** The option `warnings.ignore`. */
+  readonly ignored: readonly FindingName[];
+  /** The number of workers that the options ask for. */
+  readonly workers: number;
+}
+
+/** Runs the app in this process on a free port, and passes it to `examine` when it listens. */
+export async function runExamined(
+  createApp: AppFactory,
+  options: ResolvedClusterOptions,
+  examine: Examine,
+): Promise<StandaloneRuntime<INestApplicationContext>> {
+  const { findingsOf } = await import('../../observe/findings/start-warnings.js');
+  const { viewOf } = await import('../../observe/findings/app-view.js');
+  const warnings: string[] = [];
+  const runtime = await runStandalone(createApp, {
+    ...options,
+    workers: 0,
+    address: { kind: 'tcp', port: 0, host: '127.0.0.1' },
+    admin: undefined,
+    warnings: { shown: true, ignore: [] },
+    on: { warning: ({ message }) => void warnings.push(message) },
+  });
+  const app = viewOf(runtime.app);
+  const {
+    workers,
+    warnings: { ignore: ignored },
+  } = options;
+  examine(app, { findings: findingsOf(app), warnings, ignored, workers: Math.max(workers, 1) });
+  return runtime;
 }
 
 class Standalone {

@@ -1,12 +1,11 @@
-import { lstatSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { ClusterAddressError } from '../../contract/errors/index.js';
 import type { ListenTarget } from '../../contract/messages.js';
 import type { ListenAddress } from '../../contract/options/index.js';
-import { ownUid } from '../../contract/files/control-address.js';
-import { probe, removeSocket } from '../../contract/files/stale-sockets.js';
+import { removeSocket, removeStaleSocket } from '../../contract/files/sockets.js';
 import { inodeOf } from '../../contract/process/accept-queue.js';
 
 /** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
@@ -182,17 +181,6 @@ function unixPathOf(fd: number): string | undefined {
   return rows
     .map((row) => /^(?:\S+\s+){6}(\d+) (.+)$/.exec(row))
     .find((row) => row?.[1] === inode)?.[2];
-}
-
-/** Removes a killed process's socket file. @throws Error if the file is in use or another user's. */
-async function removeStaleSocket(path: string): Promise<void> {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return;
-  const isOwn = stats.isSocket() && stats.uid === ownUid();
-  if (!isOwn || (await probe(path)) !== 'ECONNREFUSED') {
-    throw Object.assign(new Error(`${path} exists`), { code: 'EADDRINUSE' });
-  }
-  removeSocket(path);
 }
 
 function systemError(call: string, status: number): NodeJS.ErrnoException {

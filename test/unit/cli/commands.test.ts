@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defaultSocketPath } from '../../../src/contract/files/control-address.js';
+import { eventually } from '../../support/eventually.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 import { commandLine } from '../support/command-line-here.js';
-import { STATUS } from '../support/fake-control-client.js';
+import { STATUS } from '../support/cluster-status.js';
 
 let runtime: string;
 /** The bodies of the requests to the clusters of a test. */
@@ -70,7 +71,7 @@ describe('a command without --cluster in the directory of an app', () => {
 
       expect([code, stdout]).toEqual([69, '']);
       expect(stderr).toContain(
-        'p11, the app of this directory, is not running; running: p12 (pid 4712) (use -c)',
+        'p11, the app of this directory, is not running; running: p12 (pid 4712); choose one with --cluster',
       );
     },
   );
@@ -83,7 +84,7 @@ describe('a command without --cluster in the directory of an app', () => {
     const { code, stdout, stderr } = await commandLine('status');
 
     expect([code, stdout]).toEqual([64, '']);
-    expect(stderr).toContain('billing (pid 4712), billing (pid 4713); choose by --cluster');
+    expect(stderr).toContain('billing (pid 4712), billing (pid 4713); choose one with --cluster');
   });
 
   it('takes the cluster that --cluster names', async () => {
@@ -115,7 +116,7 @@ describe('a command without --cluster outside any project', () => {
 
     expect([code, stdout]).toEqual([64, '']);
     expect(stderr).toContain('billing (pid 4712)');
-    expect(stderr).toContain('choose by --cluster');
+    expect(stderr).toContain('choose one with --cluster');
   });
 });
 
@@ -145,6 +146,43 @@ describe('a command that acts on a cluster', () => {
     const { stdout } = await commandLine('stop', '--json');
     expect(JSON.parse(stdout)).toMatchObject({ name: 'shop' });
   });
+});
+
+it('a command that waits prints how far a change is, and warns of a primary that does not answer', async () => {
+  inAppOf('shop');
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  /** The generations of the workers, one row for each status. `null` is a primary that is silent. */
+  const statuses = [[0, 0], [0, 0], [1, 0], null];
+  let asked = 0;
+  const server = http.createServer((request, response) => {
+    if (request.method === 'POST') {
+      void (async () => {
+        for (let poll = 1; poll <= statuses.length; poll += 1) {
+          await vi.advanceTimersByTimeAsync(1_000);
+          await eventually('a poll', () => asked > poll);
+        }
+        response.end(JSON.stringify({ outcome: 'completed', generation: 1, reason: null }));
+      })();
+      return;
+    }
+    // The first status is asked for before the change.
+    const generations = statuses[Math.max(0, asked++ - 1)];
+    if (generations === null) return void response.destroy();
+    const workers = generations!.map((generation) => ({ generation, state: 'ready' }));
+    response.end(JSON.stringify({ ...STATUS, cluster: { ...STATUS.cluster, workers } }));
+  });
+  await once(server.listen(join(runtime, 'nestjs-cluster', 'shop.4711.sock')), 'listening');
+  onTestFinished(() => void server.close());
+
+  expect(await commandLine('reload')).toEqual({
+    code: 0,
+    stdout:
+      'cluster shop (pid 4711)\nworkers: 2 ready gen=0\nworkers: 1 ready gen=1, 1 ready gen=0\nreload gen=1 completed\n',
+    stderr:
+      'the primary does not answer: it is blocked, or stopped by SIGSTOP or a debugger (kill -CONT continues it); waiting for it\n',
+  });
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('finds a cluster whose name had no room in the path of its socket', async () => {

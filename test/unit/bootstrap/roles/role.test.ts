@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { identityIn, workerIdentity } from '../../../../src/bootstrap/roles/own-identity.js';
-import { detectRole } from '../../../../src/bootstrap/roles/role.js';
+import { detectRole, identityIn, workerIdentity } from '../../../../src/bootstrap/roles/role.js';
 
 const assigned = {
   NESTJS_CLUSTER_WORKER: JSON.stringify({ slot: 3, generation: 2, workers: 4, primaryPid: 40 }),

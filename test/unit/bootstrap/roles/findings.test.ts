@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { bootstrap } from '../../../src/bootstrap/bootstrap.js';
-import { warnOfFindings } from '../../../src/bootstrap/examination.js';
-import { resolveOptions, type WarningOptions } from '../../../src/contract/options/index.js';
-import { appOf } from '../support/nest-app.js';
+import { bootstrap } from '../../../../src/bootstrap/bootstrap.js';
+import { warnOfFindings } from '../../../../src/bootstrap/roles/run-worker.js';
+import { resolveOptions, type WarningOptions } from '../../../../src/contract/options/index.js';
+import { appOf } from '../../support/nest-app.js';
 
 @Injectable()
 class Reports {

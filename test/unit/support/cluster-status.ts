@@ -11,14 +11,3 @@ export const STATUS: ClusterStatus = {
   cluster: clusterReport(SNAPSHOT),
   primary: null,
 };
-
-/** A cluster as the command line's client shows it. */
-export class FakeControlClient {
-  /** @param status the answer, or the error of a primary that does not answer. */
-  constructor(public status: ClusterStatus | Error) {}
-
-  async get<T>(): Promise<T> {
-    if (this.status instanceof Error) throw this.status;
-    return this.status as T;
-  }
-}
