@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { oneLine } from '../contract/errors/index.js';
-import {
-  type ClusterEventName,
-  describeEvent,
-  type EventListeners,
-} from '../contract/events/index.js';
+import type { ClusterEventName, EventListeners } from '../contract/log/events.js';
+import { describeEvent } from '../contract/log/lines.js';
 import { MAX_TIMER_MS } from '../contract/options/index.js';
 
 export interface NotifyingProcess {
@@ -70,7 +67,7 @@ export function tellSystemd(
       const isOver = said.has('stopping') || said.has('failed');
       if (name.startsWith('reload') && (isOver || !said.has('listening'))) return;
       said.add(name);
-      if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event).text);
+      if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event)!.text);
       const { ready, desired } = workers?.() ?? {};
       const count = desired === undefined ? '' : `${ready}/${desired} workers ready; `;
       const status = `STATUS=${count}${shown}`.slice(0, MAX_STATUS_LENGTH);

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
+import type { ClusterEventName, EmitEvent } from '../contract/log/events.js';
 import { machineClockMs } from '../contract/ipc/machine-clock.js';
 import { reportError } from '../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';

@@ -83,7 +83,7 @@ describe('the reference of events', () => {
   const documented = new Map(
     rows.slice(2).map(([name = '', , , fields = '']) => [codeOf(name)[0]!, codeOf(fields)]),
   );
-  const [, source = ''] = sourceOf('src/contract/events/event-map.ts').split(
+  const [, source = ''] = sourceOf('src/contract/log/events.ts').split(
     'interface ClusterEventMap',
   );
   const members = [

@@ -1,11 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
-import {
-  createEventLog,
-  type EmitEvent,
-  EventListeners,
-  lossOf,
-} from '../../contract/events/index.js';
+import { type EmitEvent, EventListeners } from '../../contract/log/events.js';
+import { lossOf } from '../../contract/log/lines.js';
+import { createEventLog } from '../../contract/log/log.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
@@ -22,8 +19,7 @@ import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
-import { guardOutput } from '../guard-output.js';
-import { tellOfListener } from '../tell-of-listener.js';
+import { guardOutput } from '../../contract/process/guarded-output.js';
 
 /** Signals that drain and end the process. SIGHUP also does, because a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -58,7 +54,10 @@ class Standalone {
   constructor(private readonly options: ResolvedClusterOptions) {
     const output = guardOutput(options.log);
     const log = createEventLog(options.log, output);
-    const listeners = new EventListeners(tellOfListener(log), options.on);
+    const listeners = new EventListeners(
+      (message, error) => log('warning', { message, error }),
+      options.on,
+    );
     // Not an event of the link: a listener in the app that throws makes the link warn again.
     this.#link = new SoloLink(true, output.dropped, (message) => {
       log('warning', { message });

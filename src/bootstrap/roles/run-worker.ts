@@ -9,7 +9,7 @@ import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js'
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { warnOfFindings } from '../examination.js';
-import { guardOutput } from '../guard-output.js';
+import { guardOutput } from '../../contract/process/guarded-output.js';
 
 /** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
 export async function runWorker(

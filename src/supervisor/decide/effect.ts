@@ -1,4 +1,4 @@
-import type { ClusterEventName, ClusterEventMap } from '../../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../../contract/log/events.js';
 import type { PrimaryMessage } from '../../contract/ipc/index.js';
 import type { ReloadResult, RestartResult } from '../../contract/snapshot/index.js';
 import type { Requester, Served, WorkerId } from './cluster-state.js';

@@ -1,4 +1,4 @@
-import type { EmitEvent } from '../../contract/events/index.js';
+import type { EmitEvent } from '../../contract/log/events.js';
 import { type PrimaryMessage, seal, type WatchdogRequest } from '../../contract/ipc/index.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../../contract/snapshot/index.js';
 import type { Worker } from '../decide/cluster-state.js';

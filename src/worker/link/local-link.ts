@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
+import { type ClusterEventName, EventListeners } from '../../contract/log/events.js';
 import { reportError } from '../../contract/ipc/index.js';
 import { silencedBy } from '../../contract/options/warning-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
@@ -43,8 +43,8 @@ export abstract class LocalLink {
   readonly #tasks: ((before: number) => boolean)[] = [];
   readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
 
-  readonly events = new EventListeners((name, error) =>
-    this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
+  readonly events = new EventListeners((message, error) =>
+    this.warn(`${message}: ${error.message}`),
   );
 
   constructor(

@@ -1,5 +1,5 @@
 import { ClusterAddressError, ClusterNoPrimaryError } from '../../contract/errors/index.js';
-import type { ClusterEventName } from '../../contract/events/index.js';
+import type { ClusterEventName } from '../../contract/log/events.js';
 import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
 import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
 import {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterEventMap } from '../../../../src/contract/events/index.js';
+import type { ClusterEventMap } from '../../../../src/contract/log/events.js';
 import { SHUTTING_DOWN } from '../../../../src/contract/snapshot/index.js';
 import {
   died,
