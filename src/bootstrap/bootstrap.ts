@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterConfigurationError, ClusterError } from '../contract/errors/index.js';
-import { EventListeners } from '../contract/log/events.js';
+import { EventListeners } from '../contract/log/event-listeners.js';
 import { createEventLog } from '../contract/log/log.js';
 import {
   type ClusterOptions,

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { oneLine } from '../contract/errors/index.js';
-import type { ClusterEventName, EventListeners } from '../contract/log/events.js';
+import type { EventListeners } from '../contract/log/event-listeners.js';
+import type { ClusterEventName } from '../contract/log/events.js';
 import { describeEvent } from '../contract/log/lines.js';
 import { MAX_TIMER_MS } from '../contract/options/index.js';
 

@@ -1,9 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { withSourcePlaces } from '../../contract/errors/source-files.js';
 import { Announcer } from '../../contract/log/announce.js';
-import { type EmitEvent, EventListeners } from '../../contract/log/events.js';
+import { EventListeners } from '../../contract/log/event-listeners.js';
+import type { EmitEvent } from '../../contract/log/events.js';
 import { createEventLog } from '../../contract/log/log.js';
+import { withSourcePlaces } from '../../contract/log/source-places.js';
 import {
   checkSlot,
   checkWorkerCount,
@@ -21,11 +22,11 @@ import { Program } from '../../supervisor/processes/release.js';
 import { PackageThreads } from '../../supervisor/serve/package-threads.js';
 import { Supervisor } from '../../supervisor/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
-import { setTitle } from '../../contract/process/process-title.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
 import { obeySignals } from './obey-signals.js';
+import { setTitle } from './role.js';
 import { Control } from '../../control/open-control.js';
 import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
 

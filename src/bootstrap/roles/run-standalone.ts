@@ -1,12 +1,13 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
-import { type EmitEvent, EventListeners } from '../../contract/log/events.js';
+import { EventListeners } from '../../contract/log/event-listeners.js';
+import type { EmitEvent } from '../../contract/log/events.js';
 import { lossOf } from '../../contract/log/lines.js';
 import { createEventLog } from '../../contract/log/log.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
-import { whenFree } from '../../contract/process/when-free.js';
+import { whenFree } from '../../contract/process/in-time.js';
 import { reportUncaught } from '../../contract/ipc/index.js';
 import { catchUncaught } from '../../worker/life/uncaught.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';

@@ -1,4 +1,5 @@
 export {
+  ClusterAddressError,
   ClusterConfigurationError,
   ClusterError,
   ClusterRefusedError,
@@ -6,11 +7,10 @@ export {
   NoClusterError,
   InspectionError,
   type InspectionFailure,
+  isAddressErrorCode,
   ClusterNoPrimaryError,
   ClusterUncloneableError,
   ClusterWorkersFailedError,
 } from './cluster.errors.js';
-export { ClusterAddressError, isAddressErrorCode } from './address.errors.js';
-export { OnceAMinute } from './once-a-minute.js';
-export { clean, oneLine } from './one-line.js';
-export { inspected, messageOf } from './thrown.js';
+export { OnceAMinute, onceEach } from './rarely.js';
+export { clean, inspected, messageOf, oneLine } from './text.js';

@@ -1,4 +1,4 @@
-import { inspected } from '../errors/thrown.js';
+import { inspected } from '../errors/text.js';
 
 /** An error in the form in which it is sent to another process. */
 export interface ErrorReport {

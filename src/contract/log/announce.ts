@@ -1,9 +1,5 @@
-import {
-  type ClusterEventMap,
-  type EmitEvent,
-  type EventHandlers,
-  workerExitIn,
-} from './events.js';
+import { workerExitIn } from './event-listeners.js';
+import type { ClusterEventMap, EmitEvent, EventHandlers } from './events.js';
 import { describeEvent } from './lines.js';
 
 /** How long the line with the address waits for the other workers to become ready, in ms. */

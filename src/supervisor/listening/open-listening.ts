@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import { whenFree } from '../../contract/process/when-free.js';
+import { whenFree } from '../../contract/process/in-time.js';
 import { BoundSocket } from './bound-socket.js';
 import type { Listening } from './listening.interface.js';
 import { SharedListening } from './shared-listening.js';

@@ -1,4 +1,4 @@
-import { inspected } from '../../contract/errors/thrown.js';
+import { inspected } from '../../contract/errors/text.js';
 import { reportUncaught } from '../../contract/ipc/error-report.js';
 import { lineOfEvent } from '../../contract/log/log.js';
 import type { ResolvedLogOptions } from '../../contract/options/index.js';

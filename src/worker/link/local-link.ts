@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ClusterEventName, EventListeners } from '../../contract/log/events.js';
+import { EventListeners } from '../../contract/log/event-listeners.js';
+import type { ClusterEventName } from '../../contract/log/events.js';
 import { reportError } from '../../contract/ipc/index.js';
 import { silencedBy } from '../../contract/options/warning-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';

@@ -313,7 +313,7 @@ describe('a warning of workers', () => {
     vi.advanceTimersByTime(60_000);
     vary();
     expect(warnings().slice(101)).toEqual([
-      { message: `${dropped} (and 899 times before, since it was last said)` },
+      { message: `${dropped} (and 899 times since the last such line)` },
     ]);
     receive({ type: 'warning', message: 'odd 7' });
     expect(warnings()).toHaveLength(102);

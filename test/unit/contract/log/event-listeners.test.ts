@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { EventListeners, workerExitIn } from '../../../../src/contract/log/events.js';
+import { EventListeners, workerExitIn } from '../../../../src/contract/log/event-listeners.js';
 import { died, stopped, WORKER } from '../../support/cluster-events.js';
 
 const READY = { worker: WORKER, bootMs: 5 };

@@ -36,7 +36,7 @@ describe('the end of telemetry', () => {
   it('comes when its time is over, whatever the collector does', async () => {
     register(() => new Promise(() => {}));
     expect(await endTelemetry(5)).toBe(
-      'its last spans, metrics and logs may be lost: nobody took them within 5 ms; look whether the collector of OpenTelemetry answers',
+      'its last spans, metrics and logs may be lost: not exported within 5 ms; look whether the collector of OpenTelemetry answers',
     );
   });
 

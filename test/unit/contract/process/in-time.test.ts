@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import { whenFree } from '../../../../src/contract/process/when-free.js';
+import { whenFree } from '../../../../src/contract/process/in-time.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
