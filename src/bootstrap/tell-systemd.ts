@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { oneLine } from '../contract/errors/index.js';
+import { oneLine, onceEach } from '../contract/errors/index.js';
 import type { EventListeners } from '../contract/log/event-listeners.js';
 import type { ClusterEventName } from '../contract/log/events.js';
 import { describeEvent } from '../contract/log/lines.js';
@@ -59,7 +59,7 @@ export function tellSystemd(
 ): void {
   const watchdogMs = watchdogMsIn(env);
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
-  const messages = new Messages(send, warn);
+  const messages = new Messages(send, onceEach(warn));
   const said = new Set<ClusterEventName>();
   let shown = '';
   for (const name of [...SHOWN, ...COUNTED]) {
@@ -103,7 +103,6 @@ function sender({ PATH, NOTIFY_SOCKET }: NodeJS.ProcessEnv): SendVariables {
 class Messages {
   #waiting: Message = {};
   #sending = false;
-  #warned = false;
 
   constructor(
     private readonly send: SendVariables,
@@ -134,11 +133,9 @@ class Messages {
   }
 
   #complain({ stderr, message }: Error & { readonly stderr?: string }): void {
-    if (this.#warned) return;
-    this.#warned = true;
     const why = oneLine(stderr || message);
     this.warn(
-      `systemd is not told the state of the cluster: ${why}; it is tried again every ${RETRY_MS / 1_000} s`,
+      `systemd is not told the state of the cluster: ${why}; retried every ${RETRY_MS / 1_000} s`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
+import { onceEach } from '../../contract/errors/index.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { EmitEvent } from '../../contract/log/events.js';
 import { lossOf } from '../../contract/log/lines.js';
@@ -81,11 +82,10 @@ class Standalone {
     this.#served = new ServedApp(this.#link, limit, this.#warn);
     this.#served.sockets.nobodyFollows(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
-    let told = false;
-    this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () => {
-      if (!told) this.#warn(HOOKS_TAKEN_OVER);
-      told = true;
-    });
+    const warnOnce = onceEach(this.#warn);
+    this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () =>
+      warnOnce(HOOKS_TAKEN_OVER),
+    );
   }
 
   async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {
