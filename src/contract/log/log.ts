@@ -36,37 +36,26 @@ export function createEventLog(
 ): EmitEvent {
   const write = log.write && guardWrite(log.write, log.format, streams.err);
   return (name, event) => {
-    const level = levelIn(log, name, event);
-    if (level === undefined) return;
+    const level = describeEvent(name, event)?.level;
+    // `failed` is logged at every level, because no other line says why the cluster gives up.
+    if (level === undefined || (name !== 'failed' && !isShown(level, log))) return;
     if (write) return write(edit(formatLine(log.format, name, event)), level);
     const stream = level === 'info' ? streams.out : streams.err;
     stream.write(`${edit(formatLine(log.format, name, event, stream))}\n`);
   };
 }
 
-/** The line of an event for a stream, with a line break. It is empty if the event is below the log level. */
-export function lineOfEvent<N extends ClusterEventName>(
-  log: LogFilter,
-  name: N,
-  event: ClusterEventMap[N],
+/** The line of a warning for a stream, with a line break. It is empty if the log has no warnings. */
+export function warningLine(
+  log: Pick<ResolvedLogOptions, 'format' | 'level'>,
+  warning: ClusterEventMap['warning'],
   stream: Terminal,
 ): string {
-  const isWritten = levelIn(log, name, event) !== undefined;
-  return isWritten ? `${formatLine(log.format, name, event, stream)}\n` : '';
+  return isShown('warn', log) ? `${formatLine(log.format, 'warning', warning, stream)}\n` : '';
 }
 
-type LogFilter = Pick<ResolvedLogOptions, 'format' | 'level'>;
-
-/** The level of an event's line; `undefined` if the event is not logged. */
-function levelIn<N extends ClusterEventName>(
-  log: LogFilter,
-  name: N,
-  event: ClusterEventMap[N],
-): LogLevel | undefined {
-  const level = describeEvent(name, event)?.level;
-  // Logged at every level, because no other line says why the cluster gives up.
-  if (level === undefined || name === 'failed') return level;
-  return LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level) ? level : undefined;
+function isShown(level: LogLevel, log: Pick<ResolvedLogOptions, 'level'>): boolean {
+  return LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(log.level);
 }
 
 type Write = NonNullable<LogOptions['write']>;

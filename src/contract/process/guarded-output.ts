@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import { lineOfEvent } from '../log/log.js';
+import { warningLine } from '../log/log.js';
 import type { ResolvedLogOptions } from '../options/index.js';
 import type { WorkerIdentity } from '../snapshot/index.js';
 
@@ -9,11 +9,8 @@ const MAX_QUEUED_LENGTH = 2 ** 20;
 
 const REPORT_MS = 1_000;
 
-/** The members of Node's standard streams that this file uses; `_type` and `_handle` are internals of Node. */
-export type StandardStream = Pick<
-  Writable,
-  'on' | 'write' | '_write' | '_writev' | 'writable' | 'writableLength'
-> & {
+/** One of Node's standard streams; `_type` and `_handle` are internals of Node. */
+type StandardStream = Pick<Writable, 'on' | 'write' | '_write' | 'writable' | 'writableLength'> & {
   readonly fd: number;
   readonly isTTY: boolean;
   /** `fs` = a file or a device, `pipe` = a pipe or a socket. */
@@ -32,7 +29,7 @@ export function guardOutput(log: ResolvedLogOptions, worker?: WorkerIdentity) {
   const guard = (stream: StandardStream, name: string): GuardedStream =>
     GuardedStream.of(stream, (loss) => {
       const warning = { message: `${loss} to ${name}`, ...(worker && { worker }) };
-      return lineOfEvent(log, 'warning', warning, stream);
+      return warningLine(log, warning, stream);
     });
   const out = guard(process.stdout, 'standard output');
   const err = guard(process.stderr, 'standard error');

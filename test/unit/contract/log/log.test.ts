@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createEventLog, lineOfEvent } from '../../../../src/contract/log/log.js';
+import { createEventLog, warningLine } from '../../../../src/contract/log/log.js';
 import type { LogFormat, LogOptions } from '../../../../src/contract/options/index.js';
 import { died, type NamedEvent, startLog, WORKER } from '../../support/cluster-events.js';
 
@@ -53,7 +53,7 @@ describe.each(['text', 'json'] as const)('the level of a log in %s', (format) =>
   it('is also that of lines for a stream', () => {
     const warning = { message: 'lost' };
     const line = (level: 'warn' | 'error') =>
-      lineOfEvent({ format, level }, 'warning', warning, { isTTY: false });
+      warningLine({ format, level }, warning, { isTTY: false });
     expect(line('warn')).toMatch(/\n$/);
     expect(line('error')).toBe('');
   });
