@@ -37,12 +37,14 @@ export class OnceAMinute {
   }
 }
 
+type Log<More extends unknown[]> = (text: string, ...more: More) => void;
+
 /** Wraps `log` so that each text is logged only once. */
-export function onceEach(log: (text: string) => void): (text: string) => void {
+export function onceEach<More extends unknown[]>(log: Log<More>): Log<More> {
   const logged = new Set<string>();
-  return (text) => {
+  return (text, ...more) => {
     if (logged.has(text)) return;
     logged.add(text);
-    log(text);
+    log(text, ...more);
   };
 }
