@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterConfigurationError, ClusterError } from '../contract/errors/index.js';
-import { createEventLog, EventListeners } from '../contract/events/index.js';
+import { EventListeners } from '../contract/log/event-listeners.js';
+import { createEventLog } from '../contract/log/log.js';
 import {
   type ClusterOptions,
   COMMON_JS,
@@ -20,7 +21,6 @@ import type {
 } from './cluster-runtime.interface.js';
 import { detectRole, type Role } from './roles/role.js';
 import type { Examine } from './roles/run-standalone.js';
-import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
   'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is not a test, leave nestjs-cluster out of the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
@@ -91,7 +91,10 @@ export async function bootstrap<F extends AppFactory>(
     const log = createEventLog({ format, level: 'info', write: undefined });
     const failed = { message, exitCode, error: null };
     log('failed', failed);
-    new EventListeners(tellOfListener(log), resolved?.on).call('failed', failed);
+    new EventListeners(
+      (about, cause) => log('warning', { message: about, error: cause }),
+      resolved?.on,
+    ).call('failed', failed);
     // In pm2's cluster mode detectRole() has thrown, and pm2 writes this line a little later.
     if (role === undefined) await sleep(PM2_WRITES_MS);
     process.exit(exitCode);

@@ -1,5 +1,5 @@
 import type { INestApplication, INestApplicationContext } from '@nestjs/common';
-import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
 import type {
   ClusterSnapshot,
   ReloadResult,

@@ -20,7 +20,7 @@ export type {
   ClusterEventListeners,
   ClusterEventName,
   ClusterEventMap,
-} from '../contract/events/index.js';
+} from '../contract/log/events.js';
 export type {
   ClusterSnapshot,
   FailureCause,

@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { oneLine } from '../contract/errors/index.js';
-import {
-  type ClusterEventName,
-  describeEvent,
-  type EventListeners,
-} from '../contract/events/index.js';
+import type { EventListeners } from '../contract/log/event-listeners.js';
+import type { ClusterEventName } from '../contract/log/events.js';
+import { describeEvent } from '../contract/log/lines.js';
 import { MAX_TIMER_MS } from '../contract/options/index.js';
 
 interface NotifyingProcess {
@@ -70,7 +68,7 @@ export function tellSystemd(
       // A reload that a stop cancels, or one before the first worker is ready, changes no state.
       const isOver = state === 'STOPPING=1';
       if (name.startsWith('reload') && (state === undefined || isOver)) return;
-      if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event).text);
+      if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event)!.text);
       if (!isOver) state = STATES[name] ?? state;
       notify();
     });

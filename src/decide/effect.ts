@@ -1,4 +1,4 @@
-import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
 import type { PrimaryMessage } from '../contract/messages.js';
 import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
 import type { Release, Requester, Served, Timer, WorkerId } from './cluster-state.js';

@@ -6,7 +6,6 @@ import type {
 } from '../contract/snapshot/index.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
-export { closedByOwner } from '../contract/process/closed-by-owner.js';
 export type { Metrics, MetricsClient, MetricsContribution, WorkerIdentity };
 export type { PackageThreadData } from './package-thread.js';
 export {
@@ -63,4 +62,9 @@ export function extension(): Extension | undefined {
       refuseStart: (error) => link.reportBootFailure(error),
     }
   );
+}
+
+/** Makes a drain ignore this WebSocket, because the caller will ask its peer to close. */
+export function closedByOwner(socket: object): void {
+  Reflect.set(socket, Symbol.for('nestjs-cluster.closed-by-owner'), true);
 }

@@ -1,4 +1,4 @@
-import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
 
 // A registered symbol, so that two copies of this package in one process find the same listeners.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
+import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
 import { checkEventName } from '../contract/options/index.js';
 import {
   CLUSTER_LINK,

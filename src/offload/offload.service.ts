@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import { type Metrics, CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { ClusterConfigurationError, OnceAMinute } from '../contract/errors/index.js';
+import { ClusterConfigurationError, OnceAMinute, onceEach } from '../contract/errors/index.js';
 import {
   availableCores,
   COMMON_JS,
@@ -47,7 +47,11 @@ export class Offload {
   readonly #logger = new Logger('ClusterModule');
   readonly #losses = new OnceAMinute((line) => this.#logger.error(line));
   readonly #deaths = new OnceAMinute((line) => this.#logger.warn(line));
-  readonly #warned = new Set<string>();
+  /** Every worker has the same warning, so the primary logs it once. Without a primary it is logged here. */
+  readonly #warn = onceEach((message: string, name?: FindingName) => {
+    if (this.link.bootstrapped) this.link.warn(message, name);
+    else this.#logger.warn(message);
+  });
   #started = false;
   #runner: Runner | undefined;
   #client: WaitingClient | undefined;
@@ -226,14 +230,6 @@ export class Offload {
     const { slot } = this.link.identity;
     this.#metrics = new OffloadMetrics(client!, slot, tasks, () => this.snapshot());
     return this.#metrics;
-  }
-
-  /** Every worker has the same warning, so the primary logs it once. Without a primary it is logged here. */
-  #warn(message: string, name?: FindingName): void {
-    if (this.#warned.has(message)) return;
-    this.#warned.add(message);
-    if (this.link.bootstrapped) this.link.warn(message, name);
-    else this.#logger.warn(message);
   }
 }
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { EmitEvent } from '../contract/events/index.js';
+import type { EmitEvent } from '../contract/log/events.js';
 import type { PackageThreadData } from '../extension/package-thread.js';
 import { NO_FAILURES, recordFailure, restartDelayMs } from '../decide/policies/restart.policy.js';
 

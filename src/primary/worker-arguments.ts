@@ -4,7 +4,7 @@ import {
   MEMORY_OF_PRIMARY_BYTES,
   readCgroupLimits,
 } from '../contract/options/index.js';
-import { ownFileFor } from '../contract/process/own-file.js';
+import { ownFile } from '../contract/process/own-file.js';
 
 const MIB = 1024 * 1024;
 
@@ -42,7 +42,7 @@ export function workerArguments(workers: number, script: string) {
   // when the primary's release may be gone, so the preload is taken from the worker's own release.
   const preload =
     process.versions['pnp'] === undefined
-      ? ownFileFor(script, 'dist/programs/early-boot.cjs')
+      ? ownFile('dist/programs/early-boot.cjs', script)
       : undefined;
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
   // This package's options come first: a runner in execArgv (ts-node) takes all that follow.

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { EmitEvent } from '../contract/events/index.js';
+import type { EmitEvent } from '../contract/log/events.js';
 import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/messages.js';
 import type { WorkerIdentity, WorkerState, WorkerStats } from '../contract/snapshot/index.js';
 import type { Reading } from '../decide/cluster-event.js';

@@ -1,5 +1,5 @@
 import { OnceAMinute } from '../contract/errors/index.js';
-import type { EmitEvent } from '../contract/events/index.js';
+import type { EmitEvent } from '../contract/log/events.js';
 import { cutText, reportError } from '../contract/errors/error-report.js';
 import {
   foreignVersionOf,

@@ -83,9 +83,7 @@ describe('the reference of events', () => {
   const documented = new Map(
     rows.slice(2).map(([name = '', , , fields = '']) => [codeOf(name)[0]!, codeOf(fields)]),
   );
-  const [, source = ''] = sourceOf('src/contract/events/event-map.ts').split(
-    'interface ClusterEventMap',
-  );
+  const [, source = ''] = sourceOf('src/contract/log/events.ts').split('interface ClusterEventMap');
   const members = [
     ...source.split('\n}')[0]!.matchAll(/^ {2}'?([a-z-]+)'?: (.*?;)(?=\n {2}\S|$)/gms),
   ];

@@ -117,14 +117,6 @@ describe('a device that takes nothing', () => {
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
-
-  it('is told to an app that listens for errors of its streams', async () => {
-    const { url } = await writingTo('/dev/full', { env: { TEST_LISTENS: '1' } });
-
-    await request(url, '/lines/out/1');
-
-    expect((await getJson(url, '/lines/heard')).body).toEqual({ code: 'ENOSPC' });
-  });
 });
 
 describe.runIf(isRoot)('a disk that is full', () => {

@@ -174,7 +174,7 @@ describe('a collector that does not answer', () => {
     expect(drainMs).toBeGreaterThan(550);
     expect(drainMs).toBeLessThan(5_000); // Node's own patience with a collector is 10 s
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      expect.stringContaining('nobody took them within 600 ms'),
+      expect.stringContaining('not exported within 600 ms'),
     ]);
     receiver.close();
   });

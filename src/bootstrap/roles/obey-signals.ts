@@ -1,5 +1,5 @@
 import { isatty } from 'node:tty';
-import type { EmitEvent } from '../../contract/events/index.js';
+import type { EmitEvent } from '../../contract/log/events.js';
 import { OnceAMinute } from '../../contract/errors/index.js';
 import { mostWorkers } from '../../control/control-server.js';
 import type { Supervisor } from '../../primary/supervisor.js';

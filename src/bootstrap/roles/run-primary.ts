@@ -1,15 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { withSourcePlaces } from '../../contract/errors/source-files.js';
-import {
-  createEventLog,
-  type EmitEvent,
-  EventListeners,
-  FirstStart,
-  quietLog,
-  UNLOGGED,
-  workerExitIn,
-} from '../../contract/events/index.js';
+import { Announcer } from '../../contract/log/announce.js';
+import { EventListeners } from '../../contract/log/event-listeners.js';
+import type { EmitEvent } from '../../contract/log/events.js';
+import { createEventLog } from '../../contract/log/log.js';
+import { withSourcePlaces } from '../../contract/log/source-places.js';
 import {
   checkSlot,
   checkWorkerCount,
@@ -24,14 +19,13 @@ import { Program } from '../../primary/release.js';
 import { PackageThreads } from '../../primary/package-threads.js';
 import { Supervisor } from '../../primary/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
-import { setTitle } from '../../contract/process/process-title.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
-import { guardOutput } from '../guard-output.js';
-import { tellOfListener } from '../tell-of-listener.js';
+import { guardOutput } from '../../contract/process/guarded-output.js';
 import { obeySignals } from './obey-signals.js';
 import { isTickLate } from '../../decide/policies/heartbeat.policy.js';
 import { ControlSocket } from '../../control/control-socket.js';
+import { setTitle } from './role.js';
 
 type Warn = (message: string) => void;
 
@@ -106,15 +100,19 @@ function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listeni
 function openEvents(options: ResolvedClusterOptions) {
   const output = guardOutput(options.log);
   const log = createEventLog(options.log, output, withSourcePlaces);
-  const listeners = new EventListeners(tellOfListener(log), options.on);
+  const listeners = new EventListeners(
+    (message, error) => log('warning', { message, error }),
+    options.on,
+  );
   let tellWorkers: EmitEvent | undefined;
-  const emit = announce(
-    options.log.level === 'debug' ? log : quietLog(log),
-    (name, event) => {
-      listeners.call(name, event);
-      tellWorkers?.(name, event);
+  const { emit } = new Announcer(
+    options.workers,
+    options.log.level !== 'debug',
+    log,
+    (...event) => {
+      listeners.call(...event);
+      tellWorkers?.(...event);
     },
-    new FirstStart(options.workers),
   );
   return { output, listeners, emit, tellAlso: (tell: EmitEvent) => (tellWorkers = tell) };
 }
@@ -152,19 +150,6 @@ function runtimeOf(
     },
   };
   return runtime;
-}
-
-/** Logs each event, and then passes it to the listeners. */
-function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): EmitEvent {
-  const emit: EmitEvent = (name, event) => {
-    if (!UNLOGGED.has(name)) log(name, event);
-    tell(name, event);
-    const exit = workerExitIn(name, event);
-    if (exit !== undefined) tell('worker-exit', exit);
-    const started = firstStart.after(name, event);
-    if (started !== undefined) emit('started', started);
-  };
-  return emit;
 }
 
 /** @returns the URL of the admin listener. @throws ClusterAddressError */

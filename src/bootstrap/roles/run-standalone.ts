@@ -1,18 +1,17 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
-import {
-  createEventLog,
-  type EmitEvent,
-  EventListeners,
-  lossOf,
-} from '../../contract/events/index.js';
+import { createEventLog } from '../../contract/log/log.js';
+import type { EmitEvent } from '../../contract/log/events.js';
+import { EventListeners } from '../../contract/log/event-listeners.js';
+import { lossOf } from '../../contract/log/lines.js';
 import type { ResolvedClusterOptions, FindingName } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { BoundSocket } from '../../primary/listening/bound-socket.js';
 import type { AppView } from '../../observe/findings/app-view.js';
 import type { Finding } from '../../observe/findings/checks.js';
-import { whenFree } from '../../contract/process/when-free.js';
+import { whenFree } from '../../contract/process/in-time.js';
 import { reportUncaught } from '../../contract/errors/error-report.js';
+import { onceEach } from '../../contract/errors/index.js';
 import { catchUncaught } from '../../worker/life/uncaught.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
 import { listen } from '../../worker/listen/listen.js';
@@ -23,8 +22,7 @@ import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
-import { guardOutput } from '../guard-output.js';
-import { tellOfListener } from '../tell-of-listener.js';
+import { guardOutput } from '../../contract/process/guarded-output.js';
 
 /** Signals that drain and end the process. SIGHUP also does, because a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -98,7 +96,10 @@ class Standalone {
   constructor(private readonly options: ResolvedClusterOptions) {
     const output = guardOutput(options.log);
     const log = createEventLog(options.log, output);
-    const listeners = new EventListeners(tellOfListener(log), options.on);
+    const listeners = new EventListeners(
+      (message, error) => log('warning', { message, error }),
+      options.on,
+    );
     // Not an event of the link: a listener in the app that throws makes the link warn again.
     const say = (message: string): void => {
       log('warning', { message });
@@ -120,11 +121,10 @@ class Standalone {
     this.#served = new ServedApp(this.#link, this.#warn);
     this.#served.sockets.nobodyFollows(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
-    let told = false;
-    this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () => {
-      if (!told) this.#warn(HOOKS_TAKEN_OVER);
-      told = true;
-    });
+    const warnOnce = onceEach(this.#warn);
+    this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () =>
+      warnOnce(HOOKS_TAKEN_OVER),
+    );
   }
 
   async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {

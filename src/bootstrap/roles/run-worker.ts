@@ -5,11 +5,11 @@ import type { ProcessLink } from '../../worker/link/process-link.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
 import { quietStart } from '../../worker/boot/quiet-start.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
-import { setTitle } from '../../contract/process/process-title.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
-import { guardOutput } from '../guard-output.js';
+import { guardOutput } from '../../contract/process/guarded-output.js';
+import { setTitle } from './role.js';
 
 /** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
 export async function runWorker(

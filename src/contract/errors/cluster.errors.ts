@@ -27,6 +27,49 @@ export class ClusterConfigurationError extends ClusterError {
   readonly exitCode = 78;
 }
 
+/** An error of bind(2) or listen(2), or the report of such an error by another process. */
+export interface AddressFailure {
+  readonly code?: string | undefined;
+  readonly message: string;
+}
+
+/** Errors of bind(2) and listen(2) that a restart of the worker cannot fix, each with its advice. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE:
+    'the address is already in use (EADDRINUSE). Stop the process that holds it, or choose another port',
+  EACCES:
+    'permission denied (EACCES). Use a port above 1023 or a directory this user may write to, or grant CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL:
+    'no interface of this machine has that address (EADDRNOTAVAIL). Check the option "host"',
+  ENOTFOUND: 'the host name does not resolve (ENOTFOUND). Check the option "host"',
+  EAI_AGAIN:
+    'the host name does not resolve right now (EAI_AGAIN). Check the option "host" and DNS',
+  ENOENT:
+    'the directory of the socket does not exist (ENOENT). Create it, or change the option "path"',
+};
+
+export function isAddressErrorCode(code: string | undefined): boolean {
+  return code !== undefined && Object.hasOwn(REMEDIES, code);
+}
+
+/**
+ * The cluster cannot listen on an address: the address is taken (`EADDRINUSE`), not permitted
+ * (`EACCES`) or belongs to no interface of this machine (`EADDRNOTAVAIL`). Exit code 69
+ * (`EX_UNAVAILABLE`).
+ */
+export class ClusterAddressError extends ClusterError {
+  readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
+  readonly exitCode = 69;
+
+  /** @param cause the system's error; its `code` selects the advice in the message. */
+  constructor(
+    readonly address: string,
+    cause: AddressFailure,
+  ) {
+    super(`cannot listen on ${address}: ${REMEDIES[cause.code ?? ''] ?? cause.message}`, { cause });
+  }
+}
+
 /** The call needs a primary, and this process has none. */
 export class ClusterNoPrimaryError extends ClusterError {
   readonly code = 'CLUSTER_NO_PRIMARY';
@@ -53,17 +96,12 @@ export class ClusterUncloneableError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/** Why a worker could not be inspected. */
+/**
+ * Why a worker could not be inspected. `busy`: it is being profiled already. `silent`: neither the
+ * worker nor its watchdog answers. `ended`: the worker ended during the inspection.
+ */
 export type InspectionFailure =
-  | 'no-worker'
-  | 'no-watchdog'
-  /** The worker is being profiled already. */
-  | 'busy'
-  /** Neither the worker nor its watchdog answers. */
-  | 'silent'
-  /** The worker ended during the inspection. */
-  | 'ended'
-  | 'failed';
+  'no-worker' | 'no-watchdog' | 'busy' | 'silent' | 'ended' | 'failed';
 
 /** A stack or a profile of a worker could not be taken. */
 export class InspectionError extends ClusterError {

@@ -1,4 +1,4 @@
-import { inspected } from './thrown.js';
+import { inspected } from './text.js';
 
 /** An error in the form in which it is sent to another process. */
 export interface ErrorReport {

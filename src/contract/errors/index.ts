@@ -1,13 +1,13 @@
 export {
+  ClusterAddressError,
   ClusterConfigurationError,
   ClusterError,
   InspectionError,
   type InspectionFailure,
+  isAddressErrorCode,
   ClusterNoPrimaryError,
   ClusterUncloneableError,
   ClusterWorkersFailedError,
 } from './cluster.errors.js';
-export { ClusterAddressError, isAddressErrorCode } from './address.errors.js';
-export { OnceAMinute } from './once-a-minute.js';
-export { clean, oneLine } from './one-line.js';
-export { inspected, messageOf } from './thrown.js';
+export { OnceAMinute, onceEach } from './rarely.js';
+export { clean, inspected, messageOf, oneLine } from './text.js';

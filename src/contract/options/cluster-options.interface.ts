@@ -1,4 +1,4 @@
-import type { ClusterEventListeners } from '../events/index.js';
+import type { ClusterEventListeners } from '../log/events.js';
 import type { BalancingStrategy, EXPOSE } from './choices.js';
 import type { WarningOptions } from './warning-options.interface.js';
 import type { LogOptions } from './log-options.interface.js';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { ClusterEventListeners, ClusterEventName } from '../events/index.js';
+import type { ClusterEventListeners, ClusterEventName } from '../log/events.js';
 import { oneOf, optionGroup, validate } from './check/validate.js';
 
 const listener = v.optional(v.function('a function that takes the event'));

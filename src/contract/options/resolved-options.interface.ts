@@ -1,4 +1,4 @@
-import type { ClusterEventListeners } from '../events/index.js';
+import type { ClusterEventListeners } from '../log/events.js';
 import type {
   ClusterOptions,
   MemoryOptions,

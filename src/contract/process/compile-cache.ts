@@ -4,14 +4,11 @@ import { dirname, join } from 'node:path';
 import { messageOf } from '../errors/index.js';
 import { claimDirectory, ownDirectory } from '../files/control-address.js';
 
-/** Functions of Node 22.8 and later: https://nodejs.org/api/module.html#module-compile-cache */
+/** Node 20 has none of these: https://nodejs.org/api/module.html#module-compile-cache */
 interface CompileCacheApi {
-  readonly enableCompileCache?: (directory: string) => {
-    readonly status: number;
-    readonly message?: string;
-  };
-  readonly flushCompileCache?: () => void;
-  readonly getCompileCacheDir?: () => string | undefined;
+  enableCompileCache?(directory: string): { status: number; message?: string };
+  flushCompileCache?(): void;
+  getCompileCacheDir?(): string | undefined;
 }
 
 /** `module.constants.compileCacheStatus.FAILED`. */
@@ -22,26 +19,31 @@ const FAILED = 0;
  * cache, or if the user has decided: by NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE, or a call of
  * the app.
  *
- * @param resolved the directory of the primary, for its workers, or of a worker, for its threads.
+ * @param directory the directory of the primary, for its workers, or of a worker, for its threads.
  * Each of them checks it again, because a cleaner of temporary files may have removed it.
  * @returns the problem, as a line for the log: the directory cannot be written, or another user
  * could change its files, which this process would run.
  */
 export function openCompileCache(
-  resolved?: string,
+  directory?: string,
   node: CompileCacheApi = module,
 ): string | undefined {
   if (node.enableCompileCache === undefined || node.getCompileCacheDir?.()) return undefined;
   if (process.env['NODE_DISABLE_COMPILE_CACHE']) return undefined;
   try {
-    const directory = resolved ?? join(resolvedOwnDirectory(), 'compile-cache');
-    claimDirectory(directory);
-    const { status, message } = node.enableCompileCache(directory);
-    if (status === FAILED) throw new Error(`${directory}: ${message}`);
-    return undefined;
+    const cache = directory ?? defaultDirectory();
+    claimDirectory(cache);
+    const { status, message } = node.enableCompileCache(cache);
+    return status === FAILED ? `starts without a compile cache: ${cache}: ${message}` : undefined;
   } catch (error) {
     return `starts without a compile cache: ${messageOf(error)}`;
   }
+}
+
+function defaultDirectory(): string {
+  const own = ownDirectory();
+  claimDirectory(own);
+  return join(realpathSync(own), 'compile-cache');
 }
 
 /** The directory that this process uses; `undefined` without a cache. Threads do not inherit it. */
@@ -53,10 +55,4 @@ export function compileCacheDirectory(): string | undefined {
 /** Writes what this process has compiled, so that a kill does not lose it. */
 export function keepCompiled(): void {
   (module as CompileCacheApi).flushCompileCache?.();
-}
-
-function resolvedOwnDirectory(): string {
-  const directory = ownDirectory();
-  claimDirectory(directory);
-  return realpathSync(directory);
 }

@@ -10,3 +10,28 @@ export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: ()
     clearTimeout(timer);
   }
 }
+
+/**
+ * How long to wait for an address that is taken, in ms. After a restart, the old program may still
+ * have it: `nest start --watch` waits only for a shell, and a blocked worker keeps its socket open.
+ * Nginx and Gunicorn also wait.
+ */
+const PATIENCE_MS = 3_000;
+const RETRY_MS = 100;
+
+/**
+ * Calls `take` to take an address. Retries for some seconds if another process has the address.
+ * Other errors are thrown immediately.
+ */
+export async function whenFree<T>(take: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await take();
+    } catch (error) {
+      const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
+      if (cause?.code !== 'EADDRINUSE' || performance.now() >= deadline) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}

@@ -17,27 +17,19 @@ export type OwnFile = `dist/programs/${ProgramFile}` | 'package.json';
  * The path of a file of this package. If a bundler has put this code into another file, the path is
  * in the package that is installed next to the program.
  *
+ * @param script the script of another program. The package that is installed for it comes first,
+ *   because the release of this process may be removed while that program runs.
  * @returns `undefined` if the file does not exist.
  */
-export function ownFile(path: OwnFile): string | undefined {
-  return firstThere(besideThis(path), installedFor(process.argv[1], path));
-}
-
-/**
- * Like {@link ownFile}, but prefers the package that is installed for the program `script`, because
- * the release of this process may be removed while that program runs.
- */
-export function ownFileFor(script: string, path: OwnFile): string | undefined {
-  return firstThere(installedFor(script, path), besideThis(path));
+export function ownFile(path: OwnFile, script?: string): string | undefined {
+  const files = [besideThis(path), installedFor(script ?? process.argv[1], path)];
+  if (script !== undefined) files.reverse();
+  return files.find((file) => file !== undefined && existsSync(file));
 }
 
 /** The path of a file of this package if the package is not bundled. */
 export function besideThis(path: OwnFile): string | undefined {
   return OWN_DIRECTORY && join(OWN_DIRECTORY, '..', path);
-}
-
-function firstThere(...files: readonly (string | undefined)[]): string | undefined {
-  return files.find((file) => file !== undefined && existsSync(file));
 }
 
 function installedFor(script: string | undefined, path: OwnFile): string | undefined {

@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { messageOf } from '../errors/text.js';
 import { inTime } from './in-time.js';
 
 /** A part of an OpenTelemetry SDK that can be shut down. */
@@ -29,16 +29,6 @@ const registered = globalThis as Registered;
 /** The variable by which OpenTelemetry's SDK is told not to start. */
 const DISABLED_VARIABLE = 'OTEL_SDK_DISABLED';
 
-/** The parts of the SDK that runs in this thread; none without an SDK. */
-function openTelemetry(): OpenTelemetry {
-  return registered[API] ?? {};
-}
-
-function hasTelemetry(): boolean {
-  const { trace, metrics } = openTelemetry();
-  return [trace, metrics, registered[LOGS]].some((each) => each !== undefined);
-}
-
 /**
  * The environment for a thread, with a variable that stops the SDK. Node runs the `--import`
  * modules again in each thread, and a second SDK must not start there. `undefined` if the thread
@@ -47,7 +37,9 @@ function hasTelemetry(): boolean {
 export function environmentOfThread(
   env: NodeJS.ProcessEnv = process.env,
 ): NodeJS.ProcessEnv | undefined {
-  if (!hasTelemetry() || env[DISABLED_VARIABLE] !== undefined) return undefined;
+  const { trace, metrics } = registered[API] ?? {};
+  const isWithoutSdk = !trace && !metrics && !registered[LOGS];
+  if (isWithoutSdk || env[DISABLED_VARIABLE] !== undefined) return undefined;
   return { ...env, [DISABLED_VARIABLE]: 'true' };
 }
 
@@ -57,7 +49,7 @@ export function environmentOfThread(
  * @returns the problem, in words; `undefined` if there was none.
  */
 export async function endTelemetry(timeoutMs: number): Promise<string | undefined> {
-  const { trace, metrics } = openTelemetry();
+  const { trace, metrics } = registered[API] ?? {};
   const providers = [trace?.getDelegate?.(), metrics, registered[LOGS]?.(LOGS_VERSION)].filter(
     (provider) => typeof provider?.shutdown === 'function',
   );
@@ -68,9 +60,8 @@ export async function endTelemetry(timeoutMs: number): Promise<string | undefine
   const problem = await inTime(
     ended,
     timeoutMs,
-    () => new Error(`nobody took them within ${Math.round(timeoutMs)} ms`),
+    () => new Error(`not exported within ${Math.round(timeoutMs)} ms`),
   );
   if (problem === undefined) return undefined;
-  const reason = problem instanceof Error ? problem.message : inspect(problem);
-  return `its last spans, metrics and logs may be lost: ${reason}; look whether the collector of OpenTelemetry answers`;
+  return `its last spans, metrics and logs may be lost: ${messageOf(problem)}; look whether the collector of OpenTelemetry answers`;
 }

@@ -1,17 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { Module } from 'node:module';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 /** The classes that Nest provides in every app. */
-const OF_NEST: ReadonlySet<string> = new Set([
-  'ApplicationConfig',
-  'ExternalContextCreator',
-  'HttpAdapterHost',
-  'LazyModuleLoader',
-  'ModuleRef',
-  'ModulesContainer',
-  'Reflector',
-]);
+const OF_NEST =
+  /^(ApplicationConfig|ExternalContextCreator|HttpAdapterHost|LazyModuleLoader|ModuleRef|ModulesContainer|Reflector)$/;
 
 /** Matches the name of the missing class in a message of Nest: a requested provider or an argument. */
 const NOT_FOUND = /Nest could not find (\w+) element|that the argument "?(\w+)"? at index/;
@@ -29,7 +22,7 @@ export function explainDoubleClass(message: string): string | undefined {
   const name = element ?? argument;
   if (name === undefined) return undefined;
   const [firstLine] = message.split('\n');
-  if (OF_NEST.has(name)) {
+  if (OF_NEST.test(name)) {
     return (
       `two copies of Nest are loaded, and one does not know ${name} of the other; where a bundler makes the app, leave @nestjs/* out of the bundle together with nestjs-cluster (external: ['nestjs-cluster', /^@nestjs[/]/]), or put both into it; ` +
       `npm ls @nestjs/core says which copies are installed (${firstLine})`
@@ -43,36 +36,22 @@ export function explainDoubleClass(message: string): string | undefined {
   );
 }
 
-/** Finds a package with this class that has separate copies for `require()` and `import()`, the former loaded. */
+/** The package that exports this class twice (CommonJS and ES module), if its CommonJS copy is loaded. */
 function doublePackageOf(name: string): string | undefined {
-  const { _cache: cache } = Module as unknown as {
-    _cache: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;
-  };
+  const { cache } = createRequire(process.execPath); // every `require` has the same cache
   for (const [file, module] of Object.entries(cache)) {
     const [, folder, library] = PACKAGE.exec(file) ?? [];
-    if (folder === undefined || library === undefined) continue;
-    if (!hasClass(module?.exports, name) || !hasTwoCopies(folder)) continue;
-    return library.replaceAll('\\', '/');
+    if (folder === undefined) continue;
+    try {
+      if (typeof Reflect.get(Object(module?.exports) as object, name) !== 'function') continue;
+      const manifest = readFileSync(join(folder, 'package.json'), 'utf8');
+      const { exports } = JSON.parse(manifest) as { readonly exports?: unknown };
+      const conditions = JSON.stringify(exports ?? {});
+      if (!conditions.includes('"import":') || !conditions.includes('"require":')) continue;
+    } catch {
+      continue; // a getter that throws, or no package.json
+    }
+    return library!.replaceAll('\\', '/');
   }
   return undefined;
-}
-
-function hasClass(exports: unknown, name: string): boolean {
-  try {
-    return typeof Reflect.get(Object(exports) as object, name) === 'function';
-  } catch {
-    return false; // a getter that throws
-  }
-}
-
-function hasTwoCopies(folder: string): boolean {
-  try {
-    const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
-      exports?: unknown;
-    };
-    const conditions = JSON.stringify(exports ?? {});
-    return conditions.includes('"import":') && conditions.includes('"require":');
-  } catch {
-    return false;
-  }
 }

@@ -1,12 +1,10 @@
-import { clockMs, wasClockSet } from '../../contract/process/machine-clock.js';
-import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
-import type { JobOutcome } from './job-metrics.js';
+import type { LeaderRole, Leading, MetricsClient } from '../../contract/snapshot/index.js';
+import { named } from '../../contract/snapshot/metric-names.js';
 
-/** A job that every worker has and only one worker runs. */
-export interface Job {
+/** A job with a timer of its own in each worker. A `timeout` job runs once in the cluster. */
+export interface TimerJob {
   readonly name: string;
-  /** A `cron` job is due at the same times in all workers. A `timeout` job runs once in the cluster. */
-  readonly kind: 'cron' | 'interval' | 'timeout';
+  readonly kind: 'interval' | 'timeout';
   readonly run: () => unknown;
 }
 
@@ -15,23 +13,17 @@ export class LeaderJobs {
   readonly #names = new Set<string>();
   #running = 0;
   /** The `timeout` jobs that were due while this process did not lead. */
-  readonly #waiting = new Set<Job>();
+  readonly #waiting = new Set<TimerJob>();
   /** Names of the `timeout` jobs that have begun, here or in another worker. */
   readonly #done = new Set<string>();
+  /** Set at the app's start if the app has metrics. */
+  metrics: JobMetrics | undefined;
 
-  constructor(
-    private readonly role: () => LeaderRole,
-    private readonly count: (job: string, outcome: JobOutcome) => void,
-  ) {}
-
-  /** The names of the jobs, in the order in which the jobs were found. */
-  get names(): readonly string[] {
-    return [...this.#names];
-  }
+  constructor(private readonly role: () => LeaderRole) {}
 
   /** One line for the log. @param everywhere the number of jobs that run in all workers. */
   summary(everywhere: number): string {
-    const { names } = this;
+    const names = [...this.#names];
     const jobs = names.length === 1 ? '1 scheduled job runs' : `${names.length} scheduled jobs run`;
     return (
       `${jobs} in one worker, the leader: ${names.join(', ') || 'none'}` +
@@ -45,41 +37,27 @@ export class LeaderJobs {
   }
 
   /**
-   * @returns the function that the job's timer must call. The timer of a cron job passes the due
-   * time, on the scale of `Date.now()`.
+   * Adds a job of this name. If another job has the name, adds a number. The result is the same in
+   * every worker, because all workers find the same jobs in the same order.
    */
-  add(job: Job): (due?: number) => unknown {
-    this.#names.add(job.name);
-    let handled = -Infinity;
-    let clock = 0;
-    return (due) => {
-      if (due === undefined) {
-        if (this.role().leads) return this.#begin(job);
-        if (job.kind === 'timeout') this.#waiting.add(job);
-        return;
-      }
-      // If the clock was set, the same times are due again.
-      const isRepeated = due <= handled && !wasClockSet(clock);
-      if (isRepeated || !this.role().owns(due)) return;
-      handled = due;
-      clock = clockMs();
-      return job.run();
-    };
-  }
-
-  /**
-   * Returns the name, with a number added if another job already has that name. The result is the
-   * same in every worker, because all workers find the same jobs in the same order.
-   */
-  freeName(name: string): string {
+  addName(name: string): string {
     let free = name;
     for (let count = 2; this.#names.has(free); count += 1) free = `${name}#${count}`;
+    this.#names.add(free);
     return free;
   }
 
-  /** Makes the name free for another job. */
-  remove(name: string): void {
+  removeName(name: string): void {
     this.#names.delete(name);
+  }
+
+  /** @returns the function that the job's timer must call. */
+  timed(job: TimerJob): () => unknown {
+    return () => {
+      if (this.role().leads) return this.#begin(job);
+      if (job.kind === 'timeout') this.#waiting.add(job);
+      return undefined;
+    };
   }
 
   /** Forgets the jobs that wait. Called when the app is closed. */
@@ -88,43 +66,73 @@ export class LeaderJobs {
   }
 
   /** Called when this process becomes the leader, and each time its lease is renewed. */
-  readonly told = ({ done }: Leading): void => {
+  lead({ done }: Leading): void {
     for (const name of done) this.#done.add(name);
     for (const job of this.#waiting) {
       this.#waiting.delete(job);
       void this.#begin(job);
     }
-  };
+  }
 
   /** @returns the method with tracked runs. Each run is counted under the job's current name. */
   tracked(job: { readonly name: string }, method: (...args: unknown[]) => unknown) {
-    const track = this.track.bind(this);
+    const track = (run: () => unknown) => this.#track(job.name, run);
     return function (this: unknown, ...args: unknown[]) {
-      return track(job.name, () => method.apply(this, args));
+      return track(() => method.apply(this, args));
     };
   }
 
-  /** Runs a job's method, and counts how it ends. */
-  async track<R>(name: string, run: () => R): Promise<Awaited<R>> {
+  async #track(name: string, run: () => unknown): Promise<unknown> {
     this.#running += 1;
     try {
       const result = await run();
-      this.count(name, 'succeeded');
+      this.metrics?.count(name, 'succeeded');
       return result;
     } catch (error) {
-      this.count(name, 'failed');
+      this.metrics?.count(name, 'failed');
       throw error;
     } finally {
       this.#running -= 1;
     }
   }
 
-  #begin(job: Job): unknown {
+  #begin(job: TimerJob): unknown {
     if (job.kind === 'timeout') {
       if (this.#done.has(job.name)) return undefined;
       this.#done.add(job.name);
       this.role().begun(job.name); // before the run, because the method may block this process
     }
     return job.run();
+  }
+}
+
+const OUTCOMES = ['succeeded', 'failed'] as const;
+
+/** The maximum number of values of the label `job`; further jobs count as `OTHER`. Apps may add many jobs. */
+const MAX_NAMES = 200;
+const OTHER = 'OTHER';
+
+/** Counts the runs of jobs, over all workers together. */
+export class JobMetrics {
+  readonly #runs: InstanceType<MetricsClient['Counter']>;
+  readonly #names = new Set<string>();
+
+  constructor({ Counter }: MetricsClient) {
+    const help = 'Runs of scheduled jobs that one worker alone runs, by how they ended';
+    this.#runs = new Counter({ ...named('jobs_total', help), labelNames: ['job', 'outcome'] });
+  }
+
+  get all(): readonly object[] {
+    return [this.#runs];
+  }
+
+  count(name: string, outcome: (typeof OUTCOMES)[number]): void {
+    const job = this.#names.has(name) || this.#names.size < MAX_NAMES ? name : OTHER;
+    if (!this.#names.has(job)) {
+      this.#names.add(job);
+      // Each time series begins at 0, so that rate() counts its first event.
+      for (const each of OUTCOMES) this.#runs.inc({ job, outcome: each }, 0);
+    }
+    this.#runs.inc({ job, outcome });
   }
 }

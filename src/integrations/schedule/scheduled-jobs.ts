@@ -13,11 +13,9 @@ import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
 import type { ClusterLink } from '../../contract/snapshot/cluster-link.js';
 import { CLUSTER_LINK, currentLink } from '../../contract/snapshot/current-link.js';
 import { ProcessLink } from '../../worker/link/process-link.js';
-import { type CronJob, divertTicks } from './cron-ticks.js';
+import { type CronJob, gateTicks } from './cron-gate.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
-import type { JobMetrics } from './job-metrics.js';
-import { LeaderJobs } from './leader-jobs.js';
-import { providersOf, wrapMethods } from './schedule-internals.js';
+import { JobMetrics, LeaderJobs } from './leader-jobs.js';
 
 /** The kinds of jobs, by the value that the decorators of @nestjs/schedule set as metadata. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
@@ -25,34 +23,25 @@ const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 type Method = (...args: unknown[]) => unknown;
 type Wrap = (method: Method, instance: object) => Method;
 
-/** A cron job that was declared by a decorator or that the app added to the registry. */
+/** A cron job of a decorator, or one that the app adds to the registry. */
 interface Cron {
-  /** The name of the job. It changes if the job is deleted and added again under another name. */
   name: string;
-  /** An `early` job was due before it was registered. An `everywhere` job runs in all workers. */
-  state: 'declared' | 'early' | 'everywhere' | 'added' | 'registered' | 'deleted';
-  run?: () => unknown;
-  /** The function that the job's timer calls. */
-  tick?: (due?: number) => unknown;
+  readonly isDeclared: boolean;
+  isGated: boolean;
 }
 
 /** Finds the jobs of @nestjs/schedule in every worker, and lets them run in the leader. */
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
-  /** Set at the app's start if the app has metrics. */
-  #metrics: JobMetrics | undefined;
-  readonly #jobs = new LeaderJobs(
-    () => this.#clusterLink.leaderRole,
-    (job, outcome) => this.#metrics?.count(job, outcome),
-  );
+  readonly #jobs = new LeaderJobs(() => this.#clusterLink.leaderRole);
   /** The declared cron jobs, by the function that was given to the package cron. */
   readonly #declared = new Map<unknown, Cron>();
+  /** The functions of the jobs that run in every worker. */
+  readonly #everywhere = new Set<unknown>();
   readonly #gated = new WeakMap<CronJob, Cron>();
   readonly #unwrap: readonly ((() => void) | undefined)[];
   #link: ClusterLink | undefined;
-  /** How many jobs run in every worker. */
-  #everywhere = 0;
 
   constructor(
     @Inject(ModulesContainer) modules: ModulesContainer,
@@ -69,12 +58,9 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
           add(key, job);
           this.#gateCron(key, job);
         },
-        deleteCronJob: (registry: SchedulerRegistry, remove: Method, key: string) => {
-          const cron = this.#gated.get(registry.getCronJobs().get(key)!);
+        deleteCronJob: (_, remove: Method, key: string) => {
           remove(key);
-          if (cron === undefined) return;
-          cron.state = 'deleted';
-          this.#jobs.remove(cron.name);
+          this.#jobs.removeName(key);
         },
       }),
     ];
@@ -94,16 +80,14 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(async (client) => {
-      const { JobMetrics } = await import('./job-metrics.js');
-      this.#metrics = new JobMetrics(client);
-      return { all: this.#metrics.all };
-    });
+    await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(
+      (client) => (this.#jobs.metrics = new JobMetrics(client)),
+    );
     this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
-      this.#jobs.told(leading);
+      this.#jobs.lead(leading);
       if (!leading.isFirst) return;
-      setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere)));
+      setImmediate(() => this.#logger.log(this.#jobs.summary(this.#everywhere.size)));
     });
   }
 
@@ -128,39 +112,77 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
 
   /** @param wrap the wrapper of @nestjs/schedule, which logs the errors of a method. */
   #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
+    if (isForEveryWorker(method)) {
+      const call = wrap(method);
+      this.#everywhere.add(call);
+      return call;
+    }
     const kind = KINDS[Reflect.getMetadata('SCHEDULER_TYPE', method) as keyof typeof KINDS];
-    const name = this.#jobs.freeName(`${instance.constructor.name}.${method.name}`);
-    const isForAll = isForEveryWorker(method);
-    if (isForAll) this.#everywhere += 1;
-    const cron: Cron = { name, state: isForAll ? 'everywhere' : 'declared' };
-    const call = wrap(isForAll ? method : this.#jobs.tracked(cron, method));
-    if (kind !== 'cron') return isForAll ? call : this.#jobs.add({ name, kind, run: call });
-    // The cron job's constructor calls `onTick` if a second ends at that moment, see divertTicks().
-    const onTick: Method = (...args) =>
-      cron.state === 'declared' || cron.state === 'early'
-        ? void (cron.state = 'early')
-        : call(...args);
+    const name = this.#jobs.addName(`${instance.constructor.name}.${method.name}`);
+    const cron: Cron = { name, isDeclared: true, isGated: false };
+    const run = wrap(this.#jobs.tracked(cron, method));
+    if (kind !== 'cron') return this.#jobs.timed({ name, kind, run });
+    // The constructor of a cron job may call `onTick`, if a second ends at that moment. The app still starts then.
+    const onTick: Method = (...args) => (cron.isGated ? run(...args) : undefined);
     this.#declared.set(onTick, cron);
     return onTick;
   }
 
   #gateCron(key: string, job: CronJob): void {
     const callbacks = Reflect.get(job, '_callbacks') as Method[];
+    if (callbacks.some((each) => this.#everywhere.has(each))) return;
     const declared = callbacks.map((each) => this.#declared.get(each)).find(Boolean);
-    const cron = this.#gated.get(job) ?? declared ?? { name: key, state: 'added' };
-    const { state } = cron;
-    if (state === 'everywhere' || state === 'registered') return;
-    cron.state = 'registered';
-    cron.name = this.#jobs.freeName(declared ? cron.name : key);
-    // If the job was deleted and is added again, it is wrapped already.
-    const run = (cron.run ??= job.fireOnTick.bind(job));
-    cron.tick = this.#jobs.add({ name: cron.name, kind: 'cron', run });
-    if (state === 'deleted') return;
+    const cron = this.#gated.get(job) ??
+      declared ?? { name: key, isDeclared: false, isGated: false };
+    if (!cron.isDeclared) cron.name = this.#jobs.addName(key);
+    if (cron.isGated) return; // the job was deleted and is added again
+    cron.isGated = true;
     this.#gated.set(job, cron);
     const track = (callback: Method) => this.#jobs.tracked(cron, callback);
     if (!declared) Reflect.set(job, '_callbacks', callbacks.map(track));
     const add = job.addCallback.bind(job) as (callback: Method) => void;
     job.addCallback = (callback) => add(track(callback as Method));
-    divertTicks(job, (due) => cron.tick!(due), state === 'early');
+    gateTicks(job, (due) => this.#clusterLink.leaderRole.owns(due));
   }
+}
+
+/**
+ * Finds providers of @nestjs/schedule by the name of their class, because some classes are not
+ * exported. Each `ScheduleModule.forRoot()` of the app has its own provider for the whole app.
+ */
+function providersOf<T>(modules: ModulesContainer, className: string) {
+  return [...modules.values()]
+    .filter(({ metatype }) => metatype?.name === 'ScheduleModule')
+    .flatMap(({ providers }) => [...providers.values()])
+    .filter(({ metatype }) => metatype?.name === className)
+    .map((provider) => provider as { metatype: { prototype: object }; instance: T | undefined });
+}
+
+type Wrapped = (this: unknown, ...args: never[]) => unknown;
+
+/**
+ * Wraps methods of these providers. A wrapper gets the provider, the original method and the call's
+ * arguments. Another app in this process has the same class, but its providers are not wrapped.
+ *
+ * @returns a function that restores the methods, or `undefined` if the app has no such provider.
+ */
+function wrapMethods(
+  modules: ModulesContainer,
+  className: string,
+  around: Readonly<Record<string, Wrapped>>,
+): (() => void) | undefined {
+  const ends = providersOf(modules, className).flatMap((provider) => {
+    const prototype = provider.metatype.prototype as Record<string, Wrapped>;
+    return Object.entries(around).map(([name, call]) => {
+      const original = prototype[name]!;
+      const wrapped: Wrapped = function (...args) {
+        const bound = original.bind(this);
+        if (this !== provider.instance) return bound(...args);
+        return call(...([this, bound, ...args] as never[]));
+      };
+      prototype[name] = wrapped;
+      return () => prototype[name] === wrapped && (prototype[name] = original);
+    });
+  });
+  return ends.length === 0 ? undefined : () => ends.toReversed().forEach((end) => end());
 }

@@ -9,7 +9,7 @@ import {
 } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { loadPrometheusClients } from '../../contract/options/check/load-prometheus.js';
-import { whenFree } from '../../contract/process/when-free.js';
+import { whenFree } from '../../contract/process/in-time.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
 import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
 import { shareInFlight } from '../endpoints/share-in-flight.js';

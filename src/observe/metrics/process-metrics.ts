@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { onceEach } from '../../contract/errors/index.js';
 import { inTime } from '../../contract/process/in-time.js';
 import {
   MAX_METRICS_BODY_LENGTH,
@@ -36,8 +37,7 @@ export class ProcessMetrics implements MetricsSource {
   http: HttpMetrics | undefined;
   /** The last metrics of each registry, for a scrape in which its `collect()` functions fail. */
   readonly #last = new WeakMap<MetricsRegistry, readonly MetricJson[]>();
-  /** The problems about which a warning was logged. */
-  readonly #told = new Set<string>();
+  readonly #warnOnce = onceEach((problem) => this.logger.warn(problem));
 
   /** @param apps registries of the app. If two have a metric of the same name, the first is used. */
   constructor(
@@ -86,7 +86,7 @@ export class ProcessMetrics implements MetricsSource {
     const body = encode([...ofApps, ...ofPackage]);
     if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
     const megabytes = MAX_METRICS_BODY_LENGTH / 1024 / 1024;
-    this.#tellOnce(
+    this.#warnOnce(
       `The app's metrics are left out: they have more than ${megabytes} MB. Give them fewer labels`,
     );
     return encode(ofPackage);
@@ -96,7 +96,7 @@ export class ProcessMetrics implements MetricsSource {
     for (const name of names) {
       // An app that collects default metrics itself has the same values in them.
       if (!DEFAULT.test(name))
-        this.#tellOnce(
+        this.#warnOnce(
           `The metric ${name} exists twice, and the app's is shown. Rename or remove one of them`,
         );
     }
@@ -105,7 +105,7 @@ export class ProcessMetrics implements MetricsSource {
   /** If a `collect()` of the registry fails or hangs, its last metrics stand for it. */
   async #read(registry: MetricsRegistry): Promise<readonly MetricJson[]> {
     const failed = (reason: string): readonly MetricJson[] => {
-      this.#tellOnce(`Metrics cannot be read, and their last values are shown: ${reason}`);
+      this.#warnOnce(`Metrics cannot be read, and their last values are shown: ${reason}`);
       return this.#last.get(registry) ?? [];
     };
     const read = (registry.getMetricsAsJSON() as Promise<MetricJson[]>).then(
@@ -116,11 +116,5 @@ export class ProcessMetrics implements MetricsSource {
       (error: unknown) => failed(String(error)),
     );
     return inTime(read, READ_TIMEOUT_MS, () => failed(`no answer within ${READ_TIMEOUT_MS} ms`));
-  }
-
-  #tellOnce(problem: string): void {
-    if (this.#told.has(problem)) return;
-    this.#told.add(problem);
-    this.logger.warn(problem);
   }
 }

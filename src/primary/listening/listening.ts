@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError } from '../../contract/errors/error-report.js';
 import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
-import { whenFree } from '../../contract/process/when-free.js';
+import { whenFree } from '../../contract/process/in-time.js';
 import { isResponsive, type WorkerHandle } from '../worker-handle.js';
 import { BoundSocket, formatAddress } from './bound-socket.js';
 

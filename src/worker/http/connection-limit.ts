@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:net';
+import { onceEach } from '../../contract/errors/index.js';
 import type { RequestTracker } from './request-tracker.js';
 
 /** The smallest and largest number of file descriptors kept free for the rest of the process. */
@@ -66,10 +67,10 @@ interface Limited {
 export class ConnectionLimit {
   readonly #max: number;
   readonly #limited = new WeakMap<Server, Limited>();
-  #told = false;
+  readonly #warnOnce = onceEach((message) => this.warn(message));
   #sweep: NodeJS.Timeout | undefined;
 
-  /** @param warn is called once, with a message of one line, when connections are refused. */
+  /** @param warn logs a line when connections are refused. */
   constructor(
     private readonly tracker: RequestTracker,
     private readonly warn: (message: string) => void,
@@ -137,9 +138,7 @@ export class ConnectionLimit {
     this.tracker.droppedConnections += 1;
     if (limited?.chosen !== undefined) return;
     this.#makeRoom();
-    if (this.#told) return;
-    this.#told = true;
-    this.warn(
+    this.#warnOnce(
       `turns connections away: ${this.#max} are open, and it may open ${this.openFiles} files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)`,
     );
   }

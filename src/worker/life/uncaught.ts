@@ -1,6 +1,6 @@
-import { inspected } from '../../contract/errors/thrown.js';
-import { createEventFormat } from '../../contract/events/index.js';
+import { inspected } from '../../contract/errors/text.js';
 import { reportUncaught } from '../../contract/errors/error-report.js';
+import { warningLine } from '../../contract/log/log.js';
 import type { ResolvedLogOptions } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
@@ -33,7 +33,7 @@ export function uncaughtText(
   if (log.format !== 'json' || log.level === 'silent') return `${inspected(error)}\n`;
   if (isReported) return '';
   const event = { message: 'uncaught error', worker, error: reportUncaught(error) };
-  return createEventFormat(log)('warning', event, process.stderr);
+  return warningLine(log, event, process.stderr);
 }
 
 /** Reports a call of process.abort(), because the exit alone looks as if V8 had run out of memory. */

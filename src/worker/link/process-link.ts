@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
 import { reportError } from '../../contract/errors/error-report.js';
 import { ClusterNoPrimaryError } from '../../contract/errors/index.js';
-import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
+import type { ClusterEventName } from '../../contract/log/events.js';
+import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { PrimaryMessage } from '../../contract/messages.js';
 import {
   checkSlot,
@@ -85,8 +86,8 @@ export class ProcessLink implements ClusterLink {
   readonly idleWork = new IdleWork((error) =>
     this.warn(`work after the start failed: ${reportError(error).message}`),
   );
-  readonly events = new EventListeners((name, error) =>
-    this.warn(`a listener of '${name}' threw: ${reportError(error).message}`),
+  readonly events = new EventListeners((message, error) =>
+    this.warn(`${message}: ${error.message}`),
   );
   readonly metrics = new OwnMetrics();
   readonly watchClient = watchClient;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ClusterEventMap, EventListeners } from '../../../src/contract/events/index.js';
+import { EventListeners } from '../../../src/contract/log/event-listeners.js';
+import type { ClusterEventMap } from '../../../src/contract/log/events.js';
 import { tellSystemd } from '../../../src/bootstrap/tell-systemd.js';
 import { LISTENING } from '../support/cluster-events.js';
 

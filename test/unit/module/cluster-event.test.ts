@@ -6,7 +6,7 @@ import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { OnClusterEvent } from '../../../src/module/cluster-event.decorator.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
-import type { ClusterEventMap } from '../../../src/contract/events/index.js';
+import type { ClusterEventMap } from '../../../src/contract/log/events.js';
 import { ProcessLink } from '../../../src/worker/link/process-link.js';
 import { FakeWorker } from '../support/fake-worker.js';
 

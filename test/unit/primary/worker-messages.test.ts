@@ -153,7 +153,7 @@ describe('a warning of workers', () => {
     vi.advanceTimersByTime(60_000);
     vary();
     expect(warnings().slice(101)).toEqual([
-      `${dropped} (and 899 times before, since it was last said)`,
+      `${dropped} (and 899 times since the last such line)`,
     ]);
   });
 });

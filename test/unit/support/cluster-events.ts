@@ -1,8 +1,5 @@
-import {
-  type ClusterEventMap,
-  type ClusterEventName,
-  createEventLog,
-} from '../../../src/contract/events/index.js';
+import type { ClusterEventMap, ClusterEventName } from '../../../src/contract/log/events.js';
+import { createEventLog } from '../../../src/contract/log/log.js';
 import type { LogOptions } from '../../../src/contract/options/index.js';
 
 /** Any event with its name. */

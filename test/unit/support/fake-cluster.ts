@@ -5,8 +5,7 @@ import {
   type ClusterEventName,
   type ClusterEventMap,
   type EmitEvent,
-  UNLOGGED,
-} from '../../../src/contract/events/index.js';
+} from '../../../src/contract/log/events.js';
 import {
   type ClusterOptions,
   type ResolvedClusterOptions,
@@ -132,7 +131,7 @@ export class FakeCluster {
 
   /** Names of all events that the log tells, oldest first. */
   get story(): ClusterEventName[] {
-    return this.#events.map(([name]) => name).filter((name) => !UNLOGGED.has(name));
+    return this.#events.map(([name]) => name).filter((name) => name !== 'leader');
   }
 
   /** The newest worker of a slot. */

@@ -4,12 +4,26 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { onTestFinished } from 'vitest';
 import { ClusterScheduleModule } from '../../../src/integrations/schedule/index.js';
 import { ClusterTestingModule } from '../../../src/integrations/testing/index.js';
+import { MetricsEndpoint } from '../../../src/observe/metrics/metrics.endpoint.js';
 
 /** A whole second, so that no tick is due in between. */
 export const NOW = Date.UTC(2030, 0, 1, 12, 0, 0);
 
-/** An app with jobs, in a worker. */
+/** A Prometheus client whose counter only notes the labels `job` and `outcome`. */
+function countingClient(counted: string[]) {
+  class Counter {
+    inc({ job, outcome }: Record<'job' | 'outcome', string>, by = 1): void {
+      if (by > 0) counted.push(`${job} ${outcome}`);
+    }
+  }
+  return { Counter };
+}
+
+/** An app with jobs, in a worker. @returns it, and the runs that it has counted. */
 export async function appOf(isLeader: boolean, provider: Type, ...more: (Type | DynamicModule)[]) {
+  const counted: string[] = [];
+  const client = countingClient(counted);
+  const metrics = { extend: (contribute: (given: typeof client) => unknown) => contribute(client) };
   @Module({
     imports: [
       ClusterTestingModule.forRoot({ isLeader }),
@@ -17,10 +31,10 @@ export async function appOf(isLeader: boolean, provider: Type, ...more: (Type | 
       ClusterScheduleModule.forRoot(),
       ...more,
     ],
-    providers: [provider],
+    providers: [provider, { provide: MetricsEndpoint, useValue: metrics }],
   })
   class AppModule {}
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
   onTestFinished(() => app.close());
-  return app;
+  return { app, counted };
 }

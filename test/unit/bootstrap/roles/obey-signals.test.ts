@@ -33,7 +33,7 @@ it('warns once a minute of a SIGHUP that is refused, with the number of those be
   expect(warnings).toEqual(['SIGHUP: a reload is under way already; this starts no other']);
   vi.advanceTimersByTime(60_000);
   signal('SIGHUP');
-  expect(warnings[1]).toContain('and 1999 times before');
+  expect(warnings[1]).toContain('and 1999 times since');
 });
 
 it('adds workers by SIGTTIN up to four for each core', () => {

@@ -43,30 +43,29 @@ it('gives Node a resolved directory that only this user can enter', () => {
   expect(statSync(cache).mode & 0o777).toBe(0o700);
 });
 
-it.each([
-  {
-    problem: 'is open to other users',
-    prepare: () => {
+it.each<[problem: string, prepare: () => void]>([
+  [
+    'is open to other users',
+    () => {
       mkdirSync(own, { mode: 0o700 });
-      mkdirSync(cache);
-      chmodSync(cache, 0o755);
+      mkdirSync(cache, { mode: 0o755 });
     },
-  },
-  {
-    problem: 'is open to other users; chmod 700 it',
-    prepare: () => {
+  ],
+  [
+    'is open to other users; chmod 700 it',
+    () => {
       mkdirSync(own);
       chmodSync(own, 0o777);
     },
-  },
-  {
-    problem: 'is not a directory',
-    prepare: () => {
+  ],
+  [
+    'is not a directory',
+    () => {
       mkdirSync(own, { mode: 0o700 });
       symlinkSync(temporaryDirectory(), cache);
     },
-  },
-])('starts without a cache if the directory or its parent $problem', ({ problem, prepare }) => {
+  ],
+])('starts without a cache if the directory or its parent %s', (problem, prepare) => {
   prepare();
   const node = fakeNode();
 
@@ -76,7 +75,7 @@ it.each([
   expect(node.asked).toEqual([]);
 });
 
-it('starts without a cache, and says so, if Node cannot use the directory', () => {
+it('starts without a cache, and reports it, if Node cannot use the directory', () => {
   expect(openCompileCache(undefined, fakeNode({ status: 0 }))).toBe(
     `starts without a compile cache: ${cache}: no space`,
   );

@@ -26,21 +26,21 @@ function register(shutdown: (name: string) => Promise<void> = async () => {}): s
   return ended;
 }
 
-describe('the end of telemetry', () => {
-  it('is the end of whatever an SDK has registered', async () => {
+describe('endTelemetry()', () => {
+  it('shuts down each provider that an SDK has registered', async () => {
     const ended = register();
     expect(await endTelemetry(1_000)).toBeUndefined();
     expect(ended).toEqual(['trace', 'metrics', 'logs']);
   });
 
-  it('comes when its time is over, whatever the collector does', async () => {
+  it('ends after its timeout if the collector does not answer', async () => {
     register(() => new Promise(() => {}));
     expect(await endTelemetry(5)).toBe(
-      'its last spans, metrics and logs may be lost: nobody took them within 5 ms; look whether the collector of OpenTelemetry answers',
+      'its last spans, metrics and logs may be lost: not exported within 5 ms; look whether the collector of OpenTelemetry answers',
     );
   });
 
-  it('says what went wrong, and ends the others all the same', async () => {
+  it('reports an error, and still shuts the others down', async () => {
     const ended = register(async (name) => {
       if (name === 'trace') throw new Error('connect ECONNREFUSED');
     });
@@ -48,7 +48,7 @@ describe('the end of telemetry', () => {
     expect(ended).toHaveLength(3);
   });
 
-  it('is nothing where there is no SDK, or one that has no end', async () => {
+  it('does nothing without an SDK, or with one that has no shutdown()', async () => {
     expect(await endTelemetry(0)).toBeUndefined();
     trace.setGlobalTracerProvider({ getTracer: () => undefined as never });
     expect(await endTelemetry(0)).toBeUndefined();
@@ -56,17 +56,17 @@ describe('the end of telemetry', () => {
 });
 
 describe('the environment of a thread', () => {
-  it('keeps an SDK that is preloaded from starting there', () => {
+  it('disables a preloaded SDK', () => {
     register();
     expect(environmentOfThread({ A: '1' })).toEqual({ A: '1', OTEL_SDK_DISABLED: 'true' });
   });
 
-  it('is what the user has decided', () => {
+  it('keeps the value that the user has set', () => {
     register();
     expect(environmentOfThread({ OTEL_SDK_DISABLED: 'false' })).toBeUndefined();
   });
 
-  it('is that of the process where no SDK runs', () => {
+  it('is that of the process without an SDK', () => {
     expect(environmentOfThread({ A: '1' })).toBeUndefined();
   });
 });

@@ -22,12 +22,12 @@ function requirePackage(name: string, className: string, exports: unknown): void
 
 const BOTH = { '.': { import: { default: './a.mjs' }, require: { default: './a.cjs' } } };
 
-describe('a class that Nest does not find', () => {
+describe('the explanation of a class that Nest does not find', () => {
   it.each([
     ['HttpAdapterHost', notFound],
     ['ModuleRef', unresolved],
     ['Reflector', unresolved],
-  ])('is of another copy of Nest if every app has it: %s', (name, message) => {
+  ])('is a second copy of Nest, for a class that every app has: %s', (name, message) => {
     const text = explainDoubleClass(message(name));
     expect(text).toContain(`one does not know ${name} of the other`);
     expect(text).toContain("external: ['nestjs-cluster', /^@nestjs[/]/]");
@@ -38,7 +38,7 @@ describe('a class that Nest does not find', () => {
   it.each([
     ['lone-logger', 'LoneLogger', notFound],
     ['@scope/lone-cats', 'LoneCats', unresolved],
-  ])('may be that of the other copy of %s', (library, name, message) => {
+  ])('is the second copy of %s, once the first is loaded', (library, name, message) => {
     expect(explainDoubleClass(message(name))).toBeUndefined();
     requirePackage(library, name, BOTH);
     expect(explainDoubleClass(message(name))).toContain(
@@ -49,12 +49,12 @@ describe('a class that Nest does not find', () => {
   it.each([
     ['a package with one copy', 'OneCopy', { '.': { default: './a.cjs' } }],
     ['a package without exports', 'NoExports', undefined],
-  ])('is not said to be there twice if it is of %s', (_what, name, exports) => {
+  ])('is missing for a class of %s', (_what, name, exports) => {
     requirePackage(name.toLowerCase(), name, exports);
     expect(explainDoubleClass(notFound(name))).toBeUndefined();
   });
 
-  it('is none in an error of another kind', () => {
+  it('is missing for another error', () => {
     expect(explainDoubleClass('ModuleRef is not a function')).toBeUndefined();
   });
 });

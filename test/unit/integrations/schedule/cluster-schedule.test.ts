@@ -1,20 +1,25 @@
 import 'reflect-metadata';
-import { Injectable, Logger, Module } from '@nestjs/common';
+import { Injectable, Logger, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Cron, Interval, SchedulerRegistry, Timeout } from '@nestjs/schedule';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterScheduleModule, EveryWorker } from '../../../../src/integrations/schedule/index.js';
-import { LeaderJobs } from '../../../../src/integrations/schedule/leader-jobs.js';
 import { ClusterTestingModule } from '../../../../src/integrations/testing/index.js';
 import { appOf, NOW } from '../../support/scheduled-app.js';
 
-beforeEach(() => void vi.useFakeTimers({ now: NOW + 100 }));
-afterEach(() => void vi.useRealTimers());
-
 /** Names of what has run. */
 const ran: string[] = [];
-beforeEach(() => void ran.splice(0));
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW + 100 });
+  ran.length = 0;
+});
+afterEach(() => void vi.useRealTimers());
+
+/** Runs until shortly after the next second. */
+const oneSecond = () => vi.advanceTimersByTimeAsync(950);
+const eachSecond = (name: string) => new CronJob('* * * * * *', () => void ran.push(name));
 
 @Injectable()
 class Jobs {
@@ -35,16 +40,41 @@ class Jobs {
   }
 }
 
+@Injectable()
+class One {
+  @Cron('* * * * * *', { name: 'each-second' }) cron() {
+    ran.push('cron');
+  }
+}
+
+@Injectable()
+class Fails {
+  @Interval(700) interval() {
+    throw new Error('no');
+  }
+}
+
+/** Nest gives these to the constructor. */
+function injected<T extends Type>(type: T, ...of: Type[]): T {
+  Reflect.defineMetadata('design:paramtypes', of, type);
+  return type;
+}
+
 describe('ClusterScheduleModule', () => {
-  it('runs all jobs in the leader', async () => {
-    await appOf(true, Jobs);
-    await vi.advanceTimersByTimeAsync(950);
+  it('runs all jobs in the leader, and counts those that the leader alone runs', async () => {
+    const { counted } = await appOf(true, Jobs);
+    await oneSecond();
     expect(ran.toSorted()).toEqual(['cron', 'every cron', 'every interval', 'interval', 'timeout']);
+    expect(counted.toSorted()).toEqual([
+      'Jobs.cron succeeded',
+      'Jobs.interval succeeded',
+      'Jobs.timeout succeeded',
+    ]);
   });
 
-  it('runs what is for every worker alone in the others, where all is registered', async () => {
-    const app = await appOf(false, Jobs);
-    await vi.advanceTimersByTimeAsync(950);
+  it('runs only jobs for every worker in the others, where all jobs are registered', async () => {
+    const { app } = await appOf(false, Jobs);
+    await oneSecond();
     expect(ran.toSorted()).toEqual(['every cron', 'every interval']);
     const registry = app.get(SchedulerRegistry);
     expect(registry.getCronJobs().size).toBe(2);
@@ -55,90 +85,19 @@ describe('ClusterScheduleModule', () => {
     expect(ran).toContain('cron');
   });
 
-  it.each([
-    { isLeader: true, runs: 1 },
-    { isLeader: false, runs: 0 },
-  ])('gates jobs that a hook adds (leader: $isLeader)', async ({ isLeader, runs }) => {
-    @Injectable()
-    class Adds {
-      constructor(private readonly registry: SchedulerRegistry) {}
-      onModuleInit() {
-        const job = new CronJob('* * * * * *', () => void ran.push('added'));
-        this.registry.addCronJob('added', job);
-        job.start();
-      }
-    }
-    Reflect.defineMetadata('design:paramtypes', [SchedulerRegistry], Adds);
-    await appOf(isLeader, Adds);
-    await vi.advanceTimersByTimeAsync(950);
-    expect(ran).toHaveLength(runs);
+  it('counts a job that fails', async () => {
+    const { counted } = await appOf(true, Fails);
+    await oneSecond();
+    expect(counted).toEqual(['Fails.interval failed']);
   });
-
-  describe.each([true, false])('of a timer that is late (leader: %s)', (isLeader) => {
-    @Injectable()
-    class EachSecond {
-      @Cron('* * * * * *') cron() {
-        ran.push('cron');
-      }
-    }
-    /** The second ends while the job looks for its next one: cron then calls it at once. */
-    const missOnce = () => {
-      const timeout = vi.spyOn(CronTime.prototype, 'getTimeout').mockReturnValueOnce(-5);
-      vi.spyOn(console, 'warn').mockImplementation(() => {});
-      onTestFinished(() => void vi.restoreAllMocks());
-      return timeout;
-    };
-
-    it('gates the tick that comes before the job is registered', async () => {
-      const timeout = missOnce();
-      await appOf(isLeader, EachSecond);
-      expect(timeout).toHaveBeenCalledTimes(2);
-      expect(ran).toHaveLength(isLeader ? 1 : 0);
-      await vi.advanceTimersByTimeAsync(950);
-      expect(ran).toHaveLength(isLeader ? 2 : 0);
-    });
-
-    it('gates both where one comes inside the other', async () => {
-      await appOf(isLeader, EachSecond);
-      const timeout = missOnce();
-      await vi.advanceTimersByTimeAsync(950);
-      expect(timeout).toHaveBeenCalledTimes(2);
-      expect(ran).toHaveLength(isLeader ? 1 : 0);
-      await vi.advanceTimersByTimeAsync(1_000);
-      expect(ran).toHaveLength(isLeader ? 2 : 0);
-    });
-  });
-
-  it('forgets a job that is deleted, and gives its name to the next one', async () => {
-    const app = await appOf(true, Jobs);
-    const known = vi.spyOn(LeaderJobs.prototype, 'add');
-    onTestFinished(() => known.mockRestore());
-    const registry = app.get(SchedulerRegistry);
-    for (let n = 0; n < 3; n += 1) {
-      const job = new CronJob('* * * * * *', () => void ran.push('added'));
-      registry.addCronJob('reminder', job);
-      job.start();
-      if (n < 2) registry.deleteCronJob('reminder');
-    }
-    expect(known.mock.calls.map(([{ name }]) => name)).toEqual(Array(3).fill('reminder'));
-    const [jobs] = known.mock.contexts as [LeaderJobs];
-    expect(jobs.names.filter((name) => name === 'reminder')).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(950);
-    expect(ran.filter((name) => name === 'added')).toHaveLength(1);
-  });
-
-  @Injectable()
-  class One {
-    @Cron('* * * * * *') cron() {}
-  }
 
   it.each([
     [
       Jobs,
-      '3 scheduled jobs run in one worker, the leader: Jobs.interval, Jobs.timeout, Jobs.cron; 2 run in every worker',
+      '3 scheduled jobs run in one worker, the leader: Jobs.cron, Jobs.interval, Jobs.timeout; 2 run in every worker',
     ],
     [One, '1 scheduled job runs in one worker, the leader: One.cron'],
-  ])('lists what one worker alone runs of %o', async (provider, line) => {
+  ])('lists the jobs that only the leader runs of %o', async (provider, line) => {
     const log = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     onTestFinished(() => log.mockRestore());
     await appOf(true, provider);
@@ -154,5 +113,113 @@ describe('ClusterScheduleModule', () => {
       abortOnError: false,
     });
     await expect(start).rejects.toThrow('add ScheduleModule.forRoot() to the imports');
+  });
+});
+
+describe.each([true, false])('a cron job (leader: %s)', (isLeader) => {
+  const once = isLeader ? 1 : 0;
+
+  it.each(['a constructor', 'a hook'])('is gated if %s has added it', async (place) => {
+    class Adds {
+      constructor(private readonly registry: SchedulerRegistry) {
+        if (place === 'a constructor') this.add();
+      }
+      onModuleInit() {
+        if (place === 'a hook') this.add();
+      }
+      add() {
+        const job = eachSecond('added');
+        this.registry.addCronJob('added', job);
+        job.start();
+      }
+    }
+    await appOf(isLeader, injected(Adds, SchedulerRegistry));
+    await oneSecond();
+    expect(ran).toHaveLength(once);
+  });
+
+  it('is gated once if several modules import ClusterScheduleModule', async () => {
+    @Module({ imports: [ClusterScheduleModule.forRoot(), ClusterScheduleModule] })
+    class Feature {}
+    const { counted } = await appOf(isLeader, One, Feature);
+    await oneSecond();
+    expect(counted).toHaveLength(once);
+  });
+
+  it('runs once for each ScheduleModule, as it does without a cluster', async () => {
+    await appOf(isLeader, One, ScheduleModule.forRoot());
+    await oneSecond();
+    expect(ran).toHaveLength(2 * once);
+  });
+
+  /** The second ends while the job looks for its next one. The package cron then calls it immediately. */
+  const missOnce = () => {
+    const timeout = vi.spyOn(CronTime.prototype, 'getTimeout').mockReturnValueOnce(-5);
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    onTestFinished(() => void vi.restoreAllMocks());
+    return timeout;
+  };
+
+  it('does not run before it is gated', async () => {
+    const timeout = missOnce();
+    await appOf(isLeader, One);
+    expect(timeout).toHaveBeenCalledTimes(2);
+    expect(ran).toHaveLength(0);
+    await oneSecond();
+    expect(ran).toHaveLength(once);
+  });
+
+  it('is gated if one tick comes inside another', async () => {
+    await appOf(isLeader, One);
+    const timeout = missOnce();
+    await oneSecond();
+    expect(timeout).toHaveBeenCalledTimes(2);
+    expect(ran).toHaveLength(once);
+    await oneSecond();
+    expect(ran).toHaveLength(2 * once);
+  });
+});
+
+describe('a cron job in the registry', () => {
+  it('is counted once under its last name, however often it was deleted and added', async () => {
+    const { app, counted } = await appOf(true, One);
+    const registry = app.get(SchedulerRegistry);
+    const job = eachSecond('added');
+    for (const key of ['first', 'second', 'third']) {
+      registry.addCronJob(key, job);
+      job.start();
+      if (key !== 'third') registry.deleteCronJob(key);
+    }
+    const declared = registry.getCronJob('each-second');
+    registry.deleteCronJob('each-second');
+    registry.addCronJob('again', declared);
+    declared.start();
+    await oneSecond();
+    expect(counted.toSorted()).toEqual(['One.cron succeeded', 'third succeeded']);
+    expect(ran.toSorted()).toEqual(['added', 'cron']);
+  });
+
+  it('leaves its name to the next job when it is deleted', async () => {
+    const { app, counted } = await appOf(true, One);
+    const registry = app.get(SchedulerRegistry);
+    for (let n = 0; n < 3; n += 1) {
+      const job = eachSecond('reminder');
+      registry.addCronJob('reminder', job);
+      job.start();
+      if (n < 2) registry.deleteCronJob('reminder');
+    }
+    await oneSecond();
+    expect(counted.toSorted()).toEqual(['One.cron succeeded', 'reminder succeeded']);
+  });
+
+  it('counts callbacks that are added to it later', async () => {
+    const { app, counted } = await appOf(true, One);
+    const job = app.get(SchedulerRegistry).getCronJob('each-second');
+    job.addCallback(() => void ran.push('later'));
+    await oneSecond();
+    expect([counted, ran]).toEqual([
+      ['One.cron succeeded', 'One.cron succeeded'],
+      ['cron', 'later'],
+    ]);
   });
 });

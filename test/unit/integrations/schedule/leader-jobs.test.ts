@@ -1,11 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { LeaderRole, Leading } from '../../../../src/contract/snapshot/index.js';
-import { type Job, LeaderJobs } from '../../../../src/integrations/schedule/leader-jobs.js';
-
-const NOW = 1_800_000_000_000;
-
-beforeEach(() => void vi.useFakeTimers({ now: NOW }));
-afterEach(() => void vi.useRealTimers());
+import { LeaderJobs, type TimerJob } from '../../../../src/integrations/schedule/leader-jobs.js';
 
 /** A worker that does not lead yet. */
 function start() {
@@ -15,88 +10,59 @@ function start() {
     follow: () => {},
     begun: vi.fn<LeaderRole['begun']>(),
   };
-  const counted: string[] = [];
-  const jobs = new LeaderJobs(
-    () => role,
-    (job, outcome) => void counted.push(`${job} ${outcome}`),
-  );
+  const jobs = new LeaderJobs(() => role);
   const run = vi.fn<() => void>();
-  const add = (kind: Job['kind']) => jobs.add({ name: 'job', kind, run });
+  const timer = (kind: TimerJob['kind']) => jobs.timed({ name: 'job', kind, run });
   const lead = (about: Partial<Leading> = {}) => {
     role.leads = true;
-    jobs.told({ isFirst: true, done: [], ...about });
+    jobs.lead({ isFirst: true, done: [], ...about });
   };
-  return { role, counted, jobs, run, add, lead };
+  return { role, jobs, run, timer, lead };
 }
 
-describe('a job that one worker alone runs', () => {
-  it('runs in the leader alone, and once for each time', () => {
-    const { add, lead, run } = start();
-    const tick = add('cron');
-    tick(NOW);
-    expect(run).not.toHaveBeenCalled();
-    lead();
-    tick(NOW + 1);
-    tick(NOW + 1);
-    expect(run).toHaveBeenCalledTimes(1);
-  });
-
-  it('runs at its times though the clock was set back', () => {
-    const { add, lead, run } = start();
-    const tick = add('cron');
-    lead();
-    tick(NOW);
-    for (const ms of [3_000, 3_600_000]) {
-      vi.setSystemTime(NOW - ms);
-      tick(NOW - ms);
-      tick(NOW - ms); // once
-      tick(NOW - ms + 1_000);
-    }
-    expect(run).toHaveBeenCalledTimes(5);
-  });
-
-  it('of an interval runs at the times at which this worker leads', () => {
-    const { add, lead, run } = start();
-    const fire = add('interval');
+describe('a job of an interval', () => {
+  it('runs when its timer fires in the leader', () => {
+    const { timer, lead, run } = start();
+    const fire = timer('interval');
     fire();
     lead();
     expect(run).not.toHaveBeenCalled();
     fire();
     expect(run).toHaveBeenCalledTimes(1);
   });
+});
 
-  it('of a timeout does not run once its app is closed', () => {
-    const { add, jobs, lead, run } = start();
-    add('timeout')();
-    jobs.close();
-    lead();
-    expect(run).not.toHaveBeenCalled();
-  });
-
-  it('of a timeout runs once in the cluster, and later where nobody could run it', () => {
-    const { add, lead, role, run } = start();
-    add('timeout')();
+describe('a job of a timeout', () => {
+  it('runs once in the cluster, and later if it was due without a leader', () => {
+    const { timer, lead, role, run } = start();
+    timer('timeout')();
     lead();
     lead();
     expect(run).toHaveBeenCalledTimes(1);
     expect(role.begun.mock.calls).toEqual([['job']]);
   });
 
-  it('of a timeout does not run where another worker has begun it', () => {
-    const { add, lead, run } = start();
-    const fire = add('timeout');
+  it('does not run if another worker has begun it', () => {
+    const { timer, lead, run } = start();
+    const fire = timer('timeout');
     lead({ done: ['job'] });
     fire();
     expect(run).not.toHaveBeenCalled();
   });
 
-  it('is counted when it ends', async () => {
-    const { counted, jobs } = start();
-    const failing = jobs.track('job', () => Promise.reject(new Error('no')));
-    expect(jobs.isRunning).toBe(true);
-    await expect(failing).rejects.toThrow('no');
-    await jobs.track('job', () => 1);
-    expect(counted).toEqual(['job failed', 'job succeeded']);
-    expect(jobs.isRunning).toBe(false);
+  it('does not run after its app was closed', () => {
+    const { timer, jobs, lead, run } = start();
+    timer('timeout')();
+    jobs.close();
+    lead();
+    expect(run).not.toHaveBeenCalled();
   });
+});
+
+it('tells whether a job runs, until it ends or fails', async () => {
+  const { jobs } = start();
+  const failing = jobs.tracked({ name: 'job' }, () => Promise.reject(new Error('no')))();
+  expect(jobs.isRunning).toBe(true);
+  await expect(failing).rejects.toThrow('no');
+  expect(jobs.isRunning).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
+import { inspect, stripVTControlCharacters } from 'node:util';
 
 /** Maximum length of a text in a line, in characters. A longer text is cut before it is cleaned. */
 const MAX_TEXT_LENGTH = 4_096;
@@ -22,4 +22,25 @@ export function clean(text: string): string {
     /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
     (character) => ('\n\r\t'.includes(character) ? character : ''),
   );
+}
+
+const UNSHOWN = 'a value that cannot be shown as text';
+
+/** The message of a thrown value. Never throws, although some values cannot be converted to text. */
+export function messageOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return `${thrown.message}`;
+    return typeof thrown === 'string' ? thrown : inspect(thrown);
+  } catch {
+    return UNSHOWN;
+  }
+}
+
+/** A thrown value in full, with its stack. Never throws, although a getter or a proxy may. */
+export function inspected(thrown: unknown): string {
+  try {
+    return inspect(thrown);
+  } catch {
+    return UNSHOWN;
+  }
 }

@@ -1,4 +1,4 @@
-import { oneLine } from './one-line.js';
+import { oneLine } from './text.js';
 
 const QUIET_MS = 60_000;
 
@@ -7,7 +7,7 @@ const MAX_KINDS = 20;
 
 /** Logs at most one line of each kind a minute. For lines that every call may cause. */
 export class OnceAMinute {
-  readonly #kinds = new Map<string, { readonly unsaid: number; readonly due: number }>();
+  readonly #kinds = new Map<string, { skipped: number; readonly due: number }>();
 
   constructor(private readonly log: (line: string) => void) {}
 
@@ -17,14 +17,14 @@ export class OnceAMinute {
    */
   say(text: string, kind: string, rest = ''): void {
     const now = performance.now();
-    const known = this.#hasPlaceFor(kind, now) ? kind : rest;
-    const { unsaid, due } = this.#kinds.get(known) ?? { unsaid: 0, due: now };
-    if (due > now) {
-      this.#kinds.set(known, { unsaid: unsaid + 1, due });
+    const key = this.#hasPlaceFor(kind, now) ? kind : rest;
+    const last = this.#kinds.get(key);
+    if (last !== undefined && last.due > now) {
+      last.skipped += 1;
       return;
     }
-    this.#kinds.set(known, { unsaid: 0, due: now + QUIET_MS });
-    const more = unsaid > 0 ? ` (and ${unsaid} times before, since it was last said)` : '';
+    this.#kinds.set(key, { skipped: 0, due: now + QUIET_MS });
+    const more = last?.skipped ? ` (and ${last.skipped} times since the last such line)` : '';
     this.log(oneLine(text) + more);
   }
 
@@ -35,4 +35,16 @@ export class OnceAMinute {
     }
     return this.#kinds.size < MAX_KINDS;
   }
+}
+
+type Log<More extends unknown[]> = (text: string, ...more: More) => void;
+
+/** Wraps `log` so that each text is logged only once. */
+export function onceEach<More extends unknown[]>(log: Log<More>): Log<More> {
+  const logged = new Set<string>();
+  return (text, ...more) => {
+    if (logged.has(text)) return;
+    logged.add(text);
+    log(text, ...more);
+  };
 }

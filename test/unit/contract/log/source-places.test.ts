@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { withSourcePlaces } from '../../../../src/contract/errors/source-files.js';
+import { withSourcePlaces } from '../../../../src/contract/log/source-places.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
 it('names the source of a bundle, and leaves all other files as they are', () => {

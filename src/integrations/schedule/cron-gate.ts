@@ -5,23 +5,27 @@ import { clockMs, wasClockSet } from '../../contract/process/machine-clock.js';
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 /**
- * Makes the job's timer call `tick`, with the time at which the tick was due.
+ * Makes the job run only at due times that this worker owns, and only once for each of them. If the
+ * app calls `fireOnTick()` itself, the job runs.
  *
- * @param isEarly whether the first tick came during the job's creation. If so, it is handled now.
+ * @param owns takes a due time on the scale of `Date.now()`.
  */
-export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarly: boolean): void {
+export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
   const run = job.fireOnTick.bind(job);
   const start = job.start.bind(job);
-  let last = isEarly ? null : job.lastDate();
+  let last = job.lastDate();
   let plannedAt = NaN;
-  let clock = 0;
+  let clock = clockMs();
+  let handled = -Infinity;
   const dues: number[] = [];
   const look = (): void => {
     const date = job.lastDate(); // cron creates a new object for each tick of the timer
     if (date === last || date === null) return;
     last = date;
+    const isClockSet = wasClockSet(clock);
+    if (isClockSet) handled = -Infinity; // the same times are due again
     // A timer may be late by more than a second, so the time of the call is not the due time.
-    const isAsPlanned = plannedAt <= date.getTime() && !wasClockSet(clock);
+    const isAsPlanned = plannedAt <= date.getTime() && !isClockSet;
     dues.push(isAsPlanned ? plannedAt : dueAt(job, date.getTime()));
   };
   const plan = (): void => {
@@ -39,12 +43,12 @@ export function divertTicks(job: CronJob, tick: (due: number) => unknown, isEarl
   job.fireOnTick = async () => {
     look();
     const due = dues.shift();
-    // Without a due time, the app has called fireOnTick() itself.
-    if (due === undefined) return run();
-    await tick(due);
+    if (due === undefined) return run(); // the app has called fireOnTick()
+    if (due <= handled || !owns(due)) return;
+    handled = due;
+    await run();
   };
   plan();
-  if (isEarly) void job.fireOnTick();
 }
 
 /** The due time of a tick that fired at `firedAt`, rounded down, because cron patterns count in seconds. */

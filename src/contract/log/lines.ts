@@ -2,22 +2,23 @@ import type { ErrorReport } from '../errors/error-report.js';
 import type { BlockedRequest, BlockReport, DrainReport } from '../messages.js';
 import type { LogLevel } from '../options/index.js';
 import { formatIdentity, SHUTTING_DOWN } from '../snapshot/index.js';
-import type { ClusterEventName, ClusterEventMap } from './event-map.js';
+import type { ClusterEventName, ClusterEventMap } from './events.js';
 
-interface Description {
+interface Line {
   readonly level: LogLevel;
   readonly text: string;
 }
 
-type Describe<N extends ClusterEventName> = (event: ClusterEventMap[N]) => Description;
-
-const info = (text: string): Description => ({ level: 'info', text });
-const warn = (text: string): Description => ({ level: 'warn', text });
-const error = (text: string): Description => ({ level: 'error', text });
+const info = (text: string): Line => ({ level: 'info', text });
+const warn = (text: string): Line => ({ level: 'warn', text });
+const error = (text: string): Line => ({ level: 'error', text });
 
 const STOPPING = { drain: 'draining', destroy: 'destroying open connections', kill: 'killing' };
 
-const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
+/** The line of each event. A new line goes here. */
+const LINES: {
+  readonly [N in ClusterEventName]: ((event: ClusterEventMap[N]) => Line) | undefined;
+} = {
   starting: ({ workers, pid, node }) =>
     info(`starting ${countWorkers(workers)} (primary pid=${pid}, Node ${node})`),
   listening: (event) =>
@@ -38,13 +39,11 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, requests, blocked }) =>
     error(
       `${formatIdentity(worker)} died: ${detail} (cause=${cause}, uptime=${formatMs(uptimeMs)})` +
-        `${formatRequests(requests)}${blocked ? `; ${formatStack(blocked)}` : ''}` +
-        `${reported ? `: ${formatError(reported)}` : ''}`,
+        `${formatRequests(requests)}${formatStack(blocked)}${formatError(reported)}`,
     ),
   'worker-failing': ({ worker, error: reported, requests }) =>
     error(
-      `${formatIdentity(worker)} failing, draining: uncaught error${formatRequests(requests)}` +
-        `${reported ? `: ${formatError(reported)}` : ''}`,
+      `${formatIdentity(worker)} failing, draining: uncaught error${formatRequests(requests)}${formatError(reported)}`,
     ),
   'worker-replacing': ({ worker, cause, detail }) =>
     info(`${formatIdentity(worker)} being replaced (cause=${cause}): ${detail}`),
@@ -64,8 +63,8 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     if (problem !== null) return error(`${text}: ${problem}`);
     return loss === undefined ? info(text) : warn(text);
   },
-  'worker-exit': ({ worker, cause }) => info(`${formatIdentity(worker)} exited (cause=${cause})`),
-  leader: ({ worker }) => info(worker ? `${formatIdentity(worker)} leads` : 'no worker leads'),
+  'worker-exit': undefined, // follows an event that has a line
+  leader: undefined, // only matters to its listeners
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-reverting': ({ generation, to, reason }) =>
     error(`reload gen=${generation} is taken back, gen=${to} comes back: ${reason}`),
@@ -88,23 +87,17 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
   stopped: ({ exitCode, uptimeMs }) =>
     info(`stopped (exit code ${exitCode}, uptime ${formatMs(uptimeMs)})`),
   failed: ({ message, exitCode, error: reported }) =>
-    error(
-      `giving up (exit code ${exitCode}): ${message}${reported ? `: ${formatError(reported)}` : ''}`,
-    ),
+    error(`giving up (exit code ${exitCode}): ${message}${formatError(reported)}`),
   warning: ({ message, worker, error: reported }) =>
-    warn(
-      `${worker ? `${formatIdentity(worker)} ` : ''}${message}${reported ? `: ${formatError(reported)}` : ''}`,
-    ),
+    warn(`${worker ? `${formatIdentity(worker)} ` : ''}${message}${formatError(reported)}`),
 };
 
-/** These events are not logged: `worker-exit` follows a logged event, and `leader` only matters to its listeners. */
-export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', 'leader']);
-
+/** The line of an event; `undefined` if the event is not logged. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,
   event: ClusterEventMap[N],
-): Description {
-  return DESCRIPTIONS[name](event);
+): Line | undefined {
+  return LINES[name]?.(event);
 }
 
 /** The losses of a drain, in words; `undefined` if there are none. */
@@ -149,16 +142,19 @@ function formatRequests(requests: readonly BlockedRequest[]): string {
   return shown.length === 0 ? '' : `; in flight: ${shown.join(', ')}`;
 }
 
-function formatStack({ frames }: BlockReport): string {
-  return frames.length > 0 ? `blocked ${frames.slice(0, FRAMES_SHOWN).join(' < ')}` : 'no stack';
+function formatStack(report: BlockReport | null): string {
+  if (report === null) return '';
+  const frames = report.frames.slice(0, FRAMES_SHOWN).join(' < ');
+  return frames === '' ? '; no stack' : `; blocked ${frames}`;
 }
 
 /** The error and one frame of its stack: the first that is not Node's own or, if all are Node's, the first. */
-function formatError(report: ErrorReport): string {
-  if (report.repeated) return `the same error (${report.name})`;
+function formatError(report: ErrorReport | null | undefined): string {
+  if (!report) return '';
+  if (report.repeated) return `: the same error (${report.name})`;
   const frames = report.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
   const frame = frames.find((line) => !/\bnode:/.test(line)) ?? frames[0];
-  return `${report.name}: ${report.message}${frame ? ` ${frame.trim()}` : ''}`;
+  return `: ${report.name}: ${report.message}${frame ? ` ${frame.trim()}` : ''}`;
 }
 
 function formatMs(ms: number): string {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import { whenFree } from '../../../../src/contract/process/when-free.js';
+import { whenFree } from '../../../../src/contract/process/in-time.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 const failure = (code: string) =>
   new ClusterAddressError('http://127.0.0.1:3000', { code, message: code });
 
-it('waits for an address that its holder is about to leave', async () => {
+it('waits for an address that becomes free', async () => {
   const take = vi.fn<() => Promise<string>>();
   take.mockResolvedValue('taken').mockRejectedValueOnce(failure('EADDRINUSE'));
   const outcome = whenFree(take);
@@ -20,7 +20,7 @@ it('waits for an address that its holder is about to leave', async () => {
   expect(await outcome).toBe('taken');
 });
 
-it('gives up after 3 s', async () => {
+it('gives up after 3 s with the last error', async () => {
   const taken = failure('EADDRINUSE');
   const outcome = whenFree(() => Promise.reject(taken)).catch((error: Error) => error);
   const settled = vi.fn();

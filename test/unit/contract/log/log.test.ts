@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createEventFormat, createEventLog } from '../../../../src/contract/events/index.js';
+import { createEventLog, warningLine } from '../../../../src/contract/log/log.js';
 import type { LogFormat, LogOptions } from '../../../../src/contract/options/index.js';
 import { died, type NamedEvent, startLog, WORKER } from '../../support/cluster-events.js';
 
@@ -52,12 +52,10 @@ describe.each(['text', 'json'] as const)('the level of a log in %s', (format) =>
 
   it('is also that of lines for a stream', () => {
     const warning = { message: 'lost' };
-    expect(
-      createEventFormat({ format, level: 'warn' })('warning', warning, { isTTY: false }),
-    ).toMatch(/\n$/);
-    expect(
-      createEventFormat({ format, level: 'error' })('warning', warning, { isTTY: false }),
-    ).toBe('');
+    const line = (level: 'warn' | 'error') =>
+      warningLine({ format, level }, warning, { isTTY: false });
+    expect(line('warn')).toMatch(/\n$/);
+    expect(line('error')).toBe('');
   });
 });
 

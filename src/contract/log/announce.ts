@@ -1,0 +1,119 @@
+import { workerExitIn } from './event-listeners.js';
+import type { ClusterEventMap, EmitEvent, EventHandlers } from './events.js';
+import { describeEvent } from './lines.js';
+
+/** How long the line with the address waits for the other workers to become ready, in ms. */
+const LATE_MS = 5_000;
+
+/**
+ * Logs each event of a cluster, and then passes it to the listeners. Adds the events `started` and
+ * `worker-exit`. A quiet log leaves out lines that repeat another line: in a first start, `started`
+ * sums up ready workers; a failed attempt to start a worker has one line; in a reload each slot has
+ * one line, unless something went wrong at the end of the old worker.
+ */
+export class Announcer {
+  /** Until each slot has had a worker that is ready, or is in a crash loop. */
+  #isStarting = true;
+  #gaveUp = false;
+  #listening: ClusterEventMap['listening'] | undefined;
+  /** Set while the line with the address waits. */
+  #late: NodeJS.Timeout | undefined;
+  /** How long the first ready worker of each slot took to start, in ms. */
+  readonly #bootMs = new Map<number, number>();
+  /** Slots in a crash loop: the start does not wait for them. */
+  readonly #degraded = new Set<number>();
+  /** Slots that failed in the first start, so that their recovery is logged too. */
+  readonly #failed = new Set<number>();
+  /** Slots whose last worker did not become ready. */
+  readonly #down = new Set<number>();
+
+  constructor(
+    private workers: number,
+    private readonly quiet: boolean,
+    private readonly log: EmitEvent,
+    private readonly tell: EmitEvent,
+    private readonly now = () => performance.now(),
+    private readonly startedAt = now(),
+  ) {}
+
+  readonly emit: EmitEvent = (name, event) => {
+    if (!this.quiet || !this.#repeats[name]?.(event)) this.log(name, event);
+    this.tell(name, event);
+    const exit = workerExitIn(name, event);
+    if (exit !== undefined) this.tell('worker-exit', exit);
+    this.#follow[name]?.(event);
+    const started = this.#started();
+    if (started !== undefined) this.emit('started', started);
+  };
+
+  /** Whether another line says the same as the line of an event. */
+  readonly #repeats: EventHandlers<boolean> = {
+    'worker-ready': ({ worker }) => this.#isStarting && !this.#failed.has(worker.slot),
+    listening: () => this.#isStarting && this.#failed.size === 0,
+    'worker-restarting': ({ slot, degraded }) => this.#down.has(slot) && !degraded,
+    'worker-draining': ({ cause }) => this.#gaveUp || cause === 'reload',
+    'worker-stopped': (event) =>
+      (this.#gaveUp || event.cause === 'reload') &&
+      describeEvent('worker-stopped', event)?.level === 'info',
+  };
+
+  readonly #follow: EventHandlers<void> = {
+    listening: (event) => {
+      this.#listening = event;
+      if (!this.quiet || this.#failed.size > 0) return;
+      this.#late = setTimeout(() => this.#logAddress(), LATE_MS).unref();
+    },
+    'worker-ready': ({ worker: { slot }, bootMs }) => {
+      this.#down.delete(slot);
+      if (!this.#bootMs.has(slot)) this.#bootMs.set(slot, bootMs);
+    },
+    'worker-failing': ({ worker }) => void this.#down.delete(worker.slot),
+    'worker-died': ({ worker: { slot }, cause }) => {
+      if (cause === 'boot') this.#down.add(slot);
+      else this.#down.delete(slot);
+      if (!this.#isStarting) return;
+      this.#failed.add(slot);
+      this.#logAddress(); // the other workers may take long
+    },
+    'worker-restarting': ({ slot, degraded }) => {
+      if (degraded) this.#degraded.add(slot);
+    },
+    scaling: ({ to }) => (this.workers = to),
+    stopping: () => this.#endStart(),
+    failed: () => {
+      this.#gaveUp = true;
+      this.#endStart();
+    },
+  };
+
+  #logAddress(): void {
+    if (this.#late === undefined) return;
+    clearTimeout(this.#late);
+    this.#late = undefined;
+    this.log('listening', this.#listening!);
+  }
+
+  #endStart(): void {
+    this.#isStarting = false;
+    clearTimeout(this.#late);
+    this.#late = undefined;
+  }
+
+  /** The event `started`, once, when the first start is over. */
+  #started(): ClusterEventMap['started'] | undefined {
+    if (!this.#isStarting || this.#listening === undefined) return undefined;
+    const isWanted = (slot: number): boolean => slot < this.workers;
+    const ready = [...this.#bootMs].filter(([slot]) => isWanted(slot)).map(([, bootMs]) => bootMs);
+    const lost = [...this.#degraded].filter((slot) => isWanted(slot) && !this.#bootMs.has(slot));
+    if (ready.length === 0 || ready.length + lost.length < this.workers) return undefined;
+    this.#endStart();
+    return {
+      ...this.#listening,
+      workers: this.workers,
+      ready: ready.length,
+      durationMs: this.now() - this.startedAt,
+      fastestMs: Math.min(...ready),
+      slowestMs: Math.max(...ready),
+    };
+  }
+}

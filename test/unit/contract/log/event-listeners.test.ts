@@ -1,0 +1,48 @@
+import { expect, it, vi } from 'vitest';
+import { EventListeners, workerExitIn } from '../../../../src/contract/log/event-listeners.js';
+import { died, stopped, WORKER } from '../../support/cluster-events.js';
+
+const READY = { worker: WORKER, bootMs: 5 };
+
+it('calls the listeners of an event until they are removed', () => {
+  const [given, later] = [vi.fn(), vi.fn()];
+  const listeners = new EventListeners(() => {}, { 'worker-ready': given, warning: undefined });
+  listeners.on('worker-ready', later);
+  expect(listeners.names).toEqual(['worker-ready']);
+
+  listeners.call('worker-ready', READY);
+  listeners.call('warning', { message: 'odd' });
+  listeners.off('worker-ready', later);
+  listeners.call('worker-ready', READY);
+
+  expect(given.mock.calls).toEqual([[READY], [READY]]);
+  expect(later.mock.calls).toEqual([[READY]]);
+});
+
+it('warns of a listener that throws or rejects, and calls the others', async () => {
+  const [warn, other] = [vi.fn(), vi.fn()];
+  const listeners = new EventListeners(warn);
+  listeners.on('worker-ready', () => {
+    throw new Error('now');
+  });
+  listeners.on('worker-ready', () => Promise.reject(new Error('later')));
+  listeners.on('worker-ready', other);
+
+  listeners.call('worker-ready', READY);
+  await Promise.resolve();
+
+  expect(other).toHaveBeenCalledOnce();
+  const message = "a listener of 'worker-ready' threw";
+  expect(warn.mock.calls).toMatchObject([
+    [message, { name: 'Error', message: 'now' }],
+    [message, { name: 'Error', message: 'later' }],
+  ]);
+});
+
+it('makes the exit of a worker from its death and from its stop', () => {
+  const of = { worker: WORKER, failed: true, cause: 'crash', detail: 'exited with code 1' };
+  expect(workerExitIn('worker-died', died())).toEqual(of);
+  const stop = { worker: WORKER, failed: false, cause: 'reload', detail: 'a hook failed' };
+  expect(workerExitIn('worker-stopped', stopped({ problem: 'a hook failed' }))).toEqual(stop);
+  expect(workerExitIn('worker-ready', READY)).toBeUndefined();
+});
