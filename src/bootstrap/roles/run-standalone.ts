@@ -11,13 +11,12 @@ import { takeActivatedSocket } from '../../supervisor/listening/activated-socket
 import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import { reportUncaught } from '../../contract/ipc/index.js';
-import { catchUncaught } from '../../worker/life/uncaught.js';
-import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
-import { ConnectionLimit } from '../../worker/http/connection-limit.js';
+import { catchUncaught } from '../../worker/boot/uncaught.js';
+import { settleAsyncContexts } from '../../worker/serve/request.js';
 import { listen } from '../../worker/listen/listen.js';
-import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/signals.js';
+import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/boot/signals.js';
 import { SoloLink } from '../../worker/link/solo-link.js';
-import { ServedApp } from '../../worker/life/served-app.js';
+import { ServedApp } from '../../worker/boot/served-app.js';
 import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
@@ -77,8 +76,7 @@ class Standalone {
       });
     }
     this.#link.configure(options);
-    const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
-    this.#served = new ServedApp(this.#link, limit, this.#warn);
+    this.#served = new ServedApp(this.#link, this.#warn);
     this.#served.sockets.nobodyFollows(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     let told = false;
@@ -162,7 +160,7 @@ class Standalone {
   /** Releases everything, because the process may start another app, as test suites do. */
   #letGo(): void {
     setCurrentLink(undefined);
-    this.#served.sockets.servers.stop();
+    this.#served.sockets.stop();
     this.#leaveSignalsToNest();
     this.#leaveErrorsToNode();
     this.#ignoreStopSignals();

@@ -1,8 +1,8 @@
 import type { OwnAssignment } from '../../contract/ipc/assignment.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import { WorkerAgent } from '../../worker/life/agent.js';
-import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
-import { quietStart } from '../../worker/boot/quiet-start.js';
+import { WorkerAgent } from '../../worker/boot/agent.js';
+import { settleAsyncContexts } from '../../worker/serve/request.js';
+import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import { setTitle } from '../../contract/process/process-title.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';

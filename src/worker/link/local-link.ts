@@ -4,7 +4,7 @@ import { type ClusterEventName, EventListeners } from '../../contract/events/ind
 import { reportError } from '../../contract/ipc/index.js';
 import { silencedBy } from '../../contract/options/warning-options.interface.js';
 import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
-import { ProcessMeter } from '../../contract/process/process-meter.js';
+import { ProcessMeter, utilizationReader } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,
   LinkEventListener,
@@ -17,8 +17,8 @@ import type {
   WorkerState,
   WorkerStats,
 } from '../../contract/snapshot/index.js';
-import { RequestTracker } from '../http/request-tracker.js';
-import { watchClient } from '../http/watch-client.js';
+import { watchClient } from '../serve/request.js';
+import { RequestTracker } from '../serve/tracker.js';
 import { OwnMetrics } from './own-metrics.js';
 
 /** The state and the measurements of a process that serves an app, with a primary or without. */
@@ -124,7 +124,7 @@ export abstract class LocalLink {
   }
 
   observeResponses(observer: ResponseObserver): void {
-    this.tracker.reports.observer = observer;
+    this.tracker.observer = observer;
   }
 
   followScopes(on: boolean): void {
@@ -266,9 +266,8 @@ export class IdleWork {
 async function untilIdle(): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const before = performance.eventLoopUtilization();
+    const utilization = utilizationReader();
     await delay(INTERVAL_MS, undefined, { ref: false });
-    const { utilization } = performance.eventLoopUtilization(before);
-    if (utilization < IDLE_BELOW || performance.now() >= deadline) return;
+    if (utilization() < IDLE_BELOW || performance.now() >= deadline) return;
   }
 }

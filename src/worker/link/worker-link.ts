@@ -15,11 +15,10 @@ import {
   type ThreadsOfProcess,
   type WorkerIdentity,
 } from '../../contract/snapshot/index.js';
-import { ConnectionLimit } from '../http/connection-limit.js';
-import { WorkerLeaderRole } from '../life/worker-leader-role.js';
 import { LocalLink } from './local-link.js';
 import { type AnswerMessage, PendingRequests } from './pending-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
+import { WorkerLeaderRole } from './worker-leader-role.js';
 
 /** If the primary does not send a snapshot within this time, the last snapshot is used. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
@@ -33,7 +32,6 @@ export class WorkerLink extends LocalLink implements ClusterLink {
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
   readonly bootstrapped = true;
   readonly leaderRole: WorkerLeaderRole;
-  readonly connectionLimit = new ConnectionLimit(this.tracker, (message) => this.say(message));
   readonly #pending = new PendingRequests();
   #subscribing = false;
   #lastSnapshot: { snapshot: ClusterSnapshot; at: number } | undefined;

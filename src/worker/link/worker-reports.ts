@@ -1,8 +1,7 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BlockedRequest, reportError, reportUncaught } from '../../contract/ipc/index.js';
-import { ARE_CONTEXTS_CHEAP } from '../http/request-scopes.js';
-import { runningRequests } from '../http/running-requests.js';
+import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
 

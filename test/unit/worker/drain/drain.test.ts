@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { drain, type DrainedParts } from '../../../../src/worker/drain/drain.js';
-import { QueueWorkers } from '../../../../src/worker/drain/queue-workers.js';
+import { QueueWorkers } from '../../../../src/worker/drain/drain.js';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 

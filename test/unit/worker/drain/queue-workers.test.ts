@@ -1,6 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { QueueWorkers } from '../../../../src/worker/drain/queue-workers.js';
+import { QueueWorkers } from '../../../../src/worker/drain/drain.js';
 
 /** An app with these providers. It has only the parts of Nest's container that the code reads. */
 function appWith(...instances: unknown[]) {
