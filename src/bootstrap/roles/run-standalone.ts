@@ -77,7 +77,7 @@ class Standalone {
     }
     this.#link.configure(options);
     this.#served = new ServedApp(this.#link, this.#warn);
-    this.#served.sockets.nobodyFollows(); // no other process has these sockets
+    this.#served.sockets.clusterEnds(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     let told = false;
     this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () => {
@@ -121,7 +121,7 @@ class Standalone {
     const open = () => whenFree(() => BoundSocket.open(address));
     // An app without an HTTP server does not need the default address.
     let socket = takeActivatedSocket(this.options, this.#warn);
-    if (socket !== undefined) this.#served.sockets.keptBySystemd();
+    if (socket !== undefined) this.#served.sockets.heldBySystemd();
     else if (addressGiven) socket = await open();
     let taken = false;
     try {

@@ -117,7 +117,7 @@ export class WorkerAgent {
       case 'listen':
       case 'listen-refused':
         if (message.type === 'listen' && message.target.activated) {
-          this.#served.sockets.keptBySystemd();
+          this.#served.sockets.heldBySystemd();
         }
         return this.#listenRequest.answer(message, handle);
       case 'adopt':
@@ -138,7 +138,7 @@ export class WorkerAgent {
         return this.#rebalance.giveAway(message.ratio);
       case 'drain':
         this.#served.signal ??= message.signal;
-        if (message.cause === 'shutdown') this.#served.sockets.nobodyFollows();
+        if (message.cause === 'shutdown') this.#served.sockets.clusterEnds();
         return void this.#leave(this.options.shutdown);
       case 'released':
         return this.#served.sockets.primaryClosed();
@@ -167,7 +167,7 @@ export class WorkerAgent {
     await this.#drained;
   }
 
-  /** Drains and ends. If the app has not started, ends at once. */
+  /** Drains and ends. If the app has not started, ends immediately. */
   async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
     if (this.link.state === 'draining') return;
     this.link.state = 'draining';
@@ -188,7 +188,7 @@ export class WorkerAgent {
     process.stderr.write(uncaughtText(error, this.options.log, identity, isReported));
     this.#reports.fatal(error, false);
     this.#exitCode = 1;
-    this.#served.sockets.othersFollow();
+    this.#served.sockets.clusterContinues();
     this.#served.cutShort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
@@ -202,7 +202,7 @@ export class WorkerAgent {
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
     if (await isPrimaryGone(this.#primaryPid)) {
-      this.#served.sockets.nobodyFollows();
+      this.#served.sockets.clusterEnds();
       this.#served.sockets.primaryClosed();
     }
     await this.#leave(ORPHAN_SHUTDOWN);
@@ -215,7 +215,7 @@ const PRIMARY_GONE_MS = 20;
 /** The shutdown times of a worker whose primary is gone. */
 const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
 
-/** Prevents that node:cluster ends the process at once when its channel closes. */
+/** Prevents that node:cluster ends the process when its channel closes. */
 function outliveChannel(): void {
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 }

@@ -123,7 +123,7 @@ type Closable = Pick<WorkerApp, 'close'>;
 
 /**
  * When the app calls `app.close()` itself, for example in its own listener for SIGTERM, drains the
- * process first. If the app closed at once, requests in flight would lose the database, and the
+ * process first. If the app closed immediately, requests in flight would lose the database, and the
  * app's hooks would run again after the drain. Returns the original `app.close()`.
  */
 function takeOverClose(

@@ -38,7 +38,7 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
 export function takeOverNestSignals(
   owned: readonly string[],
   leave: (signal: NodeJS.Signals) => void,
-  told: () => void,
+  tookOver: () => void,
 ): () => void {
   const answered = new Set<string>([...owned, ...FAULTS]);
   const ours = new Set<string>();
@@ -47,7 +47,7 @@ export function takeOverNestSignals(
     // Node adds the listener only after this event, so a microtask removes it, before any signal comes.
     queueMicrotask(() => {
       process.off(name, listener);
-      told();
+      tookOver();
       if (answered.has(name)) return;
       answered.add(name);
       ours.add(name);

@@ -5,7 +5,7 @@ import type { ResolvedLogOptions } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
 /**
- * Handles uncaught errors, for which Node would end the process at once, with all its requests. If
+ * Handles uncaught errors, for which Node would end the process immediately, with all its requests. If
  * the app has its own handler, the app's handler decides. So our handler is added only when an error
  * occurs and the app has no handler. Node emits 'uncaughtExceptionMonitor' before that decision.
  *
@@ -37,10 +37,10 @@ export function uncaughtText(
 }
 
 /** Reports a call of process.abort(), because the exit alone looks as if V8 had run out of memory. */
-export function catchAbort(told: (error: Error) => void): void {
+export function catchAbort(report: (error: Error) => void): void {
   const abort = process.abort.bind(process);
   process.abort = () => {
-    told(new Error('process.abort() was called'));
+    report(new Error('process.abort() was called'));
     return abort();
   };
 }

@@ -66,7 +66,7 @@ interface Limited {
 export class ConnectionLimit {
   readonly #max: number;
   readonly #limited = new WeakMap<Server, Limited>();
-  #told = false;
+  #warned = false;
   #sweep: NodeJS.Timeout | undefined;
 
   /** @param warn is called once, with a message of one line, when connections are refused. */
@@ -137,8 +137,8 @@ export class ConnectionLimit {
     this.tracker.droppedConnections += 1;
     if (limited?.chosen !== undefined) return;
     this.#makeRoom();
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#warned) return;
+    this.#warned = true;
     this.warn(
       `turns connections away: ${this.#max} are open, and it may open ${this.openFiles} files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)`,
     );

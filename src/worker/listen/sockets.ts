@@ -108,17 +108,17 @@ export class WorkerSockets {
   }
 
   /** The whole cluster ends: only this process can still serve the connections in the backlogs. */
-  nobodyFollows(): void {
+  clusterEnds(): void {
     this.#isLast = true;
   }
 
   /** This process ends before the cluster does: other processes keep its sockets open. */
-  othersFollow(): void {
+  clusterContinues(): void {
     if (!this.#isReleased) this.#isLast = false;
   }
 
   /** systemd holds the app's socket too, so its queue is left to the next process. */
-  keptBySystemd(): void {
+  heldBySystemd(): void {
     this.#isKept = true;
   }
 
@@ -133,17 +133,17 @@ export class WorkerSockets {
    * sockets open, or to systemd if it holds the socket too. Without other processes, this process
    * accepts and serves the connections first.
    *
-   * @param atOnce when aborted, closes the sockets without further waiting.
+   * @param signal when aborted, closes the sockets without further waiting.
    * @param others other listening servers to close, such as the servers of TCP microservices.
    */
-  async leave(atOnce: AbortSignal, others: readonly net.Server[]): Promise<void> {
+  async leave(signal: AbortSignal, others: readonly net.Server[]): Promise<void> {
     const kept = this.#isKept ? this.#adopting : undefined;
     this.#adopting = undefined; // refuses sockets that the primary still sends
     for (const server of this.#servers) if (server !== this.#own) expectClose(server);
     const sockets = [...this.#servers, ...this.#adopted.values(), ...others];
     const closing = this.#isLast ? sockets.filter((socket) => socket === kept) : sockets;
     for (const socket of closing) stopAccepting(socket);
-    if (this.#isLast) await this.#emptyAndClose(sockets, atOnce);
+    if (this.#isLast) await this.#emptyAndClose(sockets, signal);
   }
 
   /** Accepts the connections in the backlogs first. Each process that listens on the sockets does this. */

@@ -13,7 +13,7 @@ type ServerWithListeners = Server & { [KEY]?: Partial<Record<TakingEvent, Upgrad
 /**
  * Our own listeners for an event of a server. They are called before the app's listeners. They are
  * added only while the app has a listener. Otherwise our listeners would keep the requests from the
- * app's handler, and nobody would answer them.
+ * app's handler, and no one would answer them.
  */
 export class UpgradeListeners {
   readonly #ours = new Set<unknown>();

@@ -224,12 +224,6 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-interface ClosingConnection {
-  readonly socket: { readonly bytesRead: number };
-  readonly inFlight: number;
-  readonly response: ServerResponse | undefined;
-}
-
 /** Asks the client of an HTTP/1.1 connection to connect again, by a header of a response. */
 export class CloseNotice {
   #asked: ServerResponse | undefined;
@@ -247,7 +241,7 @@ export class CloseNotice {
    * requests that it sent ahead would be lost.
    */
   onRequest(
-    leaving: ClosingConnection,
+    leaving: Pick<Connection, 'socket' | 'inFlight' | 'response'>,
     request: IncomingMessage,
     response: ServerResponse,
   ): boolean {

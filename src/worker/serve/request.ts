@@ -21,7 +21,7 @@ export class Scope implements RequestScope {
     this.url = url;
   }
 
-  /** The response was sent, or the client has disconnected. Nobody waits for work that goes on. */
+  /** The response was sent, or the client has disconnected. No one waits for work that goes on. */
   end(): void {
     this.waiting = undefined;
   }

@@ -81,7 +81,7 @@ export class RequestTracker {
       subscribe('http.server.response.finish', this.#onFinish);
     }
     this.#followed.add(server);
-    // Our listeners run first, because the server's own listeners begin an HTTP/2 session at once.
+    // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
     UpgradeListeners.of(server, 'upgrade').add(this.#onUpgrade);
@@ -191,7 +191,7 @@ export class RequestTracker {
   forget(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.closeNotice?.sent) this.rebalancedConnectionsTotal += 1;
-    // Requests still in flight on the connection will not finish: their client is gone.
+    // Requests still in flight on the connection will not finish: their client has disconnected.
     this.requestsInFlight -= connection.inFlight;
     const { response, webSocket } = connection;
     // Reports at most one request: the newest in flight.

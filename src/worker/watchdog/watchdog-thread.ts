@@ -51,7 +51,7 @@ let block: { reported?: boolean } = {};
 /** The beginning of a line from the primary whose end has not arrived. */
 let request = '';
 const input = Buffer.alloc(REQUEST_BYTES);
-// Reading an empty pipe throws at each tick. Nobody reads the error's stack, so do not collect it.
+// Reading an empty pipe throws at each tick. No one reads the error's stack, so do not collect it.
 Error.stackTraceLimit = 0;
 
 setInterval(() => {
@@ -98,14 +98,14 @@ function isBlocked(): boolean {
  * Asks the main thread what it is doing. The inspector interrupts any JavaScript there, even an
  * endless loop or a regular expression, so the answer has the stack of the block.
  *
- * @param tell is called once more if the answer comes late.
+ * @param report is called once more if the answer comes late.
  */
-function askMainThread(tell: (found: Description, answered: boolean) => void): void {
-  const nothing = () => tell({ requests: [], frames: [] }, false);
+function askMainThread(report: (found: Description, answered: boolean) => void): void {
+  const nothing = () => report({ requests: [], frames: [] }, false);
   const overdue = setTimeout(nothing, ANSWER_TIMEOUT_MS);
   const answered = (value: unknown): void => {
     clearTimeout(overdue);
-    if (typeof value === 'string') tell(JSON.parse(value) as Description, true);
+    if (typeof value === 'string') report(JSON.parse(value) as Description, true);
     else nothing();
   };
   try {

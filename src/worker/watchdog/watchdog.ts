@@ -94,7 +94,7 @@ export function framesBelow(stack: string): string[] {
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {
-    // Functions without a name are told apart by their line.
+    // Functions without a name are distinguished by their line.
     const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
     const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
     const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);

@@ -22,8 +22,8 @@ it.each([
     await once(server, 'listening');
     sockets.add(server);
     sockets.mayAdopt();
-    if (holder === 'systemd') sockets.keptBySystemd();
-    sockets.nobodyFollows();
+    if (holder === 'systemd') sockets.heldBySystemd();
+    sockets.clusterEnds();
     sockets.primaryClosed();
     const { _handle: handle } = server as unknown as {
       _handle: { listen(backlog: number): number };

@@ -204,7 +204,7 @@ describe('a notice by itself', () => {
     const notice = new CloseNotice();
     const leaving = { socket: { bytesRead: 1 }, inFlight: 1, response: response() };
     const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '1' } });
-    const begin = (of: ServerResponse) => notice.onRequest(leaving, request as never, of);
+    const begin = (of: ServerResponse) => notice.onRequest(leaving as never, request as never, of);
     begin(leaving.response);
     leaving.socket.bytesRead = 2;
     begin(leaving.response);
