@@ -225,7 +225,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Asks the client of an HTTP/1.1 connection to connect again, by a header of a response. */
-export class CloseNotice {
+class CloseNotice {
   #asked: ServerResponse | undefined;
   /** The number of bytes received on the connection when its last request began. */
   #bytesRead: number | undefined;
@@ -248,7 +248,6 @@ export class CloseNotice {
     const { bytesRead } = leaving.socket;
     if (leaving.inFlight > 1 || bytesRead === this.#bytesRead) {
       if (this.#asked !== undefined) takeBack(this.#asked);
-      this.#asked = undefined;
       return false;
     }
     // Only a second request shows that the client waits for each response and does not pipeline.
@@ -256,8 +255,7 @@ export class CloseNotice {
     this.#bytesRead = bytesRead;
     if (!seenToWait) return true;
     const ask = (): void => {
-      const alone = leaving.inFlight === 1 && leaving.response === response;
-      if (alone && askToClose(response)) this.#asked = response;
+      if (leaving.response === response && askToClose(response)) this.#asked = response;
     };
     if (hasBody(request)) request.once('end', ask);
     else ask();

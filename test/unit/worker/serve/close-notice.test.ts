@@ -1,12 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import {
-  askToClose,
-  CloseNotice,
-  hasBody,
-  takeBack,
-} from '../../../../src/worker/serve/connection.js';
+import { hasBody } from '../../../../src/worker/serve/connection.js';
 import { type FakeClient, FakeServer } from '../../support/fake-traffic.js';
 
 let server: FakeServer;
@@ -20,19 +14,6 @@ beforeEach(() => {
 afterEach(() => {
   server.stop();
   vi.useRealTimers();
-});
-
-const response = () => ({ headersSent: false, shouldKeepAlive: true }) as ServerResponse;
-
-describe('a response that asks to close', () => {
-  it('can take it back, unless its head has left', () => {
-    const [early, late] = [response(), response()];
-    expect([early, late].map(askToClose)).toEqual([true, true]);
-    expect(askToClose(early)).toBe(false); // once
-    Object.assign(late, { headersSent: true });
-    for (const each of [early, late]) takeBack(each);
-    expect([early.shouldKeepAlive, late.shouldKeepAlive]).toEqual([true, false]);
-  });
 });
 
 describe('a request', () => {
@@ -195,40 +176,6 @@ describe('a client that sends before it has its answers', () => {
     behind.finish();
     client.close();
     expect(server.tracker.rebalancedConnectionsTotal).toBe(0);
-  });
-});
-
-describe('a notice by itself', () => {
-  /** Its client has sent one request, and sends another that has a body. */
-  function start() {
-    const notice = new CloseNotice();
-    const leaving = { socket: { bytesRead: 1 }, inFlight: 1, response: response() };
-    const request = Object.assign(new EventEmitter(), { headers: { 'content-length': '1' } });
-    const begin = (of: ServerResponse) => notice.onRequest(leaving as never, request as never, of);
-    begin(leaving.response);
-    leaving.socket.bytesRead = 2;
-    begin(leaving.response);
-    return { notice, leaving, request, begin };
-  }
-
-  it.each([
-    ['it is alone', 1, true, true],
-    ['another is in flight', 2, true, false],
-    ['it is not the one in flight', 1, false, false],
-  ])('is said by a request whose body was read where %s', (_, inFlight, own, said) => {
-    const { notice, leaving, request } = start();
-    leaving.inFlight = inFlight;
-    if (!own) leaving.response = response();
-    request.emit('end');
-    expect(notice.sent).toBe(said);
-  });
-
-  it('has not been said once it was taken back', () => {
-    const { notice, leaving, request, begin } = start();
-    request.emit('end');
-    leaving.inFlight = 2;
-    expect(begin(response())).toBe(false);
-    expect([notice.sent, leaving.response.shouldKeepAlive]).toEqual([false, true]);
   });
 });
 
