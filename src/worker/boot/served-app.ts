@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { DrainReport } from '../../contract/ipc/index.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import { drain, QueueWorkers } from '../drain/drain.js';
+import { drain } from '../drain/drain.js';
 import type { LocalLink } from '../link/local-link.js';
 import { presetExpressPrototypes } from '../listen/express-prototypes.js';
 import { addressOf, ALREADY_LISTENING } from '../listen/listen.js';
@@ -99,7 +99,7 @@ export class ServedApp {
       link: this.link,
       sockets: this.sockets,
       microservices: this.#microservices,
-      queues: new QueueWorkers(this.#app),
+      app: this.#app,
       cutShort: this.#cutShort,
       forced: this.#forced,
       beforeClose,

@@ -11,7 +11,8 @@ export interface DrainedParts {
   readonly link: Pick<LocalLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
   readonly microservices: Microservices;
-  readonly queues: QueueWorkers;
+  /** The app, in which BullMQ workers are looked for. */
+  readonly app: unknown;
   /** Resolves when the lame duck phase must end now. */
   readonly cutShort: Promise<void>;
   /** Resolves when all waiting must end now. */
@@ -34,15 +35,15 @@ export async function drain(
   parts: DrainedParts,
   { lameDuckMs, drainTimeoutMs, killTimeoutMs }: ResolvedClusterOptions['shutdown'],
 ): Promise<DrainReport> {
-  const { link, microservices, queues } = parts;
+  const { link, microservices } = parts;
   await Promise.race([delay(lameDuckMs), parts.forced, parts.cutShort]);
 
-  queues.pause();
+  const paused = pauseQueues(parts.app);
   const rpc = microservices.stop();
   link.tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const deadline = stoppedAt + drainTimeoutMs;
-  const away = link.sendClientsAway(drainTimeoutMs / 2);
+  const away = Promise.all([paused, link.sendClientsAway(drainTimeoutMs / 2)]);
   const overdue = new AbortController();
   const accepted = parts.sockets.leave(overdue.signal, rpc);
   await untilIdle(parts, { stoppedAt, deadline, accepted, away });
@@ -61,14 +62,14 @@ export async function drain(
 
 /** Closes connections as they become idle, until nothing is left or the deadline is reached. */
 async function untilIdle(
-  { link, microservices, queues, forced }: DrainedParts,
+  { link, microservices, forced }: DrainedParts,
   times: {
     readonly stoppedAt: number;
     readonly deadline: number;
     /** Resolves when the listening sockets are closed. */
     readonly accepted: Promise<void>;
-    /** Resolves when the clients that were asked to reconnect have left. */
-    readonly away: Promise<void>;
+    /** Resolves when the clients that were asked to reconnect have left, and running jobs are done. */
+    readonly away: Promise<unknown>;
   },
 ): Promise<void> {
   const { tracker } = link;
@@ -88,8 +89,7 @@ async function untilIdle(
     accepting ||
     sending ||
     tracker.openConnections > 0 ||
-    microservices.busy ||
-    queues.busy;
+    microservices.busy;
   while (busy() && !isForced && performance.now() < deadline) {
     if (accepting) tracker.postponeIdle();
     const patient = performance.now() < (stoppedAt + deadline) / 2;
@@ -139,46 +139,21 @@ interface NestModule {
 const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
 
 /**
- * The BullMQ workers of an app. Finds providers that are workers, and workers in a provider's fields
- * or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this class, only a shutdown hook would
+ * Pauses the BullMQ workers of an app. Finds providers that are workers, and workers in a provider's
+ * fields or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this, only a shutdown hook would
  * close the workers, and other hooks may have closed the database that a running job needs.
+ *
+ * @returns resolves when the running jobs are done. Ignores errors: the hook that closes the worker
+ *   will report them.
  */
-export class QueueWorkers {
-  #pausing = 0;
-
-  constructor(private readonly app: unknown) {}
-
-  pause(): void {
-    for (const worker of workersIn(this.app)) void this.#pause(worker);
-  }
-
-  get busy(): boolean {
-    return this.#pausing > 0;
-  }
-
-  async #pause(worker: QueueWorker): Promise<void> {
-    this.#pausing += 1;
-    try {
-      await worker.pause();
-    } catch {
-      // ignored: the shutdown hook that closes the worker will report the error
-    } finally {
-      this.#pausing -= 1;
-    }
-  }
-}
-
-function workersIn(app: unknown): ReadonlySet<QueueWorker> {
-  const workers = new Set<QueueWorker>();
-  const modules = (app as NestInternals).container?.getModules?.().values() ?? [];
-  for (const { providers } of modules) {
-    for (const { instance } of providers?.values() ?? []) {
-      for (const each of [instance, ...fieldsOf(instance).flat()]) {
-        if (isQueueWorker(each)) workers.add(each);
-      }
-    }
-  }
-  return workers;
+export async function pauseQueues(app: unknown): Promise<void> {
+  const modules = [...((app as NestInternals).container?.getModules?.().values() ?? [])];
+  const instances = modules.flatMap(({ providers }) =>
+    [...(providers?.values() ?? [])].map(({ instance }) => instance),
+  );
+  const candidates = instances.flatMap((each) => [each, ...fieldsOf(each).flat()]);
+  const workers = new Set(candidates.filter(isQueueWorker));
+  await Promise.allSettled([...workers].map(async (worker) => worker.pause()));
 }
 
 /** The values of an object's own fields. Calls no getters. */
