@@ -75,6 +75,7 @@ const SECTIONS = {
     ['Metrics and fields', 'reference/metrics'],
     ['Command line', 'reference/command-line'],
     ['Names of each entry', 'reference/api'],
+    ['Replaced methods', 'reference/patched'],
     ['API', 'api/'],
   ],
 };

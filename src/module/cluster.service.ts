@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
+import { messageOf } from '../contract/errors/index.js';
 import { checkEventName } from '../contract/options/index.js';
 import {
   CLUSTER_LINK,
@@ -82,6 +83,29 @@ export class ClusterService {
 
   off<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this {
     this.link.offEvent(name, listener);
+    return this;
+  }
+
+  /**
+   * Calls `stop` once when this process drains: after the lame duck time, before Nest's shutdown
+   * hooks. Stop taking messages there, from a broker for example. The drain waits for the result, and
+   * then for the running message handlers, for at most `shutdown.drainTimeoutMs`. An error is logged.
+   * Without `bootstrap()` no process drains, and `stop` is not called.
+   */
+  onDrain(stop: () => unknown): this {
+    let left: readonly (typeof stop)[] = [stop];
+    const run = async (): Promise<void> => {
+      try {
+        await stop();
+      } catch (error) {
+        this.link.warn(`a function given to onDrain() failed: ${messageOf(error)}`);
+      }
+      left = [];
+    };
+    this.link.onDrain(
+      () => left,
+      () => void run(),
+    );
     return this;
   }
 }

@@ -167,7 +167,7 @@ describe('the reference of signals', () => {
       sourceOf('src/bootstrap/roles/obey-signals.ts'),
       sourceOf('src/bootstrap/roles/run-standalone.ts'),
       // The file also names signals that are left alone.
-      /SIGNALS_OF_THE_PRIMARY = .*/.exec(sourceOf('src/worker/life/signals.ts'))![0],
+      /SIGNALS_OF_THE_PRIMARY = .*/.exec(sourceOf('src/worker/boot/signals.ts'))![0],
     ];
     const answered = sources.flatMap((source) => source.match(/\bSIG[A-Z\d]+\b/g) ?? []);
     const documented = rowsOf(readDocument('docs/reference/signals.md')).flatMap(

@@ -11,7 +11,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   offload: ['contract'],
   worker: ['contract'],
-  observe: ['contract', 'offload'],
+  observe: ['contract', 'offload', 'worker'],
   control: ['contract', 'observe'],
   extension: ['contract', 'offload'],
   decide: ['contract'],

@@ -210,7 +210,7 @@ describe('a TCP microservice of a hybrid app', () => {
 if (IS_FIRST_RUN) {
   describeWith(['redis-server'], 'a Redis microservice of a hybrid app', () => {
     it.each(PROGRAMS)(
-      'takes no new message in its drain, and answers those that it has (%s)',
+      'takes no new message once its onDrain() has stopped it, and answers those that it has (%s)',
       async (program) => {
         const redis = await RedisProcess.start();
         onTestFinished(() => redis.stop());
@@ -234,6 +234,7 @@ if (IS_FIRST_RUN) {
           const [, listeners] = await watching.pubsub('NUMSUB', 'note');
           return listeners === 0;
         });
+        expect(cluster.all('worker-stopped')).toEqual([]); // it still answers
         client.emit('note', { name: 'late', ms: 1 });
 
         expect(await answer).toMatchObject({ name: 'begun' });

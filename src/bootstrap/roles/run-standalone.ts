@@ -12,12 +12,12 @@ import type { Finding } from '../../observe/findings/checks.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import { reportUncaught } from '../../contract/errors/error-report.js';
 import { onceEach } from '../../contract/errors/index.js';
-import { catchUncaught } from '../../worker/life/uncaught.js';
-import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
+import { catchUncaught } from '../../worker/boot/uncaught.js';
+import { settleAsyncContexts } from '../../worker/serve/request.js';
 import { listen } from '../../worker/listen/listen.js';
-import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/signals.js';
+import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/boot/signals.js';
 import { ProcessLink } from '../../worker/link/process-link.js';
-import { ServedApp } from '../../worker/life/served-app.js';
+import { ServedApp } from '../../worker/boot/served-app.js';
 import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
@@ -119,7 +119,7 @@ class Standalone {
       });
     }
     this.#served = new ServedApp(this.#link, this.#warn);
-    this.#served.sockets.nobodyFollows(); // no other process has these sockets
+    this.#served.sockets.clusterEnds(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     const warnOnce = onceEach(this.#warn);
     this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () =>
@@ -162,7 +162,7 @@ class Standalone {
     const open = () => whenFree(() => BoundSocket.open(address));
     // An app without an HTTP server does not need the default address.
     let socket = takeActivatedSocket(this.options, this.#warn);
-    if (socket !== undefined) this.#served.sockets.keptBySystemd();
+    if (socket !== undefined) this.#served.sockets.heldBySystemd();
     else if (addressGiven) socket = await open();
     let taken = false;
     try {
@@ -201,7 +201,7 @@ class Standalone {
   /** Releases everything, because the process may start another app, as test suites do. */
   #letGo(): void {
     setCurrentLink(undefined);
-    this.#served.sockets.servers.stop();
+    this.#served.sockets.stop();
     this.#leaveSignalsToNest();
     this.#leaveErrorsToNode();
     this.#ignoreStopSignals();

@@ -1,9 +1,9 @@
 import type { OwnAssignment } from '../../contract/process/assignment.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import { WorkerAgent } from '../../worker/life/agent.js';
+import { WorkerAgent } from '../../worker/boot/agent.js';
 import type { ProcessLink } from '../../worker/link/process-link.js';
-import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
-import { quietStart } from '../../worker/boot/quiet-start.js';
+import { settleAsyncContexts } from '../../worker/serve/request.js';
+import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';

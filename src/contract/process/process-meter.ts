@@ -21,13 +21,18 @@ export class ProcessMeter {
    * busy event loop is measured between two blocks, so every block would be missed.
    */
   readonly #delay = createHistogram();
-  readonly #ticks = setInterval(() => this.#delay.recordDelta(), DELAY_RESOLUTION_MS).unref();
+  /** Raised at each tick of the event loop. The watchdog's thread reads it: a number that stays shows a block. */
+  readonly beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #ticks = setInterval(() => {
+    this.#delay.recordDelta();
+    Atomics.add(this.beats, 0, 1);
+  }, DELAY_RESOLUTION_MS).unref();
   readonly #collections = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) this.#gcMs += duration;
   });
   #residentMemoryBytes: number | undefined;
   #gcMs = 0;
-  #utilization = performance.eventLoopUtilization();
+  readonly #utilization = utilizationReader();
   #interval: Pick<ProcessStats, 'eventLoopUtilization' | 'eventLoopDelayP99Ms'> | undefined;
 
   constructor() {
@@ -37,10 +42,8 @@ export class ProcessMeter {
 
   /** Ends the current interval. The utilization and the delay cover the time since the last call of this method. */
   measure(): Measured {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
+    const utilization = this.#utilization();
     const eventLoopDelayP99Ms = this.#delaySoFar();
-    this.#utilization = now;
     this.#delay.reset();
     this.#delay.recordDelta(); // the first call only sets the beginning of the next period
     this.#interval = { eventLoopUtilization: round(utilization), eventLoopDelayP99Ms };
@@ -90,6 +93,17 @@ export class ProcessMeter {
     clearInterval(this.#ticks);
     this.#collections.disconnect();
   }
+}
+
+/** @returns a function that returns the utilization of the event loop since its last call, 0..1. */
+export function utilizationReader(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization;
+  };
 }
 
 function round(value: number): number {

@@ -1,12 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import { Inject, Injectable, RequestMethod } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { type Handler, labelled } from '../../worker/serve/route-template.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';
-
-/** Label of requests that no route of Nest matched. Clients choose these paths, so their number has no limit. */
-export const UNMATCHED = 'unmatched';
 
 /** The methods of an adapter by which Nest registers a route: `get`, `all`, `propfind` and so on. */
 const METHODS = Object.values(RequestMethod)
@@ -16,20 +13,7 @@ const METHODS = Object.values(RequestMethod)
 /** The methods whose routes can shadow an endpoint of this package. */
 const OF_ENDPOINTS: ReadonlySet<string> = new Set(['get', 'all']);
 
-/** A property of a request that holds its label. A WeakMap would double the cost of a request. */
-const TEMPLATE = Symbol('nestjs-cluster.route');
-
-type LabelledRequest = IncomingMessage & { [TEMPLATE]?: string };
-type Handler = (
-  request: LabelledRequest & { raw?: LabelledRequest },
-  ...rest: unknown[]
-) => unknown;
 type Register = (...args: unknown[]) => unknown;
-
-/** The template (`/cats/:id`) of the route that answered a request. It is a text of the app, never of a client. */
-export function templateOf(request: LabelledRequest): string {
-  return request[TEMPLATE] ?? UNMATCHED;
-}
 
 /**
  * Follows the routes that Nest registers with the HTTP adapter, whichever adapter it is. A path there
@@ -100,15 +84,4 @@ export class Routes {
     const bare = `/${path}`.replace(/^\/+/, '/').replace(/(?<=.)\/+$/, '');
     return this.#adapter!.getType() === 'express' ? bare.toLowerCase() : bare;
   }
-}
-
-/** A handler that notes the template first. Guards, pipes and interceptors of Nest run in the handler. */
-function labelled(handler: Handler, path: unknown): Handler {
-  const template = String(path);
-  const noting: Handler = (request, ...rest) => {
-    (request.raw ?? request)[TEMPLATE] = template; // `raw`: Fastify has a request of its own
-    return handler(request, ...rest);
-  };
-  // An adapter looks at what is set on the handler, or by decorators: version, configuration, schema.
-  return Object.setPrototypeOf(noting, handler) as Handler;
 }

@@ -12,7 +12,7 @@ import {
   type MetricsContribution,
   type PrometheusClient,
 } from '../../contract/snapshot/index.js';
-import type { HttpMetrics } from './http-metrics.js';
+import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
 import type { ProcessMetrics } from './process-metrics.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
@@ -37,7 +37,7 @@ export class MetricsEndpoint {
     const clients = await loadPrometheusClients();
     const [{ ProcessMetrics }, { HttpMetrics }] = await Promise.all([
       import('./process-metrics.js'),
-      import('./http-metrics.js'),
+      import('../../worker/serve/http-metrics.js'),
     ]);
     this.#http = HttpMetrics;
     const [client] = clients;

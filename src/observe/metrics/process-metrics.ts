@@ -11,7 +11,7 @@ import {
   READ_TIMEOUT_MS,
 } from '../../contract/snapshot/index.js';
 import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-body.js';
-import type { HttpMetrics } from './http-metrics.js';
+import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
 
 /**
  * Default metrics that are left out, because promtool refuses their names: gauges with the suffix of

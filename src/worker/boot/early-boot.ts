@@ -20,7 +20,7 @@ function onUncaught(thrown: unknown): void {
     error: reportError(error),
   };
   process.send?.(report);
-  // If the app has a handler of its own, the handler decides whether the process ends.
+  // If the app has its own handler, that handler decides whether the process ends.
   if (process.listenerCount('uncaughtException') > 0) return;
   // Another worker has printed the same error, so exit before Node prints it again.
   if (assignment?.printsBootError === false) {

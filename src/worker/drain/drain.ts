@@ -3,16 +3,16 @@ import type { DrainReport } from '../../contract/messages.js';
 import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../../contract/options/index.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
 import type { ProcessLink } from '../link/process-link.js';
-import type { WorkerApp } from '../life/worker-app.interface.js';
-import type { WorkerSockets } from '../listen/worker-sockets.js';
+import type { WorkerApp } from '../boot/served-app.js';
+import type { WorkerSockets } from '../listen/sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
-import type { QueueWorkers } from './queue-workers.js';
 
 export interface DrainedParts {
   readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
   readonly microservices: Microservices;
-  readonly queues: QueueWorkers;
+  /** The app, in which BullMQ workers are looked for. */
+  readonly app: unknown;
   /** Resolves when the lame duck phase must end now. */
   readonly cutShort: Promise<void>;
   /** Resolves when all waiting must end now. */
@@ -35,15 +35,15 @@ export async function drain(
   parts: DrainedParts,
   { lameDuckMs, drainTimeoutMs, killTimeoutMs }: ResolvedClusterOptions['shutdown'],
 ): Promise<DrainReport> {
-  const { link, microservices, queues } = parts;
+  const { link, microservices } = parts;
   await Promise.race([delay(lameDuckMs), parts.forced, parts.cutShort]);
 
-  queues.pause();
-  const rpc = microservices.stopConsuming();
+  const paused = pauseQueues(parts.app);
+  const rpc = microservices.stop();
   link.tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const deadline = stoppedAt + drainTimeoutMs;
-  const away = link.sendClientsAway(drainTimeoutMs / 2);
+  const away = Promise.all([paused, link.sendClientsAway(drainTimeoutMs / 2)]);
   const overdue = new AbortController();
   const accepted = parts.sockets.leave(overdue.signal, rpc);
   await untilIdle(parts, { stoppedAt, deadline, accepted, away });
@@ -62,14 +62,14 @@ export async function drain(
 
 /** Closes connections as they become idle, until nothing is left or the deadline is reached. */
 async function untilIdle(
-  { link, microservices, queues, forced }: DrainedParts,
+  { link, microservices, forced }: DrainedParts,
   times: {
     readonly stoppedAt: number;
     readonly deadline: number;
     /** Resolves when the listening sockets are closed. */
     readonly accepted: Promise<void>;
-    /** Resolves when the clients that were asked to reconnect have left. */
-    readonly away: Promise<void>;
+    /** Resolves when the clients that were asked to reconnect have left, and running jobs are done. */
+    readonly away: Promise<unknown>;
   },
 ): Promise<void> {
   const { tracker } = link;
@@ -89,8 +89,7 @@ async function untilIdle(
     accepting ||
     sending ||
     tracker.openConnections > 0 ||
-    microservices.busy ||
-    queues.busy;
+    microservices.busy;
   while (busy() && !isForced && performance.now() < deadline) {
     if (accepting) tracker.postponeIdle();
     const patient = performance.now() < (stoppedAt + deadline) / 2;
@@ -119,4 +118,55 @@ async function closeApp(
   } finally {
     abort.abort();
   }
+}
+
+/** The used part of a BullMQ `Worker`. Declared here, because BullMQ is a dependency of the app. */
+interface QueueWorker {
+  /** Takes no more jobs. Resolves when the jobs that run are done. */
+  pause(): Promise<unknown>;
+}
+
+/** The used part of a Nest app. Any property may be missing. */
+interface NestInternals {
+  readonly container?: { getModules?(): ReadonlyMap<string, NestModule> };
+}
+
+interface NestModule {
+  readonly providers?: ReadonlyMap<unknown, { readonly instance?: unknown }>;
+}
+
+/** Only a `Worker` has all of these methods. A `Queue` must not match: its pause() is global. */
+const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
+
+/**
+ * Pauses the BullMQ workers of an app. Finds providers that are workers, and workers in a provider's
+ * fields or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this, only a shutdown hook would
+ * close the workers, and other hooks may have closed the database that a running job needs.
+ *
+ * @returns resolves when the running jobs are done. Ignores errors: the hook that closes the worker
+ *   will report them.
+ */
+export async function pauseQueues(app: unknown): Promise<void> {
+  const modules = [...((app as NestInternals).container?.getModules?.().values() ?? [])];
+  const instances = modules.flatMap(({ providers }) =>
+    [...(providers?.values() ?? [])].map(({ instance }) => instance),
+  );
+  const candidates = instances.flatMap((each) => [each, ...fieldsOf(each).flat()]);
+  const workers = new Set(candidates.filter(isQueueWorker));
+  await Promise.allSettled([...workers].map(async (worker) => worker.pause()));
+}
+
+/** The values of an object's own fields. Calls no getters. */
+function fieldsOf(instance: unknown): unknown[] {
+  if (typeof instance !== 'object' || instance === null) return [];
+  return Object.values(Object.getOwnPropertyDescriptors(instance)).map(
+    ({ value }): unknown => value,
+  );
+}
+
+function isQueueWorker(value: unknown): value is QueueWorker {
+  if (typeof value !== 'object' || value === null) return false;
+  return METHODS.every(
+    (method) => method in value && typeof Reflect.get(value, method) === 'function',
+  );
 }

@@ -1,3 +1,4 @@
+import { utilizationReader } from '../../contract/process/process-meter.js';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** The length of an interval whose use decides, in ms. */
@@ -29,9 +30,8 @@ export class IdleWork {
 async function untilIdle(): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const before = performance.eventLoopUtilization();
+    const utilization = utilizationReader();
     await delay(INTERVAL_MS, undefined, { ref: false });
-    const { utilization } = performance.eventLoopUtilization(before);
-    if (utilization < IDLE_BELOW || performance.now() >= deadline) return;
+    if (utilization() < IDLE_BELOW || performance.now() >= deadline) return;
   }
 }

@@ -34,8 +34,8 @@ import {
 } from '../../contract/snapshot/index.js';
 import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.js';
 import { sendAway } from '../drain/send-away.js';
-import { RequestTracker } from '../http/request-tracker.js';
-import { watchClient } from '../http/watch-client.js';
+import { RequestTracker } from '../serve/tracker.js';
+import { watchClient } from '../serve/request.js';
 import { IdleWork } from './idle-work.js';
 import { OwnMetrics } from './own-metrics.js';
 import type { PrimaryChannel } from './primary-channel.js';
@@ -242,7 +242,7 @@ export class ProcessLink implements ClusterLink {
   }
 
   observeResponses(observer: ResponseObserver): void {
-    this.tracker.reports.observer = observer;
+    this.tracker.observer = observer;
   }
 
   followScopes(on: boolean): void {

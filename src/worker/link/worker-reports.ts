@@ -2,8 +2,7 @@ import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { reportError, reportUncaught } from '../../contract/errors/error-report.js';
 import type { BlockedRequest } from '../../contract/messages.js';
-import { ARE_CONTEXTS_CHEAP } from '../http/request-scopes.js';
-import { runningRequests } from '../http/running-requests.js';
+import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request.js';
 import type { PrimaryChannel } from './primary-channel.js';
 import { type ProcessLink, SNAPSHOT_TIMEOUT_MS } from './process-link.js';
 

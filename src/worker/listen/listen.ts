@@ -4,7 +4,7 @@ import tls from 'node:tls';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ListenTarget, PrimaryMessage } from '../../contract/messages.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
-import type { HttpApp } from '../life/worker-app.interface.js';
+import type { HttpApp } from '../boot/served-app.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /** The warning for an app whose `createApp()` called `listen()` itself. */

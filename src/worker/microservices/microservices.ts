@@ -1,22 +1,47 @@
 import type { Server, Socket } from 'node:net';
-import type { WorkerApp } from '../life/worker-app.interface.js';
-import { countedHandler, type RpcHandler } from './rpc-handlers.js';
-import { RpcSockets } from './rpc-sockets.js';
-import { type RpcTransport, stopConsuming, TRANSPORT } from '../drain/stop-consuming.js';
+import type { WorkerApp } from '../boot/served-app.js';
+import { TcpConnections } from './tcp-connections.js';
+
+type RpcHandler = (...args: unknown[]) => unknown;
+
+/** The used part of Nest's server of a transport. Declared here, so that Nest is not imported. */
+interface RpcTransport {
+  /** A value of Nest's enumeration `Transport`, or the id of a custom transport of the app. */
+  readonly transportId?: unknown;
+  getHandlerByPattern?(pattern: string): RpcHandler | null;
+  /** The server or client of the transport's own library. */
+  unwrap?(): unknown;
+  /** For TCP: handles a message that was read. */
+  handleMessage?(reader: unknown, message: unknown): Promise<unknown>;
+}
+
+/** The used part of an Observable. Declared here, because rxjs is a dependency of the app. */
+interface Observable {
+  subscribe(...args: unknown[]): { add(teardown: () => void): void };
+}
+
+interface GrpcServer {
+  tryShutdown(done: () => void): void;
+}
+
+/** Values of the enumeration `Transport` of @nestjs/microservices. */
+const TCP = 0;
+const GRPC = 4;
 
 /** How long the drain waits after the last answer, so that the transport's library can send the answer. */
 const SENDING_MS = 50;
 
 /**
- * The microservices of a hybrid app, or the app if it is a microservice. Counts the running handlers,
- * and stops the microservices in a drain. Without microservices, nothing is imported or wrapped.
+ * The microservices of a hybrid app, or the app if it is a microservice. Counts the running handlers
+ * of every transport. In a drain it stops gRPC and TCP servers. The app stops other transports, in
+ * `ClusterService.onDrain()`.
  */
 export class Microservices {
-  readonly #followed = new Map<RpcTransport, RpcSockets | undefined>();
+  readonly #followed = new Map<RpcTransport, TcpConnections | undefined>();
   /** The number of handlers that have not given their last answer. */
   running = 0;
   #endedAt = -Infinity;
-  /** The number of transports that were asked to stop and have not stopped. */
+  /** The number of gRPC servers that have calls in flight. */
   #stopping = 0;
 
   /** Follows the microservices that the app has connected so far. */
@@ -24,31 +49,35 @@ export class Microservices {
     for (const microservice of app.getMicroservices?.() ?? [app]) {
       const transport = transportOf(microservice);
       if (transport === undefined || this.#followed.has(transport)) continue;
-      const sockets = socketsOf(transport);
-      this.#followed.set(transport, sockets);
-      if (sockets !== undefined) followMessages(transport, sockets);
-      this.#countHandlers(transport, sockets);
+      const isTcp = transport.transportId === TCP;
+      const connections = isTcp ? new TcpConnections(transport.unwrap!() as Server) : undefined;
+      this.#followed.set(transport, connections);
+      this.#countHandlers(transport, connections);
+      if (connections !== undefined) dropLateRequests(transport, connections);
     }
   }
 
-  /** Stops taking messages from brokers. @returns the TCP servers, which the caller must close. */
-  stopConsuming(): readonly Server[] {
+  /** Stops taking messages over gRPC. @returns the TCP servers, which the caller must close. */
+  stop(): readonly Server[] {
     const listening: Server[] = [];
-    for (const [transport, sockets] of this.#followed) {
-      if (sockets !== undefined) {
+    for (const [transport, connections] of this.#followed) {
+      if (connections !== undefined) {
         // Without this flag, Nest would listen again if the transport has `retryAttempts`.
         Reflect.set(transport, 'isManuallyTerminated', true);
-        listening.push(sockets.server);
-        continue;
+        listening.push(connections.server);
+      } else if (transport.transportId === GRPC) {
+        const server = Reflect.get(transport, 'grpcClient') as GrpcServer | undefined;
+        if (server === undefined) continue; // it was never started
+        this.#stopping += 1;
+        // Sends GOAWAY, and waits for the calls in flight.
+        server.tryShutdown(() => (this.#stopping -= 1));
       }
-      this.#stopping += 1;
-      void stopConsuming(transport).finally(() => (this.#stopping -= 1));
     }
     return listening;
   }
 
   closeIdle(patient: boolean): void {
-    for (const sockets of this.#followed.values()) sockets?.closeIdle(patient);
+    for (const connections of this.#followed.values()) connections?.closeIdle(patient);
   }
 
   /** Whether the drain must wait for a handler, a transport or a connection. */
@@ -57,15 +86,15 @@ export class Microservices {
       this.running > 0 ||
       this.#stopping > 0 ||
       performance.now() - this.#endedAt < SENDING_MS ||
-      [...this.#followed.values()].some((sockets) => sockets !== undefined && sockets.open > 0)
+      [...this.#followed.values()].some((connections) => (connections?.open ?? 0) > 0)
     );
   }
 
-  #countHandlers(transport: RpcTransport, sockets: RpcSockets | undefined): void {
+  #countHandlers(transport: RpcTransport, connections: TcpConnections | undefined): void {
     const find = transport.getHandlerByPattern?.bind(transport);
     if (find === undefined) return;
     const counted = new WeakMap<RpcHandler, RpcHandler>();
-    const begin = (args: readonly unknown[]) => this.#begin(args, sockets);
+    const begin = ([, context]: readonly unknown[]) => this.#begin(connections, context);
     transport.getHandlerByPattern = (pattern) => {
       const handler = find(pattern);
       if (!handler) return handler;
@@ -75,17 +104,18 @@ export class Microservices {
     };
   }
 
-  #begin([, context]: readonly unknown[], sockets: RpcSockets | undefined): () => void {
+  #begin(connections: TcpConnections | undefined, context: unknown): () => void {
+    const reader = (context as { getSocketRef?(): unknown } | undefined)?.getSocketRef?.();
+    const connection = connections && connectionOf(connections, reader);
     this.running += 1;
-    const socket = sockets && socketOf(context);
-    const endOnSocket = socket && sockets.of(socket).begin();
+    if (connection !== undefined) connection.running += 1;
     let over = false;
     return () => {
       if (over) return;
       over = true;
       this.running -= 1;
       this.#endedAt = performance.now();
-      endOnSocket?.();
+      if (connection !== undefined) connection.running -= 1;
     };
   }
 }
@@ -109,39 +139,76 @@ function transportOf(microservice: unknown): RpcTransport | undefined {
   return known.getTransportServer?.() ?? known.serverInstance;
 }
 
-/** The connections of a TCP transport. The transport's server exists before it listens. */
-function socketsOf(transport: RpcTransport): RpcSockets | undefined {
-  if (transport.transportId !== TRANSPORT.TCP) return undefined;
-  const open = Reflect.get(transport, 'openSockets') as Iterable<Socket> | undefined;
-  return new RpcSockets(transport.unwrap!() as Server, open ?? []);
+/** @param reader Nest's reader of a socket. */
+function connectionOf(connections: TcpConnections, reader: unknown) {
+  const { netSocket } = (reader ?? {}) as { netSocket?: Socket };
+  return netSocket && connections.of(netSocket);
 }
 
-/** Counts a message as running as soon as it was read, because its handler may begin much later. */
-function followMessages(transport: RpcTransport, sockets: RpcSockets): void {
-  const readerOf = transport.getSocketInstance?.bind(transport);
+/**
+ * Drops a request whose connection has ended: the client sees the failure and can try again. An
+ * event is handled anyway. It has no answer, so the client would not notice the loss.
+ */
+function dropLateRequests(transport: RpcTransport, connections: TcpConnections): void {
   const handle = transport.handleMessage?.bind(transport);
-  if (readerOf === undefined || handle === undefined) return;
-  transport.getSocketInstance = (socket) => {
-    const reader = readerOf(socket);
-    sockets.of(socket).readBy(reader);
-    return reader;
-  };
+  if (handle === undefined) return;
   transport.handleMessage = async (reader, message) => {
-    const { netSocket } = reader as { netSocket?: Socket };
-    const connection = netSocket && sockets.of(netSocket);
-    // Drops a request whose connection has ended: the client sees the failure and can try again. An
-    // event is handled anyway. It has no answer, so the client would not notice the loss.
-    if (connection?.ended === true && (message as { id?: unknown }).id !== undefined) return;
-    const end = connection?.begin();
-    try {
-      return await handle(reader, message);
-    } finally {
-      end?.();
-    }
+    const isEvent = (message as { id?: unknown }).id === undefined;
+    if (!isEvent && connectionOf(connections, reader)?.ended === true) return undefined;
+    return handle(reader, message);
   };
 }
 
-function socketOf(context: unknown): Socket | undefined {
-  return (context as { getSocketRef?(): { netSocket?: Socket } } | undefined)?.getSocketRef?.()
-    .netSocket;
+/**
+ * Wraps a handler to report when it begins and when it has given its last answer. The proxy keeps
+ * all properties of the function, because Nest stores the handler's metadata there.
+ *
+ * @param begin is called with the handler's arguments. Returns a function to call at the end.
+ */
+function countedHandler(
+  handler: RpcHandler,
+  begin: (args: readonly unknown[]) => () => void,
+): RpcHandler {
+  return new Proxy(handler, {
+    apply(target, self, args: unknown[]) {
+      const end = begin(args);
+      try {
+        return untilOver(Reflect.apply(target, self, args), end);
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+  });
+}
+
+function untilOver(result: unknown, end: () => void): unknown {
+  if (result instanceof Promise) {
+    return result.then(
+      (value) => untilOver(value, end),
+      (error: unknown) => {
+        end();
+        throw error;
+      },
+    );
+  }
+  if (!isObservable(result)) {
+    end();
+    return result;
+  }
+  // Overrides subscribe() on a derived object, because the app may share the stream itself.
+  return Object.create(result, {
+    subscribe: {
+      value(...args: unknown[]) {
+        const subscription = result.subscribe(...args);
+        subscription.add(end);
+        return subscription;
+      },
+    },
+  }) as Observable;
+}
+
+function isObservable(value: unknown): value is Observable {
+  const known = (value ?? {}) as { lift?: unknown; subscribe?: unknown };
+  return typeof known.lift === 'function' && typeof known.subscribe === 'function';
 }

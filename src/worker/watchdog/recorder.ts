@@ -1,70 +1,58 @@
+import type { Session } from 'node:inspector';
 import { rmSync, writeFileSync } from 'node:fs';
-import type { RecordingKind } from '../../contract/snapshot/index.js';
+import type { Recording } from '../../contract/snapshot/index.js';
 
-interface Job {
-  readonly kind: RecordingKind;
-  readonly seconds: number;
-  /** Whether the event loop of the main thread is blocked. */
-  readonly blocked: boolean;
+/**
+ * Records a CPU or heap profile of the main thread, even if that is blocked, and writes it as JSON to
+ * a file that must not exist. This thread must not end while it records: that can abort the process
+ * (Node 20 to 26).
+ */
+export async function record(job: Recording, blocked: boolean, file: string): Promise<void> {
+  const session = new (process.getBuiltinModule('node:inspector').Session)();
+  try {
+    session.connectToMainThread();
+    const profile = await (job.kind === 'cpu-profile'
+      ? recordCpu(session, job.seconds, blocked)
+      : recordHeap(session, job.seconds));
+    writeFileSync(file, JSON.stringify(profile), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    rmSync(file, { force: true }); // the disk may be full
+    throw error;
+  } finally {
+    session.disconnect();
+  }
 }
 
-/** Records a CPU or heap profile of the main thread, even if that is blocked. */
-export class Recorder {
-  // This thread must not end while a session is open: that can abort the process (Node 20 to 26).
-  readonly #session = new (process.getBuiltinModule('node:inspector').Session)();
-
-  constructor(private readonly job: Job) {}
-
-  /** Records, and writes the profile as JSON to a file that must not exist. */
-  async write(file: string): Promise<void> {
-    try {
-      this.#session.connectToMainThread();
-      const profile = JSON.stringify(await this.#recordings[this.job.kind]());
-      writeFileSync(file, profile, { flag: 'wx', mode: 0o600 });
-    } catch (error) {
-      rmSync(file, { force: true }); // the disk may be full
-      throw error;
-    } finally {
-      this.#session.disconnect();
-    }
+async function recordCpu(session: Session, seconds: number, blocked: boolean): Promise<unknown> {
+  await post(session, 'Profiler.enable');
+  await post(session, 'Profiler.start');
+  if (blocked) {
+    // A profile only knows code that V8 compiles during the recording. The time of a blocking
+    // loop, which V8 has compiled before, would count for the loop's caller. Starting to count
+    // coverage discards all compiled code, even code that runs, so V8 compiles it again.
+    await post(session, 'Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+    await post(session, 'Profiler.stopPreciseCoverage');
   }
+  await elapsed(seconds);
+  return (await post(session, 'Profiler.stop'))['profile'];
+}
 
-  readonly #recordings: Readonly<Record<RecordingKind, () => Promise<unknown>>> = {
-    'cpu-profile': () => this.#ofCpu(),
-    'heap-profile': () => this.#ofHeap(),
-  };
+async function recordHeap(session: Session, seconds: number): Promise<unknown> {
+  await post(session, 'HeapProfiler.startSampling');
+  await elapsed(seconds);
+  return (await post(session, 'HeapProfiler.stopSampling'))['profile'];
+}
 
-  async #ofCpu(): Promise<unknown> {
-    await this.#post('Profiler.enable');
-    await this.#post('Profiler.start');
-    if (this.job.blocked) {
-      // A profile only knows code that V8 compiles during the recording. The time of a blocking
-      // loop, which V8 has compiled before, would count for the loop's caller. Starting to count
-      // coverage discards all compiled code, even code that runs, so V8 compiles it again.
-      await this.#post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-      await this.#post('Profiler.stopPreciseCoverage');
-    }
-    await this.#elapsed();
-    return (await this.#post('Profiler.stop'))['profile'];
-  }
+function elapsed(seconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+}
 
-  async #ofHeap(): Promise<unknown> {
-    await this.#post('HeapProfiler.startSampling');
-    await this.#elapsed();
-    return (await this.#post('HeapProfiler.stopSampling'))['profile'];
-  }
-
-  #elapsed(): Promise<void> {
-    return new Promise((resolve) => setTimeout(resolve, this.job.seconds * 1_000));
-  }
-
-  #post(method: string, parameters: object = {}): Promise<Record<string, unknown>> {
-    return new Promise((resolve, reject) => {
-      this.#session.post(method, parameters, (error, result) => {
-        // The inspector's error object is not an instance of Error.
-        if (error !== null) reject(new Error(error.message));
-        else resolve(result as Record<string, unknown>);
-      });
+function post(session: Session, method: string, parameters: object = {}) {
+  return new Promise<Record<string, unknown>>((resolve, reject) => {
+    session.post(method, parameters, (error, result) => {
+      // The inspector's error object is not an instance of Error.
+      if (error !== null) reject(new Error(error.message));
+      else resolve(result as Record<string, unknown>);
     });
-  }
+  });
 }

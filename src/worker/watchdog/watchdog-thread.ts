@@ -3,19 +3,27 @@
 import { readSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { WatchdogRequest, Envelope, WorkerMessage } from '../../contract/messages.js';
-import { Recorder } from './recorder.js';
+import { record } from './recorder.js';
 import type { Description, WatchdogData } from './watchdog.js';
 
-const { beats, tickMs, blockedAfterMs, primaryPid, reportTo, question } =
-  workerData as WatchdogData;
+const { beats, hangTimeoutMs, primaryPid, reportTo } = workerData as WatchdogData;
+
+/** The interval at which this thread looks, in ms. */
+const tickMs = Math.min(250, Math.max(25, Math.round(hangTimeoutMs / 16)));
+
+/** A block is reported after this time: early, because a worker whose heap fills may die long before it counts as hung. */
+const reportAfterMs = Math.min(1_000, hangTimeoutMs / 2);
+
+/** Calls the function of `watchdog.ts` in the main thread. Its value is a {@link Description} as JSON. */
+const QUESTION = `globalThis[Symbol.for('nestjs-cluster.watchdog')]()`;
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
 /** A worker without a primary ends itself within 2 s. A blocked worker cannot, so it is killed after this time. */
 const ORPHAN_MS = 2_300;
 
-/** The event loop is blocked if the main thread has missed this many beats. */
-const BLOCKED_BEATS = 2;
+/** The event loop is blocked if the main thread has not ticked for this many of our ticks. */
+const BLOCKED_TICKS = 2;
 
 /** If the watchdog's own tick is late by this factor, the whole process was stopped, not blocked. */
 const LATE_FACTOR = 4;
@@ -36,12 +44,12 @@ let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
 let orphanedAt: number | undefined;
 
-/** A block of the event loop, or a busy time that may become one. Each has its own object, so that a late answer is not used for the next block. */
+/** A block of the event loop. Each has its own object, so that a late answer is not used for the next block. */
 let block: { reported?: boolean } = {};
 /** The beginning of a line from the primary whose end has not arrived. */
 let request = '';
 const input = Buffer.alloc(REQUEST_BYTES);
-// Reading an empty pipe throws at each tick. Nobody reads the error's stack, so do not collect it.
+// Reading an empty pipe throws at each tick. No one reads the error's stack, so do not collect it.
 Error.stackTraceLimit = 0;
 
 setInterval(() => {
@@ -63,13 +71,12 @@ function followBeat(now: number): void {
     lastBeat = beatNow;
     lastBeatAt = now;
     block = {};
-  } else if (now - lastBeatAt >= blockedAfterMs) {
+  } else if (!block.reported && now - lastBeatAt >= reportAfterMs) {
     reportBlock();
   }
 }
 
 function reportBlock(): void {
-  if (block.reported) return;
   block.reported = true;
   const asked = block;
   askMainThread((found) => {
@@ -82,28 +89,28 @@ function blockedMs(): number {
 }
 
 function isBlocked(): boolean {
-  return blockedMs() > BLOCKED_BEATS * tickMs;
+  return blockedMs() > BLOCKED_TICKS * tickMs;
 }
 
 /**
  * Asks the main thread what it is doing. The inspector interrupts any JavaScript there, even an
  * endless loop or a regular expression, so the answer has the stack of the block.
  *
- * @param tell is called once more if the answer comes late.
+ * @param report is called once more if the answer comes late.
  */
-function askMainThread(tell: (found: Description, answered: boolean) => void): void {
-  const nothing = () => tell({ requests: [], frames: [] }, false);
+function askMainThread(report: (found: Description, answered: boolean) => void): void {
+  const nothing = () => report({ requests: [], frames: [] }, false);
   const overdue = setTimeout(nothing, ANSWER_TIMEOUT_MS);
   const answered = (value: unknown): void => {
     clearTimeout(overdue);
-    if (typeof value === 'string') tell(JSON.parse(value) as Description, true);
+    if (typeof value === 'string') report(JSON.parse(value) as Description, true);
     else nothing();
   };
   try {
     // Some builds of Node have no inspector.
     const session = new (process.getBuiltinModule('node:inspector').Session)();
     session.connectToMainThread();
-    session.post('Runtime.evaluate', { expression: question }, (error, reply) => {
+    session.post('Runtime.evaluate', { expression: QUESTION }, (error, reply) => {
       session.disconnect();
       answered(error === null ? reply.result.value : undefined);
     });
@@ -133,8 +140,8 @@ function answerRequest(asked: WatchdogRequest): void {
       write({ type: 'stack', id, blockedForMs, ...found, answered }),
     );
   }
-  const { id, kind, seconds, to } = asked;
-  new Recorder({ kind, seconds, blocked: isBlocked() }).write(to).then(
+  const { id, to } = asked;
+  record(asked, isBlocked(), to).then(
     () => write({ type: 'recorded', id, problem: null }),
     (error: Error) => write({ type: 'recorded', id, problem: error.message }),
   );

@@ -2,37 +2,21 @@ import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type BlockReport, MAX_FRAMES } from '../../contract/messages.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
-import type { RequestTracker } from '../http/request-tracker.js';
-import { runningRequests } from '../http/running-requests.js';
+import type { ProcessMeter } from '../../contract/process/process-meter.js';
+import { runningRequests } from '../serve/request.js';
+import type { RequestTracker } from '../serve/tracker.js';
 
+/** The data of the watchdog's thread. */
 export interface WatchdogData {
-  /** The event loop raises the first number at each tick, so a number that stays shows a block. */
-  readonly beats: Int32Array;
-  readonly tickMs: number;
-  readonly blockedAfterMs: number;
-  readonly primaryPid: number;
-  readonly reportTo: number;
-  /** The expression to evaluate in the main thread. Its value is a description as JSON. */
-  readonly question: string;
-}
-
-export type Description = Omit<BlockReport, 'forMs'>;
-
-interface WatchdogSetup {
+  /** {@link ProcessMeter.beats}. */
+  readonly beats: ProcessMeter['beats'];
   /** The time after which a hung worker is killed, in ms. The report must be sent before. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
-  readonly tracker: RequestTracker;
-  /** Called if the thread could not be started or has failed. */
-  readonly failed: (error: unknown) => void;
 }
 
-/** A block is reported after this time: early, because a worker whose heap fills may die long before it counts as hung. */
-const REPORT_AFTER_MS = 1_000;
-
-const MAX_TICK_MS = 250;
-const MIN_TICK_MS = 25;
+export type Description = Omit<BlockReport, 'forMs'>;
 
 /** The thread itself needs 2 MB. The rest is for a profile: one minute of a large app may take 20 MB of text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
@@ -43,58 +27,39 @@ const DEEPEST = 300;
 /** The maximum number of functions in a mutual recursion that is folded. */
 const LONGEST_CYCLE = 3;
 
-/** The key of the global function that the thread calls in the main thread. */
+/** The key of the global function that the thread calls in the main thread, by `QUESTION`. */
 const DESCRIBE = 'nestjs-cluster.watchdog';
 
 /**
  * Starts a thread that notices when the event loop of this process is blocked. The thread reports
  * the block and its stack, and ends the process if the primary ends during the block.
+ *
+ * @param failed is called if the thread could not be started or has failed. The app then serves without it.
  */
-export function startWatchdog(options: WatchdogSetup): void {
-  const program = ownFile('dist/programs/watchdog-thread.cjs');
-  if (program === undefined) return options.failed(new Error(LEAVE_OUT_OF_BUNDLE));
-  const { hangTimeoutMs } = options;
-  const blockedAfterMs = Math.min(REPORT_AFTER_MS, hangTimeoutMs / 2);
-  const tickMs = Math.min(MAX_TICK_MS, Math.max(MIN_TICK_MS, Math.round(hangTimeoutMs / 16)));
-  Reflect.set(globalThis, Symbol.for(DESCRIBE), () => describeMainThread(options.tracker));
-  const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const workerData: WatchdogData = {
-    beats,
-    tickMs,
-    blockedAfterMs,
-    primaryPid: options.primaryPid,
-    reportTo: options.reportTo,
-    question: `globalThis[Symbol.for(${JSON.stringify(DESCRIBE)})]()`,
-  };
-  try {
-    makeNonBlocking(options.reportTo);
-    startThread(program, workerData, options.failed);
-    setInterval(() => Atomics.add(beats, 0, 1), tickMs).unref();
-  } catch (error) {
-    options.failed(error); // the app serves without a watchdog
-  }
-}
-
-/** Makes a descriptor non-blocking: the thread reads it at its tick, because a stream would cost more. */
-function makeNonBlocking(descriptor: number): void {
-  new Socket({ fd: descriptor, readable: false, writable: false }).unref();
-}
-
-function startThread(
-  program: string,
-  workerData: WatchdogData,
+export function startWatchdog(
+  data: WatchdogData,
+  tracker: RequestTracker,
   failed: (error: unknown) => void,
 ): void {
-  const thread = new Worker(program, {
-    workerData,
-    // Inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
-    execArgv: [],
-    env: {},
-    resourceLimits: RESOURCE_LIMITS,
-    trackUnmanagedFds: false,
-  });
-  thread.on('error', failed);
-  thread.unref();
+  const program = ownFile('dist/programs/watchdog-thread.cjs');
+  if (program === undefined) return failed(new Error(LEAVE_OUT_OF_BUNDLE));
+  Reflect.set(globalThis, Symbol.for(DESCRIBE), () => describeMainThread(tracker));
+  try {
+    // Makes the pipe non-blocking: the thread reads it at its tick, because a stream would cost more.
+    new Socket({ fd: data.reportTo, readable: false, writable: false }).unref();
+    const thread = new Worker(program, {
+      workerData: data,
+      // Inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
+      execArgv: [],
+      env: {},
+      resourceLimits: RESOURCE_LIMITS,
+      trackUnmanagedFds: false,
+    });
+    thread.on('error', failed);
+    thread.unref();
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */
@@ -129,7 +94,7 @@ export function framesBelow(stack: string): string[] {
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {
-    // Functions without a name are told apart by their line.
+    // Functions without a name are distinguished by their line.
     const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
     const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
     const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);

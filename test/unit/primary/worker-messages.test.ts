@@ -152,9 +152,7 @@ describe('a warning of workers', () => {
     expect(warnings().slice(100)).toEqual([dropped]);
     vi.advanceTimersByTime(60_000);
     vary();
-    expect(warnings().slice(101)).toEqual([
-      `${dropped} (and 899 times since the last such line)`,
-    ]);
+    expect(warnings().slice(101)).toEqual([`${dropped} (and 899 times since the last such line)`]);
   });
 });
 

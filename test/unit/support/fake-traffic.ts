@@ -2,8 +2,8 @@ import { channel } from 'node:diagnostics_channel';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
-import type { Connection, TrackedSocket } from '../../../src/worker/http/connection.js';
-import { RequestTracker } from '../../../src/worker/http/request-tracker.js';
+import type { Connection, TrackedSocket } from '../../../src/worker/serve/connection.js';
+import { RequestTracker } from '../../../src/worker/serve/tracker.js';
 
 const STARTED = channel('http.server.request.start');
 const FINISHED = channel('http.server.response.finish');

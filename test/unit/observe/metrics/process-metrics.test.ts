@@ -10,7 +10,7 @@ import {
   READ_TIMEOUT_MS,
 } from '../../../../src/contract/snapshot/index.js';
 import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
-import { HttpMetrics } from '../../../../src/observe/metrics/http-metrics.js';
+import { HttpMetrics } from '../../../../src/worker/serve/http-metrics.js';
 import { ProcessMetrics } from '../../../../src/observe/metrics/process-metrics.js';
 import { samplesOf } from '../../support/metric-json.js';
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import * as nest12 from '@nestjs/common';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { BootWatch } from '../../../../src/worker/boot/boot-watch.js';
+import { BootWatch } from '../../../../src/worker/boot/boot-output.js';
 
 type Nest = Pick<typeof nest12, 'ConsoleLogger'>;
 

@@ -2,7 +2,7 @@ import * as nest12 from '@nestjs/common';
 import { createRequire } from 'node:module';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { quietStart } from '../../../../src/worker/boot/quiet-start.js';
+import { quietStart } from '../../../../src/worker/boot/boot-output.js';
 
 type Nest = Pick<typeof nest12, 'Logger' | 'ConsoleLogger'>;
 

@@ -3,7 +3,6 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { drain, type DrainedParts } from '../../../../src/worker/drain/drain.js';
-import { QueueWorkers } from '../../../../src/worker/drain/queue-workers.js';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
@@ -59,7 +58,7 @@ function start({
         },
       },
       microservices: new Microservices(),
-      queues: new QueueWorkers({}),
+      app: {},
       cutShort: new Promise(() => {}),
       forced: new Promise<void>((resolve) => (force = resolve)),
       beforeClose: async () => {},

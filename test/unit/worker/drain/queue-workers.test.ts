@@ -1,6 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { QueueWorkers } from '../../../../src/worker/drain/queue-workers.js';
+import { pauseQueues } from '../../../../src/worker/drain/drain.js';
 
 /** An app with these providers. It has only the parts of Nest's container that the code reads. */
 function appWith(...instances: unknown[]) {
@@ -22,10 +22,17 @@ function made<T extends { pause(): Promise<unknown> }>(Class: new (...args: neve
   return { instance, finish, paused: () => paused };
 }
 
+/** Whether a promise is resolved by now. */
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  void promise.then(() => (done = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  return done;
+}
+
 describe('a queue', () => {
-  it('gets a worker of the app no more jobs, and is busy until those in hand are done', async () => {
-    const provider = made(Worker);
-    const field = made(Worker);
+  it('gets a worker of the app no more jobs, and is waited for until those in hand are done', async () => {
+    const [provider, field] = [made(Worker), made(Worker)];
     // As in the WorkerHost of @nestjs/bullmq, which throws where there is none.
     const host = {
       _worker: field.instance,
@@ -33,43 +40,33 @@ describe('a queue', () => {
         throw new Error('not yet');
       },
     };
-    const queues = new QueueWorkers(appWith(provider.instance, host, null, 'text', undefined));
-    expect(queues.busy).toBe(false);
-    queues.pause();
-    expect([provider.paused(), field.paused(), queues.busy]).toEqual([1, 1, true]);
+    const paused = pauseQueues(appWith(provider.instance, host, null, 'text', undefined));
+    expect([provider.paused(), field.paused()]).toEqual([1, 1]);
     provider.finish();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(queues.busy).toBe(true);
+    expect(await isDone(paused)).toBe(false);
     field.finish();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(queues.busy).toBe(false);
+    expect(await isDone(paused)).toBe(true);
   });
 
   it('has its workers found in a list, too', () => {
     const [first, second] = [made(Worker), made(Worker)];
-    const queues = new QueueWorkers(appWith({ all: [first.instance, second.instance, 'text'] }));
-    queues.pause();
-    expect([first.paused(), second.paused(), queues.busy]).toEqual([1, 1, true]);
+    void pauseQueues(appWith({ all: [first.instance, second.instance, 'text'] }));
+    expect([first.paused(), second.paused()]).toEqual([1, 1]);
   });
 
-  it('is itself not paused: that would be for everybody', () => {
+  it('is itself not paused: that would be for everybody', async () => {
     const queue = made(Queue);
-    new QueueWorkers(appWith(queue.instance, { queue: queue.instance })).pause();
+    await pauseQueues(appWith(queue.instance, { queue: queue.instance }));
     expect(queue.paused()).toBe(0);
   });
 
   it('whose worker cannot be paused holds nothing up', async () => {
     const worker = made(Worker);
     worker.instance.pause = () => Promise.reject(new Error('Connection is closed.'));
-    const queues = new QueueWorkers(appWith(worker.instance));
-    queues.pause();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(queues.busy).toBe(false);
+    await expect(pauseQueues(appWith(worker.instance))).resolves.toBeUndefined();
   });
 
-  it('is not looked for in an app that is not Nest’s', () => {
-    const queues = new QueueWorkers({});
-    queues.pause();
-    expect(queues.busy).toBe(false);
+  it('is not looked for in an app that is not Nest’s', async () => {
+    await expect(pauseQueues({})).resolves.toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo, type Server } from 'node:net';
 import tls from 'node:tls';
+import { concat, isObservable, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { selfSignedCertificate } from '../../../support/certificate.js';
@@ -71,7 +72,7 @@ describe.each(NEST_MICROSERVICES)(
       const closed = once(client, 'close');
       client.write(frame('1'));
       await soon(() => expect(handler).toHaveBeenCalled());
-      microservices.stopConsuming();
+      microservices.stop();
       const now = vi.spyOn(performance, 'now');
       onTestFinished(() => now.mockRestore());
       const lookAt = (ms: number) => {
@@ -92,31 +93,12 @@ describe.each(NEST_MICROSERVICES)(
       await closed;
     });
 
-    it('is kept while a message is half read', async () => {
-      const { microservices, handler, answer, client, socket, received } = await start();
-      const closed = once(client, 'close');
-      answer('done');
-      const [head, tail] = [frame('1').slice(0, 10), frame('1').slice(10)];
-      client.write(head);
-      await soon(() => expect(socket.bytesRead).toBe(head.length));
-      microservices.stopConsuming();
-      microservices.closeIdle(false);
-      microservices.closeIdle(false);
-
-      client.write(tail);
-      await soon(() => expect(handler).toHaveBeenCalled());
-      await soon(() => expect(received()).toContain('"response":"done"'));
-      microservices.closeIdle(false);
-
-      await closed;
-    });
-
     it('is read no more for the second half of the drain, and so comes to owe no answer', async () => {
       const { microservices, handler, answer, client, socket, received } = await start();
       const closed = once(client, 'close');
       client.write(frame('1'));
       await soon(() => expect(handler).toHaveBeenCalled());
-      microservices.stopConsuming();
+      microservices.stop();
       microservices.closeIdle(false);
 
       client.write(frame('2'));
@@ -135,7 +117,7 @@ describe.each(NEST_MICROSERVICES)(
       const { microservices, handler, noted, client, socket } = await start();
       client.allowHalfOpen = true;
       const ended = once(client, 'end');
-      microservices.stopConsuming();
+      microservices.stop();
       microservices.closeIdle(false);
       await ended;
 
@@ -166,11 +148,98 @@ describe.each(NEST_MICROSERVICES)(
     it('is ended where it is encrypted', async () => {
       const { microservices, client } = await start(selfSignedCertificate());
       const closed = once(client, 'close');
-      microservices.stopConsuming();
+      microservices.stop();
 
       microservices.closeIdle(false);
 
       await closed;
     });
+
+    it('lets the calls of gRPC end, however long they take, if the server was started', () => {
+      let ended = () => {};
+      const tryShutdown = (done: () => void) => void (ended = done);
+      const transports = [{ grpcClient: { tryShutdown } }, {}].map((fields) =>
+        // The constructor would ask for the library of gRPC.
+        Object.assign(Object.create(nestMicroservices.ServerGrpc.prototype) as object, {
+          transportId: nestMicroservices.Transport.GRPC,
+          ...fields,
+        }),
+      );
+      const microservices = new Microservices();
+      microservices.follow({
+        getMicroservices: () => transports.map((each) => ({ serverInstance: each })),
+      });
+
+      expect(microservices.stop()).toEqual([]);
+      expect(microservices.busy).toBe(true);
+      ended();
+      expect(microservices.busy).toBe(false);
+    });
   },
 );
+
+describe('a message handler, of any transport', () => {
+  type Handler = ((...args: unknown[]) => unknown) & { isEventHandler?: boolean; next?: Handler };
+
+  function counted(handler: Handler) {
+    const transport = { transportId: Symbol('own'), getHandlerByPattern: (): Handler => handler };
+    const microservices = new Microservices();
+    microservices.follow({ getMicroservices: () => [{ serverInstance: transport }] });
+    return { running: () => microservices.running, wrapped: transport.getHandlerByPattern() };
+  }
+
+  it('has ended with its value, its rejection or what it throws', async () => {
+    const value = counted(() => 1);
+    expect([value.wrapped(), value.running()]).toEqual([1, 0]);
+
+    const promise = counted(async () => 2);
+    const answer = promise.wrapped();
+    expect(promise.running()).toBe(1);
+    expect([await answer, promise.running()]).toEqual([2, 0]);
+
+    const rejects = counted(() => Promise.reject(new Error('refused')));
+    await expect(rejects.wrapped()).rejects.toThrow('refused');
+    const throws = counted(() => {
+      throw new Error('at once');
+    });
+    expect(() => throws.wrapped()).toThrow('at once');
+    expect([rejects.running(), throws.running()]).toEqual([0, 0]);
+  });
+
+  it('runs until its stream has ended, or nobody wants more of it', async () => {
+    const subject = new Subject<number>();
+    const { running, wrapped } = counted(async () => concat(of(1, 2), subject));
+    const stream = (await wrapped()) as Subject<number>;
+    expect(isObservable(stream)).toBe(true);
+    const values = lastValueFrom(stream.pipe(toArray()));
+    subject.next(3);
+    expect(running()).toBe(1);
+    subject.complete();
+    expect([await values, running()]).toEqual([[1, 2, 3], 0]);
+
+    const endless = counted(() => new Subject());
+    (endless.wrapped() as Subject<unknown>).subscribe().unsubscribe();
+    const fails = counted(() => throwError(() => new Error('in the stream')));
+    await expect(lastValueFrom(fails.wrapped() as Subject<unknown>)).rejects.toThrow('in the');
+    expect([endless.running(), fails.running()]).toEqual([0, 0]);
+  });
+
+  it('leaves a stream of the app as it was, which others may have subscribed to', () => {
+    const subject = new Subject<number>();
+    const { running, wrapped } = counted(() => subject);
+    const stream = wrapped() as Subject<number>;
+    subject.subscribe().unsubscribe();
+    expect([running(), Object.hasOwn(subject, 'subscribe')]).toEqual([1, false]);
+    stream.subscribe();
+    subject.complete();
+    expect(running()).toBe(0);
+  });
+
+  it('keeps the properties that Nest has set on it', () => {
+    const handler: Handler = Object.assign(() => 1, { isEventHandler: true });
+    const { wrapped } = counted(handler);
+    const next: Handler = () => 2;
+    Object.assign(wrapped, { next });
+    expect([wrapped.isEventHandler, handler.next]).toEqual([true, next]);
+  });
+});

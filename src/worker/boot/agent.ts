@@ -1,0 +1,228 @@
+import cluster from 'node:cluster';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterError } from '../../contract/errors/index.js';
+import type { OwnAssignment } from '../../contract/process/assignment.js';
+import { reportError } from '../../contract/errors/error-report.js';
+import { LEAVE_SIGNAL, type PrimaryMessage } from '../../contract/messages.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { BootWatch } from './boot-output.js';
+import { ListenRequest } from '../listen/listen.js';
+import { PrimaryChannel } from '../link/primary-channel.js';
+import { Rebalance } from '../serve/tracker.js';
+import { ServedApp, type WorkerApp } from './served-app.js';
+import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
+import { startWatchdog } from '../watchdog/watchdog.js';
+import { WorkerLeaderRole } from '../link/worker-leader-role.js';
+import { ProcessLink } from '../link/process-link.js';
+import { WorkerReports } from '../link/worker-reports.js';
+import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
+
+/** How long to wait for a thrown error to end the process. A handler of the app may keep the process alive. */
+const UNCAUGHT_MS = 100;
+
+/** The time that an app which has closed itself has to end the process with its own exit code. */
+const CLOSED_GRACE_MS = 1_000;
+
+/** Runs a worker: starts the app, follows the primary's messages, drains and ends. */
+export class WorkerAgent {
+  #end!: (exitCode: number) => void;
+  /** Resolves with the exit code when this process has nothing left to do. */
+  readonly ended = new Promise<number>((resolve) => (this.#end = resolve));
+  readonly link: ProcessLink;
+  readonly #channel = new PrimaryChannel();
+  readonly #leaderRole = new WorkerLeaderRole((message) => void this.#channel.send(message));
+  readonly #rebalance: Rebalance;
+  readonly #reports: WorkerReports;
+  readonly #served: ServedApp;
+  readonly #listenRequest = new ListenRequest(this.#channel);
+  #exitCode = 0;
+  #asked = false; // whether the primary was asked to let this worker end
+  #resolveDrained!: () => void;
+  readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
+  #graceMs = 0; // from the end of the drain to the end of the process
+  readonly #primaryPid: number;
+  readonly #boot: BootWatch;
+
+  constructor(
+    { identity, workers, primaryPid, reportTo, printsBootError }: OwnAssignment,
+    private readonly options: ResolvedClusterOptions,
+    droppedLogLines: () => number,
+  ) {
+    this.#primaryPid = primaryPid;
+    this.#boot = new BootWatch(
+      printsBootError,
+      (error) => void this.#channel.send({ type: 'boot-failed', error }),
+      () => this.#end(1),
+    );
+    const link = new ProcessLink({
+      options,
+      droppedLogLines,
+      say: (message) => void this.#channel.send({ type: 'warning', message }),
+      worker: { identity, workers, channel: this.#channel, leaderRole: this.#leaderRole },
+    });
+    this.link = link;
+    this.#rebalance = new Rebalance(link.tracker);
+    this.#served = new ServedApp(link, (message) => link.warn(message));
+    this.#reports = new WorkerReports(this.#channel, link);
+    this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
+    this.#channel.onClosed(() => void this.#onOrphaned());
+    answerSignals(
+      (signal) => void this.#askToLeave(signal),
+      () => link.warn(HOOKS_TAKEN_OVER),
+    );
+    // After a reload the options may turn the watchdog on, although the primary opened no pipe for it.
+    if (!options.watchdog || reportTo === undefined) return;
+    const { hangTimeoutMs } = options;
+    const { meter, tracker } = link;
+    startWatchdog({ beats: meter.beats, hangTimeoutMs, primaryPid, reportTo }, tracker, (error) =>
+      link.warn(`its watchdog is gone: ${reportError(error).message}`),
+    );
+  }
+
+  /** Starts the app. If that fails, reports the error, ends the process and returns `undefined`. */
+  async run(createApp: () => Promise<WorkerApp>): Promise<WorkerApp | undefined> {
+    let listening = false;
+    try {
+      const app = await createApp();
+      const url = await this.#served.start(app, {
+        listen: async (httpApp) => {
+          listening = true;
+          const address = await this.#listenRequest.listen(httpApp);
+          listening = false; // an error from here on is not an error of listening
+          return address;
+        },
+        leave: (signal) => this.#closeItself(signal),
+      });
+      this.#boot.end();
+      catchUncaught((error) => this.#onUncaught(error));
+      catchAbort((error) => this.#reports.fatal(error, true));
+      this.link.serve();
+      this.#rebalance.report(); // leaves the cost of the start out of the first load report
+      const { endpoints, minReady, threads } = this.link;
+      const verifiable = threads !== undefined;
+      await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
+      if (threads !== undefined) this.link.afterStart(() => threads.keep());
+      void this.link.snapshot();
+      return app;
+    } catch (error) {
+      this.#boot.end();
+      await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
+      const isOurs = listening || error instanceof ClusterError;
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // for the app's own handlers
+      setTimeout(() => this.#end(1), UNCAUGHT_MS);
+      return undefined;
+    }
+  }
+
+  #onMessage(message: Exclude<PrimaryMessage, { type: 'answer' }>, handle: unknown): void {
+    switch (message.type) {
+      case 'listen':
+      case 'listen-refused':
+        if (message.type === 'listen' && message.target.activated) {
+          this.#served.sockets.heldBySystemd();
+        }
+        return this.#listenRequest.answer(message, handle);
+      case 'adopt':
+        return this.#served.sockets.adopt(message.slot, handle);
+      case 'release':
+        return this.#served.sockets.release(message.slot);
+      case 'ping':
+        return this.#reports.pong(message.seq);
+      case 'lead':
+        return this.#leaderRole.hear(message);
+      case 'check':
+        return void this.#reports.health();
+      case 'verify':
+        return void this.#reports.threads();
+      case 'report-load':
+        return void this.#channel.send({ type: 'load', ...this.#rebalance.report() });
+      case 'give-away':
+        return this.#rebalance.giveAway(message.ratio);
+      case 'drain':
+        this.#served.signal ??= message.signal;
+        if (message.cause === 'shutdown') this.#served.sockets.clusterEnds();
+        return void this.#leave(this.options.shutdown);
+      case 'released':
+        return this.#served.sockets.primaryClosed();
+      case 'force':
+        return this.#served.force();
+      case 'event':
+        return this.link.receive(message);
+      case 'collect':
+        return void this.#reports.metrics();
+    }
+  }
+
+  /** Asks the primary to let this worker end. Called for a signal, or if the app closes itself. */
+  async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
+    this.#served.signal ??= signal;
+    if (!this.#served.isUp) this.#boot.end(); // so that the exit is not reported as a failed start
+    if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // once for a signal and a close
+    this.#asked = true;
+    if (!this.#served.isUp) this.#end(0);
+  }
+
+  /** The app closes itself. It gets some time afterwards, for example to exit with its own code. */
+  async #closeItself(signal: string | undefined): Promise<void> {
+    this.#graceMs = CLOSED_GRACE_MS;
+    await this.#askToLeave(signal, true);
+    await this.#drained;
+  }
+
+  /** Drains and ends. If the app has not started, ends immediately. */
+  async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
+    if (this.link.state === 'draining') return;
+    this.link.state = 'draining';
+    this.#leaderRole.resign();
+    if (!this.#served.isUp) return this.#end(0);
+    const report = await this.#served.drain(shutdown, () => this.#reports.lastMetrics());
+    await this.#channel.send({ type: 'drained', report });
+    await this.#served.endTelemetry(shutdown);
+    this.#resolveDrained();
+    setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
+  }
+
+  /** Finishes the open requests and ends, because the app's state is unknown after an uncaught error. */
+  #onUncaught(error: unknown): void {
+    // The primary logs only the first error.
+    const isReported = this.#exitCode === 0 && process.connected;
+    const { identity } = this.link;
+    process.stderr.write(uncaughtText(error, this.options.log, identity, isReported));
+    this.#reports.fatal(error, false);
+    this.#exitCode = 1;
+    this.#served.sockets.clusterContinues();
+    this.#served.cutShort();
+    void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
+  }
+
+  async #onOrphaned(): Promise<void> {
+    outliveChannel();
+    this.#served.signal ??= LEAVE_SIGNAL;
+    // Sets its own timers, because a drain that has already begun has the longer times of the options.
+    const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
+    setTimeout(() => this.#served.force(), drainTimeoutMs);
+    setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
+    if (await isPrimaryGone(this.#primaryPid)) {
+      this.#served.sockets.clusterEnds();
+      this.#served.sockets.primaryClosed();
+    }
+    await this.#leave(ORPHAN_SHUTDOWN);
+  }
+}
+
+/** How long to wait for a primary to exit. A primary exits shortly after it has closed its channels. */
+const PRIMARY_GONE_MS = 20;
+
+/** The shutdown times of a worker whose primary is gone. */
+const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
+
+/** Prevents that node:cluster ends the process when its channel closes. */
+function outliveChannel(): void {
+  if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
+}
+
+/** Whether the primary has ended. If the app has closed the channel, the primary still runs. */
+async function isPrimaryGone(primaryPid: number): Promise<boolean> {
+  await delay(PRIMARY_GONE_MS);
+  return process.ppid !== primaryPid;
+}

@@ -1,0 +1,173 @@
+import type { Server } from 'node:http';
+import type { DrainReport } from '../../contract/messages.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { endTelemetry } from '../../contract/process/telemetry.js';
+import { drain } from '../drain/drain.js';
+import { presetExpressPrototypes } from '../listen/express-prototypes.js';
+import type { ProcessLink } from '../link/process-link.js';
+import { addressOf, ALREADY_LISTENING } from '../listen/listen.js';
+import { WorkerSockets } from '../listen/sockets.js';
+import { isConsuming, Microservices } from '../microservices/microservices.js';
+
+type Shutdown = ResolvedClusterOptions['shutdown'];
+
+/** The steps of an app's start that depend on the process. */
+export interface StartSteps {
+  /** Makes the app listen on the address of this process. @returns the app's URL. */
+  readonly listen: (app: HttpApp) => Promise<string>;
+  /** Drains the process, and closes the app. Called when the app closes itself. */
+  readonly leave: (signal: string | undefined) => Promise<unknown>;
+}
+
+/** The minimum time for exporting telemetry, even if the drain has used up all its time. */
+const LEAST_TELEMETRY_MS = 250;
+
+/** The app of a process, with or without a primary. Starts the app, drains it and closes it. */
+export class ServedApp {
+  readonly sockets: WorkerSockets;
+  signal: string | undefined;
+  /** Ends the drain now and destroys all open connections. */
+  force!: () => void;
+  readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
+  cutShort!: () => void;
+  readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
+  readonly #microservices = new Microservices();
+  #app: WorkerApp | undefined;
+  #close: WorkerApp['close'] | undefined;
+  /** When the shutdown must have ended, in monotonic ms. */
+  #dueAt = 0;
+
+  constructor(
+    private readonly link: ProcessLink,
+    private readonly warn: (message: string) => void,
+  ) {
+    this.sockets = new WorkerSockets(link.tracker, warn);
+  }
+
+  /** Whether the app has started. If so, the process must drain before it ends. */
+  get isUp(): boolean {
+    return this.#close !== undefined;
+  }
+
+  /**
+   * Initialises an app that was created, and makes it listen.
+   *
+   * @returns the app's URL, or `null` without an HTTP server.
+   */
+  async start(app: WorkerApp, steps: StartSteps): Promise<string | null> {
+    this.#microservices.follow(app);
+    const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app);
+    this.#microservices.follow(app); // again, because the app's hooks may have connected further microservices
+    this.#app = app;
+    this.#close = takeOverClose(app, steps.leave);
+    return url;
+  }
+
+  async #init(app: WorkerApp): Promise<null> {
+    // listen() also initialises a microservice. Calling init() too would run the app's hooks twice.
+    if (app.listen === undefined) await app.init();
+    else if (!isConsuming(app)) await app.listen();
+    return null;
+  }
+
+  async #open(app: HttpApp, { listen }: StartSteps): Promise<string> {
+    presetExpressPrototypes(app);
+    const server = app.getHttpServer() as Server;
+    this.sockets.add(server);
+    let url: string;
+    if (server.listening) {
+      this.warn(ALREADY_LISTENING);
+      url = addressOf(server);
+    } else {
+      await app.init();
+      url = await listen(app);
+    }
+    this.sockets.mayAdopt();
+    return url;
+  }
+
+  /**
+   * Drains the process, then closes the app.
+   *
+   * @param beforeClose is called when all requests have ended and no shutdown hook has run.
+   */
+  drain(shutdown: Shutdown, beforeClose = async (): Promise<void> => {}): Promise<DrainReport> {
+    const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
+    this.#dueAt = performance.now() + lameDuckMs + drainTimeoutMs + killTimeoutMs;
+    const parts = {
+      close: this.#close!,
+      link: this.link,
+      sockets: this.sockets,
+      microservices: this.#microservices,
+      app: this.#app,
+      cutShort: this.#cutShort,
+      forced: this.#forced,
+      beforeClose,
+      signal: () => this.signal,
+    };
+    return drain(parts, shutdown);
+  }
+
+  /**
+   * Exports the spans, metrics and logs of the last requests and of the app's hooks. Must be the
+   * last action of the process.
+   */
+  async endTelemetry({ killTimeoutMs }: Shutdown): Promise<void> {
+    const left = Math.min(this.#dueAt - performance.now(), killTimeoutMs);
+    const problem = await endTelemetry(Math.max(left, LEAST_TELEMETRY_MS));
+    if (problem !== undefined) this.warn(problem);
+  }
+}
+
+type Closable = Pick<WorkerApp, 'close'>;
+
+/**
+ * When the app calls `app.close()` itself, for example in its own listener for SIGTERM, drains the
+ * process first. If the app closed immediately, requests in flight would lose the database, and the
+ * app's hooks would run again after the drain. Returns the original `app.close()`.
+ */
+function takeOverClose(
+  app: Closable,
+  leave: (signal?: string) => Promise<unknown>,
+): Closable['close'] {
+  const own = Object.getOwnPropertyDescriptor(app, 'close')?.value as Closable['close'] | undefined;
+  const close = own ?? (Reflect.get(Object.getPrototypeOf(app) as object, 'close') as typeof own)!;
+  let isOurs = false;
+  // Uses defineProperty, because Nest's app is a proxy that ignores assignments. A method that is
+  // called through the proxy gets the real app as `this`.
+  Object.defineProperty(app, 'close', {
+    configurable: true,
+    writable: true,
+    async value(this: Closable, signal?: string): Promise<void> {
+      if (isOurs) return close.call(this, signal);
+      await leave(signal);
+    },
+  });
+  return (signal) => {
+    isOurs = true;
+    try {
+      return app.close(signal);
+    } finally {
+      isOurs = false;
+    }
+  };
+}
+
+/** The used part of an app: of Nest's applications, microservices and application contexts. */
+export interface WorkerApp {
+  init(): Promise<unknown>;
+  /** @param signal the name of the signal that the app's shutdown hooks get. */
+  close(signal?: string): Promise<void>;
+  /** Applications and microservices have this method. Microservices take no address. */
+  listen?(port?: number | string, host?: string): Promise<unknown>;
+  getHttpServer?(): unknown;
+  getHttpAdapter?(): { getType(): string; getInstance(): unknown };
+  getMicroservices?(): readonly unknown[];
+}
+
+export type HttpApp = WorkerApp & Required<Pick<WorkerApp, 'listen' | 'getHttpServer'>>;
+
+/** Whether the app has an HTTP server. Microservices and application contexts have none. */
+export function isHttpApp(app: WorkerApp): app is HttpApp {
+  return typeof app.getHttpServer === 'function';
+}

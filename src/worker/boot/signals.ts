@@ -1,0 +1,66 @@
+import { callSites } from '../../contract/errors/call-sites.js';
+import { LEAVE_SIGNAL } from '../../contract/messages.js';
+
+/** Signals that a terminal or shell sends to the whole process group. Workers leave them to the primary. */
+const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;
+
+/** Nest's method that listens to signals, in apps, contexts and microservices of Nest 11 and 12. */
+const LISTENS = 'listenToShutdownSignals';
+
+/** The maximum number of frames between Nest's method and `process.on()` that are searched. */
+const MAX_FRAMES = 12;
+
+/** Signals that a fault of the process raises. After such a signal, JavaScript may not work. */
+const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
+
+/** The warning when Nest's signal listeners were removed. Logged once. */
+export const HOOKS_TAKEN_OVER =
+  'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
+
+/** @param tookOver is called when Nest's listeners were removed. */
+export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {
+  for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
+  process.on(LEAVE_SIGNAL, leave);
+  takeOverNestSignals([LEAVE_SIGNAL, ...SIGNALS_OF_THE_PRIMARY], leave, tookOver);
+}
+
+/**
+ * Removes the listeners of Nest's `enableShutdownHooks()` from the process as soon as they are
+ * added. A terminal or a supervisor sends its signal to the whole process group. At that signal,
+ * Nest would close resources that requests in flight need.
+ *
+ * Nest contexts other than the app lose their listeners too, and are not closed. This cannot be
+ * avoided: a listener does not show its context, and if called, it ends the process by the signal.
+ *
+ * @param owned signals that the caller answers itself. Any other signal calls `leave`.
+ * @returns a function that removes all listeners that this call has added.
+ */
+export function takeOverNestSignals(
+  owned: readonly string[],
+  leave: (signal: NodeJS.Signals) => void,
+  tookOver: () => void,
+): () => void {
+  const answered = new Set<string>([...owned, ...FAULTS]);
+  const ours = new Set<string>();
+  const onNewListener = (name: string | symbol, listener: () => void): void => {
+    if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
+    // Node adds the listener only after this event, so a microtask removes it, before any signal comes.
+    queueMicrotask(() => {
+      process.off(name, listener);
+      tookOver();
+      if (answered.has(name)) return;
+      answered.add(name);
+      ours.add(name);
+      process.on(name as NodeJS.Signals, leave);
+    });
+  };
+  process.on('newListener', onNewListener);
+  return () => {
+    process.off('newListener', onNewListener);
+    for (const name of ours) process.off(name, leave);
+  };
+}
+
+function isCalledBy(name: string): boolean {
+  return callSites(MAX_FRAMES, isCalledBy).some((site) => site.getFunctionName() === name);
+}

@@ -1,0 +1,73 @@
+import { inspected } from '../../contract/errors/text.js';
+import { reportUncaught } from '../../contract/errors/error-report.js';
+import { warningLine } from '../../contract/log/log.js';
+import type { ResolvedLogOptions } from '../../contract/options/index.js';
+import type { WorkerIdentity } from '../../contract/snapshot/index.js';
+
+/**
+ * Handles uncaught errors, for which Node would end the process immediately, with all its requests. If
+ * the app has its own handler, the app's handler decides. So our handler is added only when an error
+ * occurs and the app has no handler. Node emits 'uncaughtExceptionMonitor' before that decision.
+ *
+ * @returns a function that ends this.
+ */
+export function catchUncaught(caught: (error: unknown) => void): () => void {
+  const catchNext = (): void => {
+    if (process.listenerCount('uncaughtException') === 0) process.once('uncaughtException', caught);
+  };
+  process.on('uncaughtExceptionMonitor', catchNext);
+  return () => void process.off('uncaughtExceptionMonitor', catchNext);
+}
+
+/**
+ * The text that a worker writes for an uncaught error: the error in full or, in a log of JSON, one line.
+ *
+ * @param isReported whether the primary logs the error. A log of JSON then has its line already.
+ */
+export function uncaughtText(
+  error: unknown,
+  log: Pick<ResolvedLogOptions, 'format' | 'level'>,
+  worker: WorkerIdentity,
+  isReported: boolean,
+): string {
+  if (log.format !== 'json' || log.level === 'silent') return `${inspected(error)}\n`;
+  if (isReported) return '';
+  const event = { message: 'uncaught error', worker, error: reportUncaught(error) };
+  return warningLine(log, event, process.stderr);
+}
+
+/** Reports a call of process.abort(), because the exit alone looks as if V8 had run out of memory. */
+export function catchAbort(report: (error: Error) => void): void {
+  const abort = process.abort.bind(process);
+  process.abort = () => {
+    report(new Error('process.abort() was called'));
+    return abort();
+  };
+}
+
+/**
+ * Throws an error that nothing catches, as if the app had thrown it.
+ *
+ * @param prints returns whether to print the error. Called only if the app has no handler.
+ */
+export function throwUncaught(error: unknown, prints: () => boolean): void {
+  if (process.listenerCount('uncaughtException') === 0) {
+    const print = prints();
+    // Prints the error here, because Node would print the line of the `throw` below first.
+    if (!print || !isWithoutPlace(error)) {
+      process.once('uncaughtException', () => {
+        if (print) process.stderr.write(`${inspected(error)}\n`);
+      });
+    }
+  }
+  process.nextTick(() => {
+    throw error;
+  });
+}
+
+/** Whether only Node knows the place of the error, as with a syntax error in a module. */
+function isWithoutPlace(error: unknown): boolean {
+  return (
+    error instanceof SyntaxError && /^SyntaxError.*\n\s+at .*\(node:/.test(String(error.stack))
+  );
+}

@@ -1,0 +1,203 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import http, { type Server } from 'node:http';
+import https from 'node:https';
+import net from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { closeHandle } from '../../contract/messages.js';
+import { emptyAndClose, type ListeningHandle } from '../../contract/process/accept-queue.js';
+import type { RequestTracker } from '../serve/tracker.js';
+import { ConnectionLimit } from './connection-limit.js';
+import { listenOn } from './listen.js';
+
+/** The diagnostics channel for each server that begins to listen, since Node 20.16 and 22.3. */
+const LISTENING = 'tracing:net.server.listen:asyncEnd';
+
+/** Maximum wait for the primary to close its sockets. New connections are served during the wait. */
+const PRIMARY_PATIENCE_MS = 5_000;
+
+/** Connection settings of http.Server, which adopted sockets get too. Node's types lack them. */
+type ConnectionOptions = Pick<
+  net.ServerOpts,
+  'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
+>;
+
+/**
+ * All sockets that a worker listens on: of its HTTP servers, and of slots without a worker. The HTTP
+ * servers are the app's own, and those that the app made in addition, such as a server that only
+ * redirects or a WebSocket gateway with its own port.
+ */
+export class WorkerSockets {
+  readonly #limit: ConnectionLimit;
+  readonly #servers = new Set<Server>();
+  #own: Server | undefined;
+  /** The server that gets the connections of adopted sockets. Set while the app listens. */
+  #adopting: Server | undefined;
+  /** The servers that listen on other slots' sockets, by slot number. */
+  readonly #adopted = new Map<number, net.Server>();
+  /** Whether the whole cluster ends, so that no other process will accept from these sockets. */
+  #isLast = false;
+  /** Whether systemd holds the app's socket too, and keeps its queue for the next process. */
+  #isKept = false;
+  #isReleased = false;
+  #release!: () => void;
+  readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
+
+  constructor(
+    private readonly tracker: RequestTracker,
+    warn: (message: string) => void,
+  ) {
+    this.#limit = new ConnectionLimit(tracker, warn);
+    subscribe(LISTENING, this.#onListening);
+  }
+
+  /** Adds the app's own server, which may not listen yet. */
+  add(server: Server): void {
+    this.#own = server;
+    this.#follow(server);
+  }
+
+  stop(): void {
+    unsubscribe(LISTENING, this.#onListening);
+  }
+
+  #follow(server: Server): void {
+    if (this.#servers.has(server)) return;
+    this.#servers.add(server);
+    server.once('close', () => this.#servers.delete(server));
+    this.tracker.follow(server);
+  }
+
+  /** Called before the server accepts its first connection. */
+  readonly #onListening = (message: unknown): void => {
+    const { server } = message as { readonly server: unknown };
+    if (!isHttpServer(server)) return;
+    this.#follow(server);
+    this.#limit.applyTo(server);
+  };
+
+  /** The app listens: connections from adopted sockets go to its server from now on. */
+  mayAdopt(): void {
+    this.#adopting = this.#own;
+  }
+
+  /** Also listens on the slot's socket. @param handle `undefined` if no descriptor was free. */
+  adopt(slot: number, handle: unknown): void {
+    const server = this.#adopting as (Server & ConnectionOptions) | undefined;
+    if (server === undefined || this.#adopted.has(slot)) return closeHandle(handle);
+    if (handle === undefined) return;
+    const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = server;
+    const listener = net.createServer({
+      allowHalfOpen: allowHalfOpen ?? false,
+      noDelay: noDelay ?? false,
+      keepAlive: keepAlive ?? false,
+      keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
+      ...(highWaterMark !== undefined && { highWaterMark }),
+    });
+    this.#limit.share(listener, server);
+    listener.on('connection', (socket) => server.emit('connection', socket));
+    // Listening fails if the socket was closed in the meantime. In this case the slot is released.
+    listener.on('error', () => this.release(slot));
+    this.#adopted.set(slot, listener);
+    listenOn(listener, handle);
+  }
+
+  /** Stops accepting from the slot's socket. Connections that were accepted from it stay open. */
+  release(slot: number): void {
+    this.#adopted.get(slot)?.close();
+    this.#adopted.delete(slot);
+  }
+
+  /** The whole cluster ends: only this process can still serve the connections in the backlogs. */
+  clusterEnds(): void {
+    this.#isLast = true;
+  }
+
+  /** This process ends before the cluster does: other processes keep its sockets open. */
+  clusterContinues(): void {
+    if (!this.#isReleased) this.#isLast = false;
+  }
+
+  /** systemd holds the app's socket too, so its queue is left to the next process. */
+  heldBySystemd(): void {
+    this.#isKept = true;
+  }
+
+  /** The primary has closed its copies of all sockets. */
+  primaryClosed(): void {
+    this.#isReleased = true;
+    this.#release();
+  }
+
+  /**
+   * Closes all sockets. Connections in their backlogs are left to other processes that keep the
+   * sockets open, or to systemd if it holds the socket too. Without other processes, this process
+   * accepts and serves the connections first.
+   *
+   * @param signal when aborted, closes the sockets without further waiting.
+   * @param others other listening servers to close, such as the servers of TCP microservices.
+   */
+  async leave(signal: AbortSignal, others: readonly net.Server[]): Promise<void> {
+    const kept = this.#isKept ? this.#adopting : undefined;
+    this.#adopting = undefined; // refuses sockets that the primary still sends
+    for (const server of this.#servers) if (server !== this.#own) expectClose(server);
+    const sockets = [...this.#servers, ...this.#adopted.values(), ...others];
+    const closing = this.#isLast ? sockets.filter((socket) => socket === kept) : sockets;
+    for (const socket of closing) stopAccepting(socket);
+    if (this.#isLast) await this.#emptyAndClose(sockets, signal);
+  }
+
+  /** Accepts the connections in the backlogs first. Each process that listens on the sockets does this. */
+  async #emptyAndClose(sockets: readonly net.Server[], signal: AbortSignal): Promise<void> {
+    // If the primary closed its sockets after this process, connections in between would be reset.
+    const patience = delay(PRIMARY_PATIENCE_MS, undefined, { signal }).catch(() => {});
+    await Promise.race([this.#released, patience]);
+    const listening = sockets.filter((server) => server.listening);
+    await Promise.all(
+      listening.map((server) => {
+        const { _handle: handle } = server as unknown as { _handle: ListeningHandle };
+        return emptyAndClose(handle, signal, () => stopAccepting(server));
+      }),
+    );
+  }
+}
+
+function isHttpServer(server: unknown): server is Server {
+  if (server instanceof http.Server || server instanceof https.Server) return true;
+  // Recognizes an HTTP/2 server by a method: node:http2 exports no server classes, and importing
+  // the module would load it into every worker.
+  return typeof (server as { updateSettings?: unknown }).updateSettings === 'function';
+}
+
+/**
+ * Closes only the server's listening socket. `http.Server.close()` would also destroy idle
+ * connections and stop the checks for slow senders (https://github.com/nodejs/node/issues/60617).
+ */
+function stopAccepting(server: net.Server): void {
+  if (server.listening) net.Server.prototype.close.call(server);
+}
+
+/**
+ * Lets the app close `server` in a hook after we have closed its socket. Node's `close()` fails for
+ * a server that does not listen, and the app could take that for a failed shutdown. The app's next
+ * `close()` only waits for the server's connections instead. Later calls reach Node's `close()`.
+ */
+function expectClose(server: net.Server): void {
+  const own = Object.getOwnPropertyDescriptor(server, 'close');
+  let closed = false;
+  server.once('close', () => (closed = true));
+  Object.defineProperty(server, 'close', {
+    configurable: true,
+    writable: true,
+    value: (callback?: (error?: Error) => void): net.Server => {
+      if (own === undefined) Reflect.deleteProperty(server, 'close');
+      else Object.defineProperty(server, 'close', own);
+      if (server.listening) return server.close(callback);
+      if (closed) {
+        if (callback) process.nextTick(callback);
+        return server;
+      }
+      if (callback) server.once('close', () => callback());
+      return server.close();
+    },
+  });
+}

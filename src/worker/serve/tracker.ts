@@ -1,0 +1,337 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { DrainReport, LoadReport } from '../../contract/messages.js';
+import {
+  askToClose,
+  takeBack,
+  Connection,
+  CONNECTION,
+  endEventStream,
+  type HttpMessage,
+  isEventStream,
+  isOpenEventStream,
+  type SecureSocket,
+  type TrackedSocket,
+} from './connection.js';
+import { utilizationReader } from '../../contract/process/process-meter.js';
+import type { ResponseObserver } from '../../contract/snapshot/index.js';
+import { UpgradeListeners } from '../listen/upgrade-listeners.js';
+import { Http2Sessions } from './http2.js';
+import { RequestScopes, type RunningRequest } from './request.js';
+
+/** Idle connections stay open this long for requests that a client sent before it knew of the drain. */
+const IDLE_GRACE_MS = 250;
+
+/**
+ * The drain keeps an idle connection open for this time after the connection was opened or its last
+ * request began. Another request may be on its way, and late on a busy machine. A close would lose
+ * that request. Its response announces the close.
+ */
+const RECENT_MS = 1_000;
+
+const UNFINISHED = { finished: false };
+
+/**
+ * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
+ * metrics. Listens to Node's diagnostics channels, because they cost less per request than listeners
+ * on each request and response, and change nothing in the app.
+ */
+export class RequestTracker {
+  /** The number of requests whose response is not complete. */
+  requestsInFlight = 0;
+  requestsTotal = 0;
+  /** The number of connections that closed after their clients were asked to connect again. */
+  rebalancedConnectionsTotal = 0;
+  /** The number of connections that were refused or closed because the limit was reached. */
+  droppedConnections = 0;
+  /** The observer of this process, if it has one. */
+  observer: ResponseObserver | undefined;
+  readonly scopes = new RequestScopes();
+  readonly #connections = new Set<Connection>();
+  readonly #http2 = new Http2Sessions(this);
+  readonly #servers = new Set<Server>();
+  /** Servers that have our listeners. A closed server keeps the listeners, because it may listen again. */
+  #followed: WeakSet<Server> | undefined;
+  /** When the drain began, in monotonic ms. Since that time, responses ask clients to reconnect. */
+  #closingSince: number | undefined;
+  /** Set while this process destroys connections. Their requests are not reported as aborted. */
+  #destroying = false;
+
+  get openConnections(): number {
+    return this.#connections.size;
+  }
+
+  get connections(): Iterable<Connection> {
+    return this.#connections;
+  }
+
+  /** Starts to follow `server`. A second call for the server changes nothing. */
+  follow(server: Server): void {
+    if (this.#servers.has(server)) return;
+    this.#servers.add(server);
+    server.once('close', () => {
+      // In a drain the server may still have connections that were accepted from other sockets.
+      if (this.#closingSince === undefined) this.#servers.delete(server);
+    });
+    if (this.#followed?.has(server)) return;
+    if (this.#followed === undefined) {
+      this.#followed = new WeakSet();
+      subscribe('http.server.request.start', this.#onStart);
+      subscribe('http.server.response.finish', this.#onFinish);
+    }
+    this.#followed.add(server);
+    // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
+    server.prependListener('connection', this.#onConnection);
+    server.prependListener('secureConnection', this.#onSecureConnection);
+    UpgradeListeners.of(server, 'upgrade').add(this.#onUpgrade);
+    this.#http2.follow(server);
+  }
+
+  unfollow(): void {
+    for (const server of this.#servers) {
+      server.off('connection', this.#onConnection);
+      server.off('secureConnection', this.#onSecureConnection);
+    }
+    unsubscribe('http.server.request.start', this.#onStart);
+    unsubscribe('http.server.response.finish', this.#onFinish);
+  }
+
+  /** Requests in flight, the oldest first. */
+  get inFlight(): readonly RunningRequest[] {
+    const http1 = [...this.#connections].flatMap(({ inFlight, response, startedAt }) =>
+      inFlight > 0 && response !== undefined
+        ? [{ request: response.req, response, startedAt }]
+        : [],
+    );
+    return [...http1, ...this.#http2.exchanges].sort((a, b) => a.startedAt - b.startedAt);
+  }
+
+  /** From now on the last response of each connection carries `Connection: close`. */
+  closeAfterResponse(): void {
+    this.#closingSince = performance.now();
+    this.#http2.announceClose();
+    for (const { response } of this.#connections) {
+      if (response !== undefined) askToClose(response);
+    }
+  }
+
+  /** Restarts the wait for idle connections, because new connections were accepted until now. */
+  postponeIdle(): void {
+    this.#closingSince = performance.now();
+  }
+
+  /**
+   * Asks WebSockets and event streams to end, and closes idle connections, also connections that never
+   * sent a byte. Closes no connection in the first {@link IDLE_GRACE_MS} of the drain, so that requests
+   * on their way can arrive.
+   *
+   * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
+   */
+  closeIdle(patient = true): void {
+    for (const connection of this.#connections) connection.endEndless();
+    for (const { response } of this.#http2.exchanges) {
+      if (isOpenEventStream(response)) endEventStream(response);
+    }
+    const now = performance.now();
+    if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
+    this.#http2.close();
+    const isRecent = ({ startedAt }: Connection) => patient && now - startedAt < RECENT_MS;
+    this.#closeIdleConnections(isRecent);
+    // Until Node 26.4 a connection that never sent a byte does not count as idle
+    // (https://github.com/nodejs/node/issues/63452).
+    for (const connection of this.#connections) {
+      const { socket, inFlight } = connection;
+      if (inFlight === 0 && socket.bytesRead === 0 && !isRecent(connection)) socket.destroy();
+    }
+  }
+
+  /**
+   * Lets Node close idle connections: only Node knows whether a request has arrived in part. Node
+   * spares a connection whose response is not finished. So recent connections get such a response
+   * for this call, and so do those whose response has ended and is still being sent.
+   */
+  #closeIdleConnections(isRecent: (connection: Connection) => boolean): void {
+    const spared: (() => void)[] = [];
+    for (const connection of this.#connections) {
+      const { socket, inFlight } = connection;
+      const message = socket._httpMessage;
+      if (message?.finished !== true && (inFlight > 0 || !isRecent(connection))) continue;
+      socket._httpMessage = UNFINISHED;
+      spared.push(() => (socket._httpMessage = message));
+    }
+    try {
+      // A server for HTTP/2 only does not have this method.
+      for (const server of this.#servers) server.closeIdleConnections?.();
+    } finally {
+      for (const restore of spared) restore();
+    }
+  }
+
+  /**
+   * Destroys all connections.
+   *
+   * @returns how many connections, requests and WebSockets it cut off. Does not count connections that
+   *   never sent a byte: their clients lose nothing.
+   */
+  destroyAll(): Omit<DrainReport, 'hookError'> {
+    const connections = [...this.#connections];
+    const cut = {
+      destroyedConnections: connections.filter(({ socket }) => socket.bytesRead !== 0).length,
+      abortedRequests: this.requestsInFlight,
+      destroyedWebSockets: connections.filter(({ webSocket }) => webSocket).length,
+    };
+    this.#destroying = true;
+    this.#http2.destroy();
+    for (const { socket } of connections) socket.destroy();
+    return cut;
+  }
+
+  /** Called when the connection's socket has closed. */
+  forget(connection: Connection): void {
+    this.#connections.delete(connection);
+    if (connection.closeNotice?.sent) this.rebalancedConnectionsTotal += 1;
+    // Requests still in flight on the connection will not finish: their client has disconnected.
+    this.requestsInFlight -= connection.inFlight;
+    const { response, webSocket } = connection;
+    // Reports at most one request: the newest in flight.
+    if (response !== undefined && !webSocket) this.aborted(response);
+    connection.abandon();
+  }
+
+  /** A response was sent. `bytes` is unknown over HTTP/2. Runs for every request. */
+  answered(
+    request: IncomingMessage,
+    response: ServerResponse,
+    durationMs: number,
+    bytes: number | undefined,
+  ): void {
+    if (this.observer === undefined) return;
+    // A response with a known length is not an event stream, so its content type is not read:
+    // reading it would make a light request 2 % slower.
+    if (response.chunkedEncoding !== false && isEventStream(response)) return;
+    this.observer.finished(request, response, durationMs, bytes);
+  }
+
+  /** A connection or stream was closed before its response was complete. */
+  aborted(response: ServerResponse): void {
+    if (this.#destroying || (response.headersSent && isEventStream(response))) return;
+    this.observer?.aborted(response.req);
+  }
+
+  readonly #onConnection = (socket: TrackedSocket): void => {
+    const connection = new Connection(this, socket);
+    socket[CONNECTION] = connection;
+    this.#connections.add(connection);
+    socket.on('close', onClose);
+  };
+
+  readonly #onSecureConnection = (socket: SecureSocket): void => {
+    const connection = socket._parent?.[CONNECTION];
+    if (connection === undefined) return;
+    connection.socket = socket;
+    socket[CONNECTION] = connection;
+  };
+
+  readonly #onUpgrade = ({ headers }: IncomingMessage, socket: Duplex): void => {
+    const connection = (socket as TrackedSocket)[CONNECTION];
+    if (connection === undefined || headers.upgrade?.toLowerCase() !== 'websocket') return;
+    connection.webSocket = true;
+  };
+
+  readonly #onStart = (message: unknown): void => {
+    const { request, response, socket } = message as HttpMessage;
+    const connection = socket[CONNECTION];
+    if (connection?.owner !== this) return;
+    const before = connection.response;
+    const now = performance.now();
+    connection.begin(response, now, this.scopes.begin(request, response, now));
+    this.requestsInFlight += 1;
+    if (this.#closingSince !== undefined) {
+      // Only the last response may carry `Connection: close`, or later pipelined requests are lost.
+      if (before !== undefined) takeBack(before);
+      askToClose(response);
+    } else if (connection.closeNotice?.onRequest(connection, request, response) === false) {
+      connection.closeNotice = undefined;
+      connection.pipelines = true;
+    }
+  };
+
+  readonly #onFinish = (message: unknown): void => {
+    const { request, response, socket } = message as HttpMessage;
+    const connection = socket[CONNECTION];
+    if (connection?.owner !== this || connection.inFlight === 0) return;
+    // Until Node 24 this event also comes if the client disconnected before it got the response.
+    if (socket.errored) return;
+    const now = performance.now();
+    const durationMs = now - connection.startedAt;
+    const bytes = connection.accountBytes();
+    connection.finish();
+    this.requestsInFlight -= 1;
+    this.requestsTotal += 1;
+    this.answered(request, response, durationMs, bytes);
+    if (connection.inFlight === 0) connection.startedAt = now;
+  };
+}
+
+/** One function for all sockets, because a closure for each socket would slow every new connection. */
+function onClose(this: TrackedSocket): void {
+  const connection = this[CONNECTION]!;
+  connection.owner.forget(connection);
+}
+
+/**
+ * The worker's part of load balancing. Reports the worker's load to the primary. If the primary
+ * finds the load too high, asks some clients to connect again.
+ */
+export class Rebalance {
+  readonly #utilization = utilizationReader();
+  #requestsTotal = 0;
+  #chosen: readonly Connection[] = [];
+
+  constructor(private readonly traffic: Pick<RequestTracker, 'connections' | 'requestsTotal'>) {}
+
+  report(): LoadReport {
+    const requests = this.traffic.requestsTotal - this.#requestsTotal;
+    this.#requestsTotal = this.traffic.requestsTotal;
+    let connections = 0;
+    for (const connection of this.traffic.connections) {
+      if (connection.countRecent() > 0 && connection.movable) connections += 1;
+    }
+    return { requests, connections, utilization: this.#utilization() };
+  }
+
+  /**
+   * Asks the clients of some busy connections to connect again. Together these connections carried at
+   * most `ratio` of the load. Clients that an earlier call chose and that were not asked yet may stay.
+   */
+  giveAway(ratio: number): void {
+    for (const connection of this.#chosen) connection.stay();
+    this.#chosen = choose(
+      [...this.traffic.connections].filter(({ movable }) => movable),
+      ratio,
+    );
+    for (const connection of this.#chosen) connection.leave();
+  }
+}
+
+/**
+ * Chooses connections that together carried at most `ratio` of the load. Takes the busiest first, so
+ * that few clients have to connect again. A connection that alone carries more than `ratio` is not
+ * chosen, because it would only overload another worker.
+ */
+export function choose<C extends { readonly recentRequests: number }>(
+  connections: readonly C[],
+  ratio: number,
+): C[] {
+  const used = connections.filter(({ recentRequests }) => recentRequests > 0);
+  let left = ratio * used.reduce((sum, { recentRequests }) => sum + recentRequests, 0);
+  return used
+    .sort((a, b) => b.recentRequests - a.recentRequests)
+    .filter(({ recentRequests }) => {
+      // Negated, so that nothing is chosen if the primary sent no ratio and `left` is NaN.
+      if (!(recentRequests <= left)) return false;
+      left -= recentRequests;
+      return true;
+    });
+}

@@ -1,0 +1,217 @@
+import http, { type IncomingMessage } from 'node:http';
+import http2 from 'node:http2';
+import https from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import express from 'express';
+import { request as fetchWith } from 'undici';
+import { afterEach, describe, expect, it } from 'vitest';
+import { presetExpressPrototypes } from '../../../../src/worker/listen/express-prototypes.js';
+import { selfSignedCertificate } from '../../../support/certificate.js';
+import { upgradeOf } from '../../../support/upgrade-request.js';
+
+const open: http.Server[] = [];
+
+afterEach(() => {
+  for (const server of open.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+/** Imitates the parts of a Nest app on Express that the code reads. */
+function appOf(server: unknown, instance: unknown, type = 'express') {
+  return {
+    getHttpServer: () => server,
+    getHttpAdapter: () => ({ getType: () => type, getInstance: () => instance }),
+  };
+}
+
+/** An Express app on a server whose prototypes are preset, listening on loopback. */
+async function serve(app: express.Express, server: http.Server = http.createServer(app)) {
+  expect(presetExpressPrototypes(appOf(server, app))).toBe(true);
+  open.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** An app that answers with what it makes of a request. */
+function answering(answer: (request: express.Request, response: express.Response) => unknown) {
+  const app = express();
+  app.get('/', (request, response) => void response.json(answer(request, response) ?? null));
+  return app;
+}
+
+/** A property that an app has added to its requests. */
+const added = (request: express.Request, name: string) => Reflect.get(request, name) as unknown;
+
+async function get(url: string): Promise<unknown> {
+  const { body } = await fetchWith(`http://${url}`);
+  return body.json();
+}
+
+describe('presetExpressPrototypes', () => {
+  it('creates requests and responses with the prototypes that Express would give them', async () => {
+    const app = express();
+    const server = http.createServer(app);
+    const seen: unknown[] = [];
+    // Before Express has seen them.
+    server.prependListener('request', (request, response) => {
+      seen.push(Object.getPrototypeOf(request), Object.getPrototypeOf(response));
+    });
+    app.get('/', (_request, response) => void response.json('ok'));
+    const url = await serve(app, server);
+    expect(await get(url)).toBe('ok');
+    expect(seen[0]).toBe(app.request);
+    expect(seen[1]).toBe(app.response);
+  });
+
+  it('changes neither instanceof nor the names of the classes', async () => {
+    const app = answering((request, response) => [
+      request instanceof http.IncomingMessage,
+      response instanceof http.ServerResponse,
+      request.constructor.name,
+      response.constructor.name,
+      Object.keys(Object.getPrototypeOf(request) as object),
+    ]);
+    const unchanged = [true, true, 'IncomingMessage', 'ServerResponse'];
+    expect(await get(await serve(app))).toEqual([...unchanged, ['app']]);
+  });
+
+  it('gives requests the same properties of their own as without it', async () => {
+    const own = (value: object) => Reflect.ownKeys(value).map(String);
+    const app = answering((request, response) => [own(request), own(response)]);
+    const preset = await get(await serve(app));
+    const plain = http.createServer(app);
+    open.push(plain);
+    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+    expect(preset).toEqual(await get(`127.0.0.1:${(plain.address() as AddressInfo).port}`));
+  });
+
+  it.each(['request', 'response'] as const)(
+    'shows what an app adds to app.%s, before and after the start',
+    async (which) => {
+      const app = answering((request, response) => {
+        const { before, after } = { request, response }[which] as unknown as Record<string, string>;
+        return [before, after];
+      });
+      Reflect.set(app[which], 'before', 'added before');
+      const url = await serve(app);
+      expect(await get(url)).toEqual(['added before', null]);
+      Reflect.set(app[which], 'after', 'added after');
+      expect(await get(url)).toEqual(['added before', 'added after']);
+    },
+  );
+
+  it('shows what is added to express.request, which all apps share', async () => {
+    const url = await serve(answering((request) => added(request, 'shared')));
+    try {
+      Reflect.set(express.request, 'shared', 'by all');
+      expect(await get(url)).toBe('by all');
+    } finally {
+      Reflect.deleteProperty(express.request, 'shared');
+    }
+  });
+
+  it('lets an app replace its prototypes after the start', async () => {
+    const app = answering((request) => added(request, 'own'));
+    const url = await serve(app);
+    app.request = Object.create(app.request, { own: { value: 'replaced' } }) as express.Request;
+    expect(await get(url)).toBe('replaced');
+  });
+
+  it('lets sub-apps and mounted routers have theirs, and gives back the prototypes of the app', async () => {
+    const app = express();
+    const inner = express();
+    Reflect.set(inner.request, 'where', 'inner');
+    Reflect.set(app.request, 'where', 'outer');
+    const where = (request: express.Request) => (request as unknown as { where: string }).where;
+    inner.get(
+      '/here',
+      (request, response) => void response.json([where(request), request.app === inner]),
+    );
+    const router = express.Router();
+    router.get(
+      '/here',
+      (request, response) => void response.json([where(request), request.app === app]),
+    );
+    app.use('/inner', inner);
+    app.use('/router', router);
+    app.use(
+      (request, response) => void response.json(['after', where(request), request.app === app]),
+    );
+    const url = await serve(app);
+    expect(await get(`${url}/inner/here`)).toEqual(['inner', true]);
+    expect(await get(`${url}/router/here`)).toEqual(['outer', true]);
+    expect(await get(`${url}/inner/elsewhere`)).toEqual(['after', 'outer', true]);
+  });
+
+  it('lets a middleware replace the prototype of a request', async () => {
+    const app = express();
+    app.use((request, _response, next) => {
+      Object.setPrototypeOf(
+        request,
+        Object.create(app.request, { mine: { value: 'mine' } }) as object,
+      );
+      next();
+    });
+    app.get(
+      '/',
+      (request, response) => void response.json((request as unknown as { mine: string }).mine),
+    );
+    expect(await get(await serve(app))).toBe('mine');
+  });
+
+  it.each(['before', 'after'])(
+    'hands a plain request to a listener of upgrades that is added %s it',
+    async (when) => {
+      const app = express();
+      const server = http.createServer(app);
+      const upgrade = (request: IncomingMessage, socket: Socket) => {
+        // A getter alone on Express's prototype: in strict mode this would throw.
+        Reflect.set(request, 'query', 'assigned');
+        const plain = Object.getPrototypeOf(request) === http.IncomingMessage.prototype;
+        socket.end(`HTTP/1.1 101 Switching Protocols\r\nX-Plain: ${plain}\r\n\r\n`);
+      };
+      if (when === 'before') server.on('upgrade', upgrade);
+      const url = await serve(app, server);
+      if (when === 'after') server.on('upgrade', upgrade);
+      const { headers } = await upgradeOf(url);
+      expect(headers['x-plain']).toBe('true');
+    },
+  );
+
+  it('works with HTTPS', async () => {
+    const app: express.Express = answering((request) => [
+      request.secure,
+      Object.getPrototypeOf(request) === app.request,
+    ]);
+    const { key, cert } = selfSignedCertificate();
+    const server = https.createServer({ key, cert }, app);
+    const url = await serve(app, server as unknown as http.Server);
+    const answer = await new Promise<string>((resolve, reject) => {
+      https
+        .get(`https://${url}`, { ca: cert, servername: 'localhost' }, (response) => {
+          let text = '';
+          response.on('data', (chunk) => (text += String(chunk))).on('end', () => resolve(text));
+        })
+        .on('error', reject);
+    });
+    expect(JSON.parse(answer)).toEqual([true, true]);
+  });
+
+  it('leaves HTTP/2, other adapters and classes of the app alone', () => {
+    const app = express();
+    class Own extends http.IncomingMessage {}
+    const own = http.createServer({ IncomingMessage: Own }, app);
+    const plain = http.createServer(app);
+    expect(presetExpressPrototypes(appOf(http2.createServer(), app))).toBe(false);
+    expect(presetExpressPrototypes(appOf(own, app))).toBe(false);
+    expect(presetExpressPrototypes(appOf(plain, app, 'fastify'))).toBe(false);
+    expect(presetExpressPrototypes(appOf(plain, {}))).toBe(false);
+    expect(presetExpressPrototypes({ getHttpServer: () => plain })).toBe(false);
+    const classes = Object.getOwnPropertySymbols(plain).map(
+      (key) => Reflect.get(plain, key) as unknown,
+    );
+    expect(classes).toEqual(expect.arrayContaining([http.IncomingMessage, http.ServerResponse]));
+  });
+});

@@ -1,0 +1,181 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { ResponseObserver } from '../../../../src/contract/snapshot/index.js';
+import { FakeServer } from '../../support/fake-traffic.js';
+
+afterEach(() => void vi.useRealTimers());
+
+/** Keeps what it is told. */
+function observer() {
+  const finished: { request: object; response: object; ms: number; bytes?: number | undefined }[] =
+    [];
+  const told = { finished, aborted: [] as unknown[] };
+  const one: ResponseObserver = {
+    finished: (request, response, ms, bytes) =>
+      void told.finished.push({ request, response, ms, bytes }),
+    aborted: (request) => void told.aborted.push(request),
+  };
+  return { one, ...told };
+}
+
+function start() {
+  vi.useFakeTimers();
+  const server = new FakeServer();
+  onTestFinished(() => server.stop());
+  const { one, ...told } = observer();
+  server.tracker.observer = one;
+  return { server, client: server.connect(), ...told };
+}
+
+const EVENT_STREAM = ['Content-Type', 'text/event-stream; charset=utf-8'] as const;
+
+describe('whoever observes responses', () => {
+  it('is told of each with its duration and the bytes that were sent for it', () => {
+    const { client, finished, aborted } = start();
+    const first = client.send();
+    vi.advanceTimersByTime(30);
+    client.socket.bytesWritten += 250;
+    first.finish();
+    const second = client.send();
+    client.socket.bytesWritten += 1_000;
+    second.finish();
+    expect(finished).toEqual([
+      { request: first.request, response: first.response, ms: 30, bytes: 250 },
+      { request: second.request, response: second.response, ms: 0, bytes: 1_000 },
+    ]);
+    expect(aborted).toEqual([]);
+  });
+
+  it('is told of each that was pipelined by its own time', () => {
+    const { client, finished } = start();
+    const exchanges = [client.send()];
+    vi.advanceTimersByTime(10);
+    exchanges.push(client.parse());
+    vi.advanceTimersByTime(5);
+    for (const exchange of exchanges) {
+      client.socket.bytesWritten += 100;
+      exchange.finish();
+    }
+    expect(finished.map(({ ms, bytes }) => [ms, bytes])).toEqual([
+      [15, 100],
+      [5, 100],
+    ]);
+  });
+
+  it.each([false, true])(
+    'is told of a request whose client goes away before the end of the response (begun: %s)',
+    (begun) => {
+      const { client, finished, aborted } = start();
+      const exchange = client.send();
+      if (begun) exchange.writeHead();
+      client.close();
+      expect([finished, aborted]).toEqual([[], [exchange.request]]);
+    },
+  );
+
+  it('is told of nothing where the client goes away between requests', () => {
+    const { client, finished, aborted } = start();
+    client.send().finish({ close: false });
+    client.close();
+    expect([finished.length, aborted.length]).toEqual([1, 0]);
+  });
+
+  it('is told of no stream of events, however it ends', () => {
+    const { server, client, finished, aborted } = start();
+    client
+      .send()
+      .setHeader(...EVENT_STREAM)
+      .finish();
+    const open = server.connect();
+    open
+      .send()
+      .setHeader(...EVENT_STREAM)
+      .writeHead();
+    open.close();
+    expect([finished, aborted]).toEqual([[], []]);
+  });
+
+  it('is told of a request for one that was not answered yet', () => {
+    const { client, aborted } = start();
+    const exchange = client.send().setHeader(...EVENT_STREAM);
+    client.close();
+    expect(aborted).toEqual([exchange.request]);
+  });
+
+  it('is told of no stream of events whose type was given to writeHead()', () => {
+    const { client, finished } = start();
+    const exchange = client.send();
+    Object.assign(exchange.response, {
+      _header: 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n',
+    });
+    exchange.finish();
+    expect(finished).toEqual([]);
+    const other = client.send();
+    Object.assign(other.response, { _header: 'HTTP/1.1 200 OK\r\n\r\n' });
+    other.finish();
+    expect(finished).toHaveLength(1);
+  });
+
+  it('is told of nothing that the drain cuts off: no client left', () => {
+    const { server, client, aborted } = start();
+    client.send();
+    Object.assign(client.socket, { destroy: () => client.close() });
+    server.tracker.destroyAll();
+    expect([client.closed, aborted]).toEqual([true, []]);
+  });
+
+  it('is told of no WebSocket', () => {
+    const { client, finished, aborted } = start();
+    client.send();
+    client.connection.webSocket = true;
+    client.close();
+    expect([finished, aborted]).toEqual([[], []]);
+  });
+
+  it('may be nobody', () => {
+    const { server, client } = start();
+    server.tracker.observer = undefined;
+    client.send().finish({ close: false });
+    client.send();
+    expect(() => client.close()).not.toThrow();
+  });
+});
+
+describe('a stream of HTTP/2 that is over', () => {
+  function over({ method = 'GET', ended = true, type = 'text/plain' }) {
+    const { server, client, ...told } = start();
+    const session = server.openSession(client);
+    const request = { method, httpVersionMajor: 2, stream: { session } };
+    const response = Object.assign(new EventEmitter(), {
+      req: request,
+      headersSent: true,
+      writableEnded: ended,
+      getHeader: () => type,
+    });
+    server.server.emit('request', request, response);
+    vi.advanceTimersByTime(12);
+    response.emit('close');
+    return { ...told, request, response };
+  }
+
+  it('is a response that was sent where it was ended, of a size that is not known', () => {
+    const { finished, aborted, request, response } = over({});
+    expect(finished).toEqual([{ request, response, ms: 12, bytes: undefined }]);
+    expect(aborted).toEqual([]);
+  });
+
+  it('is a client that left where it was not', () => {
+    const { finished, aborted, request } = over({ ended: false });
+    expect([finished, aborted]).toEqual([[], [request]]);
+  });
+
+  it.each([true, false])(
+    'is nothing where it is a WebSocket or a stream of events (ended: %s)',
+    (ended) => {
+      for (const about of [{ method: 'CONNECT' }, { type: 'text/event-stream' }]) {
+        const { finished, aborted } = over({ ...about, ended });
+        expect([finished, aborted]).toEqual([[], []]);
+      }
+    },
+  );
+});

@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import http2 from 'node:http2';
+import net, { type AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { PATIENCE_MS } from '../../../support/patience.js';
+import { WorkerSockets } from '../../../../src/worker/listen/sockets.js';
+import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
+
+let tracker: RequestTracker;
+let sockets: WorkerSockets;
+let server: Server;
+
+beforeEach(() => {
+  tracker = new RequestTracker();
+  sockets = new WorkerSockets(tracker, () => {});
+  server = createServer((_, response) => response.end('hello'));
+});
+afterEach(() => {
+  sockets.stop();
+  tracker.unfollow();
+  server.closeAllConnections();
+  server.close();
+});
+
+const listen = (listener: net.Server = server) =>
+  once(listener.listen(0, '127.0.0.1'), 'listening');
+const urlOf = (listener: net.Server) =>
+  `http://127.0.0.1:${(listener.address() as AddressInfo).port}/`;
+
+async function ask(): Promise<void> {
+  await (await fetch(urlOf(server), { headers: { connection: 'close' } })).text();
+}
+
+describe('a server that closes', () => {
+  it('is swept no more, and followed once where it listens again', async () => {
+    const other = createServer();
+    await listen(other);
+    await listen();
+    await ask();
+    await once(server.close(), 'close');
+    const sweep = vi.spyOn(server, 'closeIdleConnections');
+    tracker.closeIdle();
+    expect(sweep).not.toHaveBeenCalled();
+
+    await once(other.close(), 'close');
+    await listen();
+    await ask();
+    expect(tracker.requestsTotal).toBe(2);
+    await vi.waitUntil(() => tracker.openConnections === 0, { timeout: PATIENCE_MS });
+    tracker.closeIdle();
+    expect(sweep).toHaveBeenCalledTimes(1);
+  });
+
+  it('is swept on in a drain, for connections that came over other sockets', async () => {
+    const adopted = net.createServer((socket) => server.emit('connection', socket));
+    await listen();
+    await listen(adopted);
+    const client = net.connect((adopted.address() as AddressInfo).port, '127.0.0.1');
+    client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    await once(client, 'data');
+    tracker.closeAfterResponse();
+    net.Server.prototype.close.call(server);
+    await once(server, 'close');
+    expect(tracker.openConnections).toBe(1);
+    await vi.waitUntil(
+      () => {
+        tracker.closeIdle();
+        return tracker.openConnections === 0;
+      },
+      { timeout: PATIENCE_MS },
+    );
+    await once(adopted.close(), 'close');
+  });
+});
+
+describe('an idle connection in a drain', () => {
+  const isClosed = ({ closed, readableEnded }: net.Socket) => closed || readableEnded;
+
+  /** A client that has sent this. */
+  async function connect(text: string): Promise<net.Socket> {
+    const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.on('error', () => {}).write(text);
+    const before = tracker.openConnections;
+    if (text.endsWith('\r\n\r\n')) await once(client, 'data');
+    else await vi.waitUntil(() => tracker.openConnections > before, { timeout: PATIENCE_MS });
+    return client.resume();
+  }
+
+  it('stays open for a second after its last answer, and keeps no other one open', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    tracker.observer = { finished: () => {}, aborted: () => {} };
+    server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+      vi.advanceTimersByTime(5_000);
+      response.end('hello');
+    });
+    await listen();
+    const partial = await connect('GET / HTTP/1.1\r\nHost:');
+    const silent = await connect('');
+    const older = await connect('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    const recent = await connect('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    tracker.closeAfterResponse();
+    vi.advanceTimersByTime(900);
+    tracker.closeIdle();
+    await vi.waitUntil(() => isClosed(older) && isClosed(silent), { timeout: PATIENCE_MS });
+    expect([recent, partial].map(isClosed)).toEqual([false, false]);
+
+    vi.advanceTimersByTime(200);
+    tracker.closeIdle();
+    await vi.waitUntil(() => isClosed(recent), { timeout: PATIENCE_MS });
+    expect(isClosed(partial)).toBe(false);
+  });
+});
+
+describe('the connections that a drain cuts', () => {
+  it('are counted if the client has sent something, which a plug of the accept queue never does', async () => {
+    await listen();
+    const { port } = server.address() as AddressInfo;
+    const silent = net.connect(port, '127.0.0.1');
+    const asking = net.connect(port, '127.0.0.1');
+    asking.on('error', () => {}).write('GET / HTTP/1.1\r\nHost:');
+    const read = () => [...tracker.connections].map(({ socket }) => socket.bytesRead > 0);
+    await vi.waitUntil(() => read().length === 2 && read().includes(true));
+
+    expect(tracker.destroyAll()).toMatchObject({ destroyedConnections: 1, abortedRequests: 0 });
+    await once(silent, 'close');
+  });
+});
+
+describe('a response in a drain', () => {
+  it('is sent whole to a client that reads late, and its connection is closed then', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const body = Buffer.alloc(20e6, 'x');
+    server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+      response.end(body);
+    });
+    await listen();
+    const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+    await once(client, 'readable');
+    tracker.closeAfterResponse();
+    vi.advanceTimersByTime(2_000);
+    tracker.closeIdle(false);
+
+    let bytes = 0;
+    client.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    const isWhole = () => bytes > body.length && tracker.requestsInFlight === 0;
+    await vi.waitUntil(() => isWhole() || client.closed, { timeout: PATIENCE_MS });
+    expect(bytes).toBeGreaterThan(body.length);
+    tracker.closeIdle(false);
+    await once(client, 'close');
+  });
+});
+
+describe('a server of HTTP/2 that answers streams, as that of gRPC does', () => {
+  it('sends its own trailers', async () => {
+    const grpc = http2.createServer();
+    grpc.on('stream', (stream) => {
+      stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.respond({ ':status': 200 }, { waitForTrailers: true });
+      stream.end('hello');
+    });
+    await listen(grpc);
+    const session = http2.connect(urlOf(grpc));
+    const request = session.request().resume();
+    const trailers = once(request, 'trailers');
+    await once(request, 'close');
+    session.destroy();
+    grpc.close();
+
+    // Node's own listener would send trailers too, and one of the two would throw.
+    expect(grpc.listenerCount('stream')).toBe(1);
+    expect((await trailers)[0]).toMatchObject({ 'grpc-status': '0' });
+  });
+});
