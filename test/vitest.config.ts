@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { NODE_SENSITIVE, PROJECTS } from './projects.js';
 import { sensitiveNodes } from './support/installed-nodes.js';
-import { LongestFirst } from './support/longest-first.js';
+import { benchHasChanged } from './support/bench-changed.js';
 
 /** Projects that start no processes: they run first, on all cores. */
 const computes = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
@@ -22,7 +22,7 @@ const processes = {
 /** The settings of each project other than its folder; see `PROJECTS`. */
 const NEEDS = {
   // All files share their modules: to load them for each file takes longer than the tests.
-  unit: { ...computes, isolate: false, testTimeout: 60_000 },
+  unit: { ...computes, isolate: false, testTimeout: 15_000 },
   // One file computes for minutes. It runs together with the projects that mostly wait.
   simulation: { maxWorkers: processes.maxWorkers, sequence: processes.sequence },
   integration: processes,
@@ -45,6 +45,10 @@ const foldersOf = (name: string): string[] => [
   `../packages/*/test/${name}`,
 ];
 
+/** Tests of `test/bench` alone. They run only if it has changed. */
+const OF_THE_BENCH = ['repo/bench.test.ts', 'thorough/bench.test.ts'];
+const TESTS_BENCH = benchHasChanged();
+
 /** The file that receives the results of a run, as JSON. */
 const report = process.env['TEST_REPORT'];
 
@@ -60,11 +64,10 @@ const onOtherNodes = [...sensitiveNodes()].map(([major, path]) => ({
 }));
 
 export default defineConfig({
-  // A fixture that a test imports shares the packages of the test; see `support/quick-packages.ts`.
+  // A fixture that a test imports shares the packages of the test; see `support/quick-packages.mjs`.
   resolve: { dedupe: ['nestjs-cluster', '@nestjs/common', '@nestjs/core'] },
   test: {
     root: import.meta.dirname,
-    sequence: { sequencer: LongestFirst },
     reporters: [
       'default',
       './support/left-out-reporter.ts',
@@ -77,6 +80,7 @@ export default defineConfig({
         test: {
           name,
           include: foldersOf(name).map((folder) => `${folder}/**/*.test.ts`),
+          ...(TESTS_BENCH ? {} : { exclude: OF_THE_BENCH }),
           ...NEEDS[name],
         },
       })),

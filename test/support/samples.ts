@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { readDocument } from './documents.js';
-import { PACKAGES_BESIDE } from './packages-beside.js';
+import { PACKAGES_BESIDE } from './packages-beside.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -6,7 +6,7 @@ import { adminUrlOf } from '../support/admin.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 
 import { request } from '../support/http-client.js';
-import { QUICK_PACKAGES } from '../support/quick-packages.js';
+import { QUICK_PACKAGES } from '../support/quick-packages.mjs';
 import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 

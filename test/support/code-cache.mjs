@@ -25,7 +25,7 @@ const MIN_BYTES = 10_000;
  * Has the CommonJS bundles in `directory` compiled from a cache of V8's. Compiling them was more than
  * half of what a worker's imports cost. Node's own cache, `NODE_COMPILE_CACHE`, is not in Node 20.
  */
-export function prepareCodeCache(directory: string): void {
+export function prepareCodeCache(directory) {
   copyFileSync(join(import.meta.dirname, 'run-from-code-cache.cjs'), join(directory, LOADER));
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name);
@@ -45,7 +45,7 @@ export function prepareCodeCache(directory: string): void {
 }
 
 /** Makes the cache for each of these Nodes that has none in `directory` yet. */
-export function makeCodeCaches(directory: string, nodes: Iterable<string>): void {
+export function makeCodeCaches(directory, nodes) {
   for (const node of new Set(nodes)) {
     const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
     const made = join(directory, `.code-cache-${version}`);

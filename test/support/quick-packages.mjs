@@ -10,17 +10,18 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
-import { CODE_CACHE_FILES, prepareCodeCache } from './code-cache.js';
-import { PACKAGES_BESIDE } from './packages-beside.js';
+import { CODE_CACHE_FILES, makeCodeCaches, prepareCodeCache } from './code-cache.mjs';
+import { PACKAGES_BESIDE } from './packages-beside.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const installed = join(root, 'node_modules');
+const fixtures = join(root, 'test/fixtures');
 
 /** The fixtures' own `node_modules`. */
-export const QUICK_PACKAGES = join(root, 'test/fixtures/node_modules');
+export const QUICK_PACKAGES = join(fixtures, 'node_modules');
 
 /** The packages are built here and then renamed: a second run must not find them half built. */
 const building = `${QUICK_PACKAGES}.${process.pid}`;
@@ -29,7 +30,7 @@ const building = `${QUICK_PACKAGES}.${process.pid}`;
  * Entries of packages that are ES modules, each with its file. They include the entries that the
  * copies below load. The bundles share chunks, so that no module exists twice.
  */
-const ES_MODULES: Record<string, Record<string, string>> = {
+const ES_MODULES = {
   '@nestjs/common': {
     index: 'index.js',
     internal: 'internal.js',
@@ -57,7 +58,7 @@ const ES_MODULES: Record<string, Record<string, string>> = {
 };
 
 /** CommonJS that depends on none of the above. */
-const COMMON_JS: Record<string, Record<string, string>> = {
+const COMMON_JS = {
   rxjs: { index: 'dist/cjs/index.js', operators: 'dist/cjs/operators/index.js' },
   'prom-client': { index: 'index.js' },
 };
@@ -73,7 +74,7 @@ const COPIES = [
 ];
 
 /** The packages under test: this package, and the packages in `packages/`. */
-export const OWN = [
+const OWN = [
   { name: 'nestjs-cluster', from: root },
   ...PACKAGES_BESIDE.map((directory) => ({
     name: `@nestjs-cluster/${directory}`,
@@ -90,12 +91,38 @@ const LINKS = [
 ];
 
 /**
+ * Brings the packages of the fixtures up to date with `dist/`. Everything that starts fixtures calls
+ * it first: the tests' global setup, and `npm run suites`.
+ *
+ * @param {Iterable<string>} nodes the programs of Node that will run the fixtures.
+ */
+export async function prepareFixtures(nodes) {
+  if (!existsSync(join(root, 'dist/index.js'))) {
+    throw new Error('dist/ is missing: run "npm run build" first (npm test does)');
+  }
+  // A real copy: through a link it would find the Nest of this repository.
+  const nest11 = join(fixtures, 'nest-11');
+  for (const own of OWN) {
+    rmSync(join(nest11, 'node_modules', own.name), { recursive: true, force: true });
+    copyBuiltPackage(own, join(nest11, 'node_modules'));
+  }
+  for (const program of ['app.mjs', 'no-http.mjs', 'behaviours/socket-io.mjs']) {
+    cpSync(join(fixtures, program), join(nest11, basename(program)));
+  }
+  for (const part of ['dist', 'public', 'package.json']) {
+    cpSync(join(root, 'sample-app', part), join(fixtures, 'sample-app', part), { recursive: true });
+  }
+  await installQuickPackages();
+  makeCodeCaches(QUICK_PACKAGES, nodes);
+}
+
+/**
  * Gives the fixtures Nest, rxjs and prom-client in a few files, and the package under test. The
  * installed packages have more than a thousand files, and a worker would spend more than a third of
  * its start on opening them. The tests start thousands of workers. The app on
  * Nest 11, the command line and `test/packaging` use the installed files, and `dist/` as it is.
  */
-export async function installQuickPackages(): Promise<void> {
+async function installQuickPackages() {
   const stamp = stampOf(
     join(root, 'package.json'),
     join(root, 'package-lock.json'),
@@ -112,7 +139,7 @@ export async function installQuickPackages(): Promise<void> {
     cpSync(join(installed, name), join(building, name), { recursive: true });
   }
   for (const name of LINKS) symlinkSync(join(installed, name), join(building, name));
-  OWN.forEach(copyBuiltPackage);
+  for (const own of OWN) copyBuiltPackage(own, building);
   write('.stamp', stamp);
   rmSync(QUICK_PACKAGES, { recursive: true, force: true });
   try {
@@ -120,15 +147,14 @@ export async function installQuickPackages(): Promise<void> {
   } catch (error) {
     rmSync(building, { recursive: true, force: true });
     // Another run was there first, with the same.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
+    if (error.code !== 'ENOTEMPTY') throw error;
   }
 }
 
 /** As CommonJS: V8 compiles that from a cache on every Node, ES modules on none. */
-async function bundleEsModules(): Promise<void> {
+async function bundleEsModules() {
   const names = Object.keys(ES_MODULES);
-  const isBundled = (id: string): boolean =>
-    names.some((name) => id === name || id.startsWith(`${name}/`));
+  const isBundled = (id) => names.some((name) => id === name || id.startsWith(`${name}/`));
   const input = Object.fromEntries(
     Object.entries(ES_MODULES).flatMap(([name, entries]) =>
       Object.entries(entries).map(([entry, file]) => [
@@ -161,7 +187,7 @@ async function bundleEsModules(): Promise<void> {
   for (const [name, entries] of Object.entries(ES_MODULES)) await describePackage(name, entries);
 }
 
-async function bundleCommonJs(name: string, entries: Record<string, string>): Promise<void> {
+async function bundleCommonJs(name, entries) {
   const input = Object.fromEntries(
     Object.entries(entries).map(([entry, file]) => [entry, join(installed, name, file)]),
   );
@@ -177,13 +203,13 @@ async function bundleCommonJs(name: string, entries: Record<string, string>): Pr
   await describePackage(name, entries);
 }
 
-/** The package.json of a bundled package, its entries for `import`, its types. */
-async function describePackage(name: string, entries: Record<string, string>): Promise<void> {
-  const exports: Record<string, unknown> = { './package.json': './package.json' };
+/** The package.json of a bundled package, and its entries for `import`. */
+async function describePackage(name, entries) {
+  const exports = { './package.json': './package.json' };
   for (const [entry, file] of Object.entries(entries)) {
     exports[subpathOf(entry)] = { import: `./${entry}.mjs`, default: `./${entry}.cjs` };
     // Node would read the whole bundle for the names of its exports.
-    const all = (await import(pathToFileURL(join(installed, name, file)).href)) as object;
+    const all = await import(pathToFileURL(join(installed, name, file)).href);
     const names = Object.keys(all).filter((key) => key !== 'default' && key !== 'module.exports');
     write(
       `${name}/${entry}.mjs`,
@@ -193,65 +219,40 @@ export default all;
 export const { ${names.join(', ')} } = all;
 `,
     );
-    declare(name, entry, file.replace('/cjs/', '/types/'), ['.d.mts', '.d.cts']);
   }
   const { version } = packageIn(join(installed, name));
   write(`${name}/package.json`, JSON.stringify({ name, version, exports }));
 }
 
 /** Copies a built package as real files: through a link, its files would import the repository's Nest. */
-function copyBuiltPackage({ name, from }: { name: string; from: string }): void {
-  const copy = join(building, name);
-  cpSync(join(from, 'dist'), join(copy, 'dist'), {
-    recursive: true,
-    filter: (path) => !path.endsWith('.d.ts'),
-  });
-  cpSync(join(from, 'package.json'), join(copy, 'package.json'));
-  for (const path of filesIn(join(from, 'dist')).filter((file) => file.endsWith('.d.ts'))) {
-    const file = relative(from, path);
-    declareAs(`${name}/${file}`, path.replace(/\.d\.ts$/, '.js'));
+function copyBuiltPackage({ name, from }, into) {
+  for (const part of ['dist', 'package.json']) {
+    cpSync(join(from, part), join(into, name, part), { recursive: true });
   }
 }
 
-/** The compiler and the linter see the types that are installed. */
-function declare(name: string, entry: string, file: string, extensions = ['.d.ts']): void {
-  for (const extension of extensions) {
-    declareAs(`${name}/${entry}${extension}`, join(installed, name, file));
-  }
-}
-
-function declareAs(path: string, file: string): void {
-  const specifier = relative(dirname(join(building, path)), file);
-  write(path, `export * from '${specifier}';\n`);
-}
-
-function subpathOf(entry: string): string {
+function subpathOf(entry) {
   return entry === 'index' ? '.' : `./${entry}`;
 }
 
-function write(path: string, text: string): void {
+function write(path, text) {
   const absolute = join(building, path);
   mkdirSync(dirname(absolute), { recursive: true });
   writeFileSync(absolute, text);
 }
 
-interface Manifest {
-  readonly version: string;
-  readonly dependencies?: object;
+function packageIn(directory) {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
 }
 
-function packageIn(directory: string): Manifest {
-  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
-}
-
-function filesIn(directory: string): string[] {
+function filesIn(directory) {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 }
 
-function stampOf(...paths: readonly string[]): string {
+function stampOf(...paths) {
   const hash = createHash('sha256');
   for (const path of paths) hash.update(path.slice(root.length)).update(readFileSync(path));
   return hash.digest('hex');
