@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The articles first; then what is asked beyond them. Variants of a scope follow it. */
 const ORDER =
-  'gzip-page slow fibonacci steady keep-alive new-connections evenness mixed reloads kills startup recovery memory scrape soak'.split(
+  'gzip-page slow fibonacci steady keep-alive new-connections evenness mixed reloads kills memory scrape soak'.split(
     ' ',
   );
 

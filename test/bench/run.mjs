@@ -4,13 +4,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMPARISONS } from './comparisons/index.mjs';
 import { runComparison } from './comparisons/run-comparison.mjs';
-import { BusyMachineError } from './disturbances.mjs';
+import { BusyMachineError } from './machine-use.mjs';
 import { describeMachine, readCommit, readVersions } from './machine.mjs';
 import { stopAll } from './process-group.mjs';
 import { writeReport } from './report.mjs';
 import { tablesOf } from './report/tables.mjs';
 import { readSettings } from './settings.mjs';
-import { UsageError } from './usage-error.mjs';
+import { UsageError } from './command-line.mjs';
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
 const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };

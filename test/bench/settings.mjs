@@ -25,10 +25,10 @@ const GROUPS = {
 
 const HELP = `npm run bench -- [options]
 
-  --scope NAME     articles (default), all, or one or more of these:
-                   ${wrapped(COMPARISONS.map(({ name }) => name))}
+  --scope NAME     articles (default), all, or one or more of:
+                   ${COMPARISONS.map(({ name }) => name).join(' ')}
   --system NAME    only these systems, of:
-                   ${wrapped(SYSTEMS.map(({ name }) => name))}
+                   ${SYSTEMS.map(({ name }) => name).join(' ')}
   --adapter NAME   express or fastify; each scope has its own default
   --workers N      workers of each system (default: the cores)
   --node PATH      Node under test; default: the one that runs this
@@ -76,16 +76,4 @@ export function readSettings(args) {
     ...counts,
     json: values.json,
   };
-}
-
-function wrapped(names) {
-  const lines = [''];
-  for (const name of names) {
-    if (lines.at(-1).length + name.length > 74) lines.push('');
-    lines[lines.length - 1] += `${name}, `;
-  }
-  return lines
-    .map((line) => line.trimEnd())
-    .join('\n                   ')
-    .replace(/,$/, '');
 }

@@ -1,6 +1,6 @@
 // A cluster under clients, to which something happens every few seconds: npm run chaos -- --help
 import { writeFileSync } from 'node:fs';
-import { UsageError } from '../bench/usage-error.mjs';
+import { UsageError } from '../bench/command-line.mjs';
 import { makeChaos } from './chaos.mjs';
 import { judge } from './judge.mjs';
 import { describe } from './report.mjs';

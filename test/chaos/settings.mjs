@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { count, known, parsed } from '../bench/command-line.mjs';
-import { UsageError } from '../bench/usage-error.mjs';
+import { UsageError } from '../bench/command-line.mjs';
 import { CLIENTS } from './clients.mjs';
 import { FAULTS } from './faults/index.mjs';
 import { whatIsMissing } from './requirements.mjs';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describeMachine, readCommit, readVersions } from '../bench/machine.mjs';
 import { median } from '../bench/statistics.mjs';
-import { UsageError } from '../bench/usage-error.mjs';
+import { UsageError } from '../bench/command-line.mjs';
 import { makeChaos } from './chaos.mjs';
 import { judge } from './judge.mjs';
 import { Recorder } from './recorder.mjs';

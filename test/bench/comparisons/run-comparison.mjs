@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { Disturbances } from '../disturbances.mjs';
+import { Disturbances } from '../machine-use.mjs';
 import { hasProgram } from '../systems/requirements.mjs';
 import { SYSTEMS } from '../systems/index.mjs';
 
@@ -48,7 +48,7 @@ export async function runComparison(comparison, settings) {
     };
     rows.push(...(await comparison.rows(run)));
   }
-  const { title, about, metric, parameters, baseline } = comparison;
+  const { title, about, said, metric, parameters, baseline } = comparison;
   const { discarded } = disturbances;
   return {
     title,
@@ -65,7 +65,7 @@ export async function runComparison(comparison, settings) {
     ...(settings.force && { forced: true }),
     metric,
     rows,
-    ...(comparison.found && { found: [comparison.found(rows)] }),
+    ...(said && { said }),
   };
 }
 
