@@ -40,9 +40,9 @@ const HELP = `npm run bench -- [options]
   --json FILE      write the results there too
   --force          measure although others use the machine; for a look, not for the report
 
-Results go to test/bench/results, where report.md is drawn of them, except with --force and where
---system leaves some systems out. What was disturbed by others is discarded; where that is too
-much, the run ends and says who they are.`;
+Without options other than --scope and --json, results go to test/bench/results, and report.md is
+made of them. Measurements that other programs disturbed are discarded. If they are too many, the
+run ends and names these programs.`;
 
 /**
  * Parses and checks the command line.
@@ -75,5 +75,6 @@ export function readSettings(args) {
     force: values.force ?? false,
     ...counts,
     json: values.json,
+    isPublished: Object.keys(values).every((name) => name === 'scope' || name === 'json'),
   };
 }

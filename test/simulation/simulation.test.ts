@@ -8,7 +8,7 @@ const LIVES = process.env['CI'] ? 10_000 : 1_000;
 const SHELL_LIVES = process.env['CI'] ? 2_000 : 50;
 
 /** The least number of events in a life, on average and without heartbeats. */
-const EVENTFUL = 100;
+const EVENTFUL = 75;
 
 it.each([
   { lives: LIVES, primary: 'the core alone', shell: false },

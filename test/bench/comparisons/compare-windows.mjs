@@ -105,7 +105,7 @@ async function measureStart({ order, start, load, group, run }) {
           counts,
           metrics,
         });
-        const text = describeMeasurement(metrics, { counts, disturbed });
+        const text = describeMeasurement(metrics, run.metric, { counts, disturbed });
         tell(system.entry, `window ${pass + 1}/${run.windows}: ${text}`);
         run.disturbances.check();
       });

@@ -44,7 +44,7 @@ export async function compare({ contestants, measure, run, group = run.group }) 
       const { measured, use } = result;
       const { counts, disturbed } = disturbances.judge(use);
       if (counts) entry.rounds.set(round, measured);
-      tell(describeMeasurement(measured, { counts, disturbed }));
+      tell(describeMeasurement(measured, run.metric, { counts, disturbed }));
       disturbances.check();
     }
   }

@@ -73,7 +73,7 @@ const METRICS = {
   errors: ['Errors', errorsByKind],
   reloadMs: ['A reload, ms', measured],
   busiestRatio: ['Busiest worker × mean', measured],
-  busiestWorst: ['Busiest × mean, worst round', measured],
+  busiestWorst: ['Busiest × mean, worst round', measured, 'most'],
   primaryCpuShare: ["Primary's share of CPU, %", percent],
   frontRssBytes: ['RSS of primary or proxy, MB', megabytes],
   frontHeapBytes: ['JavaScript heap of the primary, MB', megabytes],
@@ -106,26 +106,14 @@ export function textOf(row, key) {
   return hasMetric(row, key) ? columnOf(key).format(row[key]) : NOTHING;
 }
 
-/** Metrics that tell in the terminal how a measurement went. */
-const SHOWN = [
-  'cpuMicros',
-  'requestsPerSecond',
-  'p99Ms',
-  'lightP99Ms',
-  'heavyPerSecond',
-  'busiestRatio',
-  'lost',
-  'totalMs',
-  'frontRssBytes',
-  'workerRssBytes',
-];
-
-/** @param judgement of `Disturbances`: whether it counts, and what disturbed it. */
-export function describeMeasurement({ errors = {}, ...metrics }, { counts, disturbed }) {
-  const figures = SHOWN.filter((key) => hasMetric(metrics, key)).map(
-    (key) => `${columnOf(key).heading}: ${textOf(metrics, key)}`,
-  );
-  const kinds = errorsByKind(errors);
+/**
+ * Describes a measurement in the terminal, by one of its metrics.
+ *
+ * @param judgement of `Disturbances`: whether it counts, and what disturbed it.
+ */
+export function describeMeasurement(metrics, key, { counts, disturbed }) {
+  const kinds = errorsByKind(metrics.errors ?? {});
   const judged = disturbed && `${counts ? 'disturbed' : 'discarded'}: ${disturbed}`;
-  return [...figures, kinds !== '0' && kinds, judged].filter(Boolean).join(', ');
+  const figure = `${columnOf(key).heading}: ${textOf(metrics, key)}`;
+  return [figure, kinds !== '0' && kinds, judged].filter(Boolean).join(', ');
 }
