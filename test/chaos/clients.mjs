@@ -4,17 +4,9 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('clients/client-process.mjs', import.meta.url));
 
 /** How many there are of each kind. */
-export const CLIENTS = {
-  'keep-alive': 6,
-  connect: 3,
-  post: 4,
-  offload: 2,
-  websocket: 4,
-  sse: 4,
-  rpc: 3,
-};
+export const CLIENTS = { 'keep-alive': 6, connect: 3, post: 4, offload: 2, websocket: 4, sse: 4 };
 
-/** Far more than a run that anybody reads: memory is bounded. */
+/** Far more than anyone reads: memory is bounded. */
 const LOSSES_KEPT = 10_000;
 
 /** Strict clients, a process for each kind, and what became of their requests. */
@@ -26,10 +18,9 @@ export class Clients {
   lost = 0;
   #processes;
 
-  constructor(kinds, cluster) {
+  constructor(kinds, port) {
     this.#processes = kinds.map((kind) => {
       this.counts[kind] = { success: 0, ended: 0 };
-      const port = kind === 'rpc' ? cluster.rpcPort : cluster.port;
       const child = fork(PROGRAM, [kind, CLIENTS[kind], port], { detached: true });
       const exited = new Promise((resolve) => child.once('exit', resolve));
       child.on('message', ({ counts, loss }) => {

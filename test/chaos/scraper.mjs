@@ -1,5 +1,3 @@
-import { fallen, readCounters } from './counters.mjs';
-
 const EVERY_MS = 1_000;
 
 /** Reads /metrics of the admin listener every second, as Prometheus does. */
@@ -39,4 +37,28 @@ export class Scraper {
     }
     this.#running = undefined;
   }
+}
+
+/** Samples of a page in the text format that must never fall: of counters, and what histograms count. */
+export function readCounters(page) {
+  const counters = new Map();
+  const monotonic = new Set();
+  for (const line of page.split('\n')) {
+    const [, name, type] = /^# TYPE (\S+) (counter|histogram)$/.exec(line) ?? [];
+    for (const suffix of type === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']) {
+      if (name) monotonic.add(name + suffix);
+    }
+    const sample = /^([a-zA-Z_:][\w:]*)(\{.*\})? (\S+)$/.exec(line);
+    if (sample && monotonic.has(sample[1])) {
+      counters.set(sample[1] + (sample[2] ?? ''), Number(sample[3]));
+    }
+  }
+  return counters;
+}
+
+/** Counters that have decreased or disappeared, as `{ series, from, to }`. */
+export function fallen(before, after) {
+  return [...before]
+    .filter(([series, value]) => !(after.get(series) >= value))
+    .map(([series, from]) => ({ series, from, to: after.get(series) ?? 'gone' }));
 }

@@ -1,12 +1,10 @@
 import { accessSync, constants } from 'node:fs';
-import { count, known, parsed } from '../bench/command-line.mjs';
-import { UsageError } from '../bench/command-line.mjs';
+import { count, known, parsed, UsageError } from '../bench/command-line.mjs';
 import { CLIENTS } from './clients.mjs';
-import { FAULTS } from './faults/index.mjs';
-import { whatIsMissing } from './requirements.mjs';
+import { FAULTS } from './faults.mjs';
 import { schedule } from './schedule.mjs';
 
-/** With a longer run faults come less close together. */
+/** With a run of at least five minutes the faults come less close together. */
 const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
 const LONG_SECONDS = 300;
 
@@ -46,15 +44,13 @@ Ends with 0 where every check holds, else with 1.`;
  *
  * @throws UsageError
  */
-export function readSettings(args) {
+export function readSettings(args, help = HELP) {
   const values = parsed(args, OPTIONS);
-  if (values.help) return { help: HELP };
+  if (values.help) return { help };
   const chosen = list('--faults', values.faults ?? FAULT_NAMES.join(','), FAULT_NAMES);
   const without = list('--without', values.without ?? '', [...FAULT_NAMES, ...CLIENT_NAMES]);
   const faults = FAULTS.filter(({ name }) => chosen.includes(name) && !without.includes(name));
   if (faults.length === 0) throw new UsageError('no fault is left');
-  const missing = faults.map(whatIsMissing).find((each) => each !== undefined);
-  if (missing) throw new UsageError(missing);
   const [adapter] = list('--adapter', values.adapter, ['express', 'fastify']);
   const node = String(values.node ?? process.execPath);
   try {

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { WebSocket } from 'ws';
-import { Lost, PATIENCE_MS } from './lost.mjs';
+import { Lost, PATIENCE_MS } from './strict-connection.mjs';
 
 const GOING_AWAY = 1001;
 
