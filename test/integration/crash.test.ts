@@ -133,7 +133,7 @@ describe('a worker that ends by its own fault', () => {
       detail: 'exited with code 0',
     },
   ])('$fault is replaced, and no other is', async ({ path, cause, detail }) => {
-    const cluster = await ClusterProcess.start({ env: behaviour('faults') });
+    const cluster = await ClusterProcess.start({ env: behaviour('crashes#faults') });
     const pids = cluster.workerPids;
 
     const { pid } = (await getJson<{ pid: number }>(cluster.url, path)).body;
@@ -162,7 +162,7 @@ function expectBackoff(delays: readonly number[]): void {
 describe('a crash loop', () => {
   it('of one slot is slowed down and called degraded, while the others serve', async () => {
     const cluster = new ClusterProcess({
-      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
+      env: { ...runtimeBehaviour('crashes#crashesWhenReady'), TEST_SLOTS: '1' },
     });
     await Promise.all([
       cluster.event('listening'),
@@ -196,7 +196,11 @@ describe('a crash loop', () => {
     const broken = join(temporaryDirectory(), 'broken');
     writeFileSync(broken, '');
     const cluster = new ClusterProcess({
-      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '0,1', TEST_BROKEN: broken },
+      env: {
+        ...runtimeBehaviour('crashes#crashesWhenReady'),
+        TEST_SLOTS: '0,1',
+        TEST_BROKEN: broken,
+      },
     });
 
     const restarts = () => cluster.all('worker-restarting');
@@ -237,7 +241,7 @@ describe('a primary that is gone', () => {
   });
 
   it('leaves no worker behind when it dies of an error of its own', async () => {
-    const cluster = new ClusterProcess({ env: runtimeBehaviour('primary-throws') });
+    const cluster = new ClusterProcess({ env: runtimeBehaviour('crashes#primaryThrows') });
 
     const { code } = await cluster.exited();
 

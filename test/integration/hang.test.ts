@@ -107,7 +107,7 @@ describe('a worker that hangs', () => {
         hangTimeoutMs: false,
         shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
       },
-      env: behaviour('hang-ignores-sigterm'),
+      env: behaviour('crashes#ignoresSigterm'),
     });
     const [pid] = cluster.workerPids as [number];
     const blocked = request(cluster.url, '/block-for-ever');

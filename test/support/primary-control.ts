@@ -5,7 +5,7 @@ import { request } from './http-client.js';
 import { openDescriptorsOf } from './process-stats.js';
 
 /** The environment that lets a test call the runtime of the primary. */
-export const CONTROLLED = runtimeBehaviour('reload-control');
+export const CONTROLLED = runtimeBehaviour('messages#controlled');
 
 /** An error as it crosses a process boundary. */
 export interface Refusal {

@@ -106,7 +106,7 @@ export async function prepareFixtures(nodes) {
     rmSync(join(nest11, 'node_modules', own.name), { recursive: true, force: true });
     copyBuiltPackage(own, join(nest11, 'node_modules'));
   }
-  for (const program of ['app.mjs', 'no-http.mjs', 'behaviours/socket-io.mjs']) {
+  for (const program of ['app.mjs', 'no-http.mjs', 'declare.mjs', 'behaviours/socket-io.mjs']) {
     cpSync(join(fixtures, program), join(nest11, basename(program)));
   }
   for (const part of ['dist', 'public', 'package.json']) {

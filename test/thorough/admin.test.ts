@@ -49,7 +49,7 @@ describe('the admin listener', () => {
         hangTimeoutMs: PATIENT,
         shutdown: { drainTimeoutMs: 60_000 },
       },
-      env: behaviour('app-metrics'),
+      env: behaviour('metrics#ofEachType'),
     });
     admin = adminUrlOf(cluster);
     // So that each worker has sent what it measures.
@@ -252,7 +252,7 @@ describe('the admin listener of a cluster', () => {
     const admin = `http://127.0.0.1:${port}`;
     const cluster = new ClusterProcess({
       options: { admin: { port } },
-      env: { ...behaviour('blocks-boot'), TEST_SLOTS: '0,1' },
+      env: { ...behaviour('crashes#blocksBoot'), TEST_SLOTS: '0,1' },
     });
     await cluster.until('both blocked', () => cluster.output.split('blocking').length > 2);
 

@@ -51,7 +51,7 @@ async function killRepeatedly(cluster: ClusterProcess, times: number): Promise<v
 async function startWithMessages(): Promise<ClusterProcess> {
   const cluster = await ClusterProcess.start({
     options: { workers: 1 },
-    env: { ...behaviour('app-messages'), ...runtimeBehaviour('answer-messages') },
+    env: { ...behaviour('messages#sends'), ...runtimeBehaviour('messages#answers') },
   });
   await cluster.until("the user's code in the primary", () =>
     cluster.output.includes('answering\n'),
@@ -112,7 +112,7 @@ describe('the primary', () => {
 
   it('replaces a worker that closes the channel itself and goes on sending', async () => {
     const cluster = await ClusterProcess.start({
-      env: behaviour('disconnects'),
+      env: behaviour('messages#disconnects'),
     });
 
     const { body } = await getJson<{ connected: boolean }>(cluster.url, '/disconnect');
@@ -133,7 +133,7 @@ describe('the primary', () => {
   it('survives that a worker closes the channel while it drains', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 60_000, drainTimeoutMs: 60_000 } },
-      env: behaviour('disconnects'),
+      env: behaviour('messages#disconnects'),
     });
     cluster.kill('SIGTERM');
     await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
@@ -187,7 +187,7 @@ describeOnce('a worker with another version of this package', () => {
     const broken = join(temporaryDirectory(), 'broken');
     const cluster = await ClusterProcess.start({
       options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
-      env: { ...behaviour('take-messages'), TEST_BROKEN: broken },
+      env: { ...behaviour('messages#takes'), TEST_BROKEN: broken },
       execArgv: ['--import', OTHER_VERSION],
     });
     const pids = cluster.workerPids;
@@ -280,7 +280,7 @@ describeOnce('while the primary does not answer', () => {
   it('no request hangs, however much is waiting in the channel', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, hangTimeoutMs: PATIENT },
-      env: behaviour('big-metrics'),
+      env: behaviour('metrics#big'),
     });
     expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
 
@@ -307,7 +307,7 @@ describeOnce('while the primary does not answer', () => {
     async (path) => {
       const cluster = await ClusterProcess.start({
         options: { workers: 1, hangTimeoutMs: PATIENT },
-        env: behaviour('announce-requests'),
+        env: behaviour('streams#announced'),
       });
       await request(cluster.url, path);
       cluster.kill('SIGSTOP');
@@ -332,7 +332,7 @@ describeOnce('a worker that is stopped', () => {
   it('is not sent without bound what it does not read', async () => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: 120_000 },
-      env: behaviour('big-metrics'),
+      env: behaviour('metrics#big'),
     });
     const [stopped] = cluster.workerPids;
     await request(cluster.url, '/metrics');
@@ -360,7 +360,7 @@ describeOnce('a worker that is stopped', () => {
 it('a connection beside a message that nobody takes does not stay open in the primary', async () => {
   const cluster = await ClusterProcess.start({
     options: { workers: 1 },
-    env: behaviour('app-messages'),
+    env: behaviour('messages#sends'),
   });
   const before = openDescriptorsOf(cluster.child.pid!);
   const sent = await request(cluster.url, '/handles', {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { falls, growingSeries } from '../support/growing-series.js';
 import { request } from '../support/http-client.js';
@@ -16,8 +16,6 @@ const DURATION = 'http_request_duration_seconds';
 const SIZE = 'http_response_size_bytes';
 const UPTIME = 'nestjs_cluster_worker_uptime_seconds';
 const ABORTED = 'http_requests_aborted_total';
-
-const DRAIN_APP = PROGRAMS.app.replace('app.mjs', 'drain-app.mjs');
 
 /** Asks until every worker has answered `GET /count`. @returns how often. */
 async function countInEveryWorker(cluster: ClusterProcess, workers: number): Promise<number> {
@@ -48,7 +46,7 @@ describe.each(ADAPTERS)('what is measured of requests on %s', (adapter) => {
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...behaviour('request-metrics'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('streams#measured'), TEST_ADAPTER: adapter },
     });
   });
 
@@ -159,7 +157,6 @@ describe('what is measured of requests', () => {
 
   it('over HTTP/2 is their duration, and those whose clients left, but no size', async () => {
     const cluster = await ClusterProcess.start({
-      program: DRAIN_APP,
       options: { workers: 1 },
       env: { TEST_SERVER: 'http2' },
     });
@@ -221,7 +218,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
     cluster = await ClusterProcess.start({
       options: { admin: { port: 0 } },
       env: {
-        ...behaviour('worker-label'),
+        ...behaviour('metrics#workerLabel'),
         TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { perWorker: true } }),
       },
     });
@@ -312,7 +309,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { workers: WORKERS, admin: { port: 0 } },
-      env: behaviour('slow-collect'),
+      env: behaviour('metrics#slowCollect'),
     });
     admin = adminUrlOf(cluster);
   });
