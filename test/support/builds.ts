@@ -21,8 +21,9 @@ export class Build {
 
   /** Makes processes that are forked from now on run this behaviour of `test/fixtures/behaviours`. */
   deploy(name: string): void {
-    const [path, exported = 'setup'] = pathOfBehaviour(name).split('#');
-    this.write(`export { ${exported} as setup } from '${pathToFileURL(path!).href}';\n`);
+    const [path, exported] = pathOfBehaviour(name).split('#');
+    const names = exported === undefined ? '*' : `{ ${exported} as setup }`;
+    this.write(`export ${names} from '${pathToFileURL(path!).href}';\n`);
   }
 
   /** Makes processes that are forked from now on run this source. */
