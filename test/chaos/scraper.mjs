@@ -39,15 +39,24 @@ export class Scraper {
   }
 }
 
-/** Samples of a page in the text format that must never fall: of counters, and what histograms count. */
+const SUFFIXES = {
+  counter: [''],
+  histogram: ['_bucket', '_count', '_sum'],
+  summary: ['_count', '_sum'],
+};
+
+/**
+ * Samples of a page in the text format that must never fall.
+ *
+ * @param {string} page
+ * @returns {Map<string, number>}
+ */
 export function readCounters(page) {
   const counters = new Map();
   const monotonic = new Set();
   for (const line of page.split('\n')) {
-    const [, name, type] = /^# TYPE (\S+) (counter|histogram)$/.exec(line) ?? [];
-    for (const suffix of type === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']) {
-      if (name) monotonic.add(name + suffix);
-    }
+    const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
+    for (const suffix of SUFFIXES[type] ?? []) monotonic.add(name + suffix);
     const sample = /^([a-zA-Z_:][\w:]*)(\{.*\})? (\S+)$/.exec(line);
     if (sample && monotonic.has(sample[1])) {
       counters.set(sample[1] + (sample[2] ?? ''), Number(sample[3]));
@@ -56,7 +65,11 @@ export function readCounters(page) {
   return counters;
 }
 
-/** Counters that have decreased or disappeared, as `{ series, from, to }`. */
+/**
+ * @param {Map<string, number>} before
+ * @param {Map<string, number>} after
+ * @returns counters that have decreased or disappeared.
+ */
 export function fallen(before, after) {
   return [...before]
     .filter(([series, value]) => !(after.get(series) >= value))

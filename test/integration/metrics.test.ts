@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { falls, growingSeries } from '../support/growing-series.js';
+import { fallen, readCounters } from '../chaos/scraper.mjs';
 import { clusterReport } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
@@ -139,16 +139,16 @@ describe("the app's own metrics", () => {
       (ok) => ok >= 20,
     );
 
-    const fallen: string[] = [];
-    let before = growingSeries(await scrape(cluster));
+    const fell: object[] = [];
+    let before = readCounters((await scrape(cluster)).text);
     let scrapes = 0;
     const compare = async (): Promise<void> => {
       const { outcome, body } = await request(cluster.url, '/metrics');
       if (outcome !== 'ok') return; // asked the worker that was killed
       const page = new MetricsPage(body);
       if (!hasPrimary(page)) return;
-      const after = growingSeries(page);
-      fallen.push(...falls(before, after));
+      const after = readCounters(page.text);
+      fell.push(...fallen(before, after));
       before = after;
       scrapes += 1;
     };
@@ -168,7 +168,7 @@ describe("the app's own metrics", () => {
     await compare();
 
     // A few of them tell enough.
-    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(fell.slice(0, 10)).toEqual([]);
     expect(scrapes).toBeGreaterThan(KILLS);
     const page = await scrapeBoth(cluster);
     expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'killed' })).toBe(KILLS);

@@ -12,7 +12,7 @@ import {
   writtenTimes,
 } from '../support/offload.js';
 import { IS_FIRST_RUN, itOnce } from '../support/once.js';
-import { niceValuesOf } from '../support/process-stats.js';
+import { niceValuesOf } from '../support/processes.js';
 
 /** The same app in threads, and on the event loop: what its clients see is the same. */
 const SETUPS = [

@@ -155,7 +155,7 @@ describe('a reload whose new worker never becomes ready', () => {
     });
     const before = cluster.workerPids;
     const load = new Load(cluster.url, '/', { clients: 2, pauseMs: 20 });
-    await load.served(20);
+    await load.serves(20);
     rmSync(gate);
 
     cluster.kill('SIGHUP');
@@ -165,7 +165,7 @@ describe('a reload whose new worker never becomes ready', () => {
     expect(line['reason']).toMatch(/^worker=0 gen=1: .*not ready within 5000 ms/);
     await onlyLeft(cluster, 2);
     expect(cluster.workerPids).toEqual(before);
-    await load.served(20);
+    await load.serves(20);
     expect(await load.stop()).toMatchObject({ 'bad-status': 0, reset: 0, refused: 0, timeout: 0 });
   });
 });

@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { CpuGroup } from '../support/cpu-group.js';
+import { ControlGroup } from '../support/control-group.js';
 import { getJson, request } from '../support/http-client.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -45,7 +45,7 @@ describe('an app that cannot be created', () => {
       level: 'debug',
       app: 'crashes#initRejects',
       error: 'Error: the database does not answer',
-      frame: /at .*init-rejects\.mjs:\d+/,
+      frame: /at .*crashes\.mjs:\d+/,
     },
     {
       // Nest logs the error itself and calls process.exit(): what it wrote is all there is.
@@ -475,7 +475,7 @@ describe('a wrong configuration', () => {
 
 // Needs the right to make a control group. The unit tests of options/cgroup.ts need no group.
 const mayMakeGroups = await (async () => {
-  const group = CpuGroup.create(1);
+  const group = ControlGroup.ofCpu(1);
   await group?.remove();
   return group !== undefined;
 })();
@@ -486,7 +486,7 @@ if (mayMakeGroups) {
       { cpus: 0.25, workers: 1 },
       { cpus: 1.25, workers: 1 },
     ])('starts $workers worker on $cpus cores', async ({ cpus, workers }) => {
-      const group = CpuGroup.create(cpus)!;
+      const group = ControlGroup.ofCpu(cpus)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
         program: BARE,

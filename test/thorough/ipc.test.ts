@@ -9,7 +9,7 @@ import { clusterReport, type HealthBody } from '../support/health.js';
 import { HANG_TIMEOUT_MS } from '../support/hang.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { describeOnce } from '../support/once.js';
-import { openDescriptorsOf } from '../support/process-stats.js';
+import { openDescriptorsOf } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);

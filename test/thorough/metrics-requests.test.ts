@@ -3,7 +3,7 @@ import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { falls, growingSeries } from '../support/growing-series.js';
+import { fallen, readCounters } from '../chaos/scraper.mjs';
 import { request } from '../support/http-client.js';
 import { Http2Client } from '../support/http2-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
@@ -247,7 +247,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
         expect(page.values('nestjs_cluster_workers_desired')).toEqual([2]);
         expect(page.sum('nestjs_cluster_snapshot_age_seconds')).toBeGreaterThan(0);
         // A gap is harmless, a fall is not.
-        expect([...growingSeries(page).keys()]).toEqual([]);
+        expect([...readCounters(page.text).keys()]).toEqual([]);
         expect(page.text).not.toMatch(/^# TYPE \S+ (counter|histogram|summary)$/m);
       }
       expect(best).toBeLessThan(1_500);
@@ -281,23 +281,23 @@ describeOnce('metrics of each worker (perWorker)', () => {
   });
 
   it('never fall when a worker of the slot is killed', async () => {
-    const fallen: string[] = [];
-    let before = growingSeries(await scrape(admin));
+    const fell: object[] = [];
+    let before = readCounters((await scrape(admin)).text);
     const KILLS = 3;
     for (let i = 0; i < KILLS; i += 1) {
       await countInEveryWorker(cluster, 2);
-      const counted = growingSeries(await scrape(admin));
-      fallen.push(...falls(before, counted));
+      const counted = readCounters((await scrape(admin)).text);
+      fell.push(...fallen(before, counted));
       const victim = cluster.workerPids[0]!;
       process.kill(victim, 'SIGKILL');
       await cluster.event('worker-died', ({ pid }) => pid === victim);
-      const after = growingSeries(await scrape(admin));
-      fallen.push(...falls(counted, after));
+      const after = readCounters((await scrape(admin)).text);
+      fell.push(...fallen(counted, after));
       await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-      before = growingSeries(await scrape(cluster.url));
-      fallen.push(...falls(after, before));
+      before = readCounters((await scrape(cluster.url)).text);
+      fell.push(...fallen(after, before));
     }
-    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(fell.slice(0, 10)).toEqual([]);
   });
 });
 
@@ -333,7 +333,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
   });
 
   it('are complete and never fall while workers that merge for others are killed', async () => {
-    const fallen: string[] = [];
+    const fell: object[] = [];
     const answered = { workers: 0, admin: 0 };
     let stopping = false;
     const scrapeOnAndOn = async (who: keyof typeof answered): Promise<void> => {
@@ -347,8 +347,8 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
         const page = new MetricsPage(body);
         if (!hasPrimary(page)) continue;
         expect(page.values('nestjs_cluster_worker_up')).toHaveLength(WORKERS);
-        const after = growingSeries(page);
-        fallen.push(...falls(before, after));
+        const after = readCounters(page.text);
+        fell.push(...fallen(before, after));
         before = after;
         answered[who] += 1;
       }
@@ -370,7 +370,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
     stopping = true;
     await Promise.all(clients);
 
-    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(fell.slice(0, 10)).toEqual([]);
     expect(answered.workers).toBeGreaterThan(4 * KILLS);
     expect(answered.admin).toBeGreaterThan(KILLS);
     const restarts = 'nestjs_cluster_worker_restarts_total';

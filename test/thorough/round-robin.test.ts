@@ -14,7 +14,7 @@ import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
 import { describeOnce } from '../support/once.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { openDescriptorsOf } from '../support/process-stats.js';
+import { openDescriptorsOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';

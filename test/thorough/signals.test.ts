@@ -99,7 +99,7 @@ describe('a signal to one worker', () => {
     const [replacement, untouched] = cluster.workerPids;
     expect(replacement).not.toBe(asked);
     expect(untouched).toBe(other);
-    await load.served(20);
+    await load.serves(20);
     expect(await load.stop()).toEqual({
       ok: expect.any(Number),
       'bad-status': 0,

@@ -60,7 +60,7 @@ describe('an error in a worker that nobody caught', () => {
       expect(failing).toMatchObject({ level: 'error', worker: 0, pid: victim });
       expect(failing['error']).toMatchObject({ name: 'Error', message: text });
       expect(failing.message).toContain(`Error: ${text} at `);
-      expect(failing.message).toContain('crash-routes.mjs');
+      expect(failing.message).toContain('crashes.mjs');
       expect((failing['error'] as Error).stack).toMatch(
         new RegExp(`Error: ${text}\n +at throwNow `),
       );

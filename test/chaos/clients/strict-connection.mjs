@@ -56,6 +56,10 @@ export class StrictConnection {
     socket.on('close', () => ended(new Lost('closed', 'closed')));
   }
 
+  /**
+   * @param {number} port
+   * @returns {Promise<StrictConnection>}
+   */
   static open(port) {
     return new Promise((resolve, reject) => {
       // Half open after a FIN: as it goes on sending, it sees whether that is thrown away.
