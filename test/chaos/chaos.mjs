@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,7 +25,7 @@ const AFTERMATH_MS = 1_000;
 export async function makeChaos(settings, interrupted, progress) {
   const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-chaos-'));
   const releases = new Releases(directory);
-  const cluster = new Cluster(settings, directory, releases.script, await freePorts(2));
+  const cluster = new Cluster(settings, directory, releases.script);
   const scraper = new Scraper(cluster);
   const context = new RunContext(cluster, releases);
   const over = Promise.race([interrupted, cluster.exited.then(() => 'exited')]);
@@ -35,7 +34,10 @@ export async function makeChaos(settings, interrupted, progress) {
   let clients;
   try {
     await inTime(context.started());
-    clients = new Clients(cluster.exit ? [] : settings.clients, cluster.port);
+    clients = new Clients(
+      context.failures.length > 0 || cluster.exit ? [] : settings.clients,
+      cluster,
+    );
     const served = () => Object.values(clients.counts).every(({ success }) => success > 0);
     await inTime(context.eventually('every kind of client is served', served));
     const faults = await makeFaults(settings, context, clients, over, progress);
@@ -85,19 +87,4 @@ async function makeFaults({ schedule, faults, seconds }, context, clients, over,
     progress({ ...one, lost: clients.lost, left: deadline - Date.now() });
   }
   return made;
-}
-
-/** Outside of the range from which the system gives its own: clients' connections take those. */
-async function freePorts(count) {
-  const ports = [];
-  while (ports.length < count) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    const server = net.createServer();
-    const free = await new Promise((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-    });
-    if (free && !ports.includes(port)) ports.push(port);
-  }
-  return ports;
 }

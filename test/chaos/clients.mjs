@@ -18,10 +18,10 @@ export class Clients {
   lost = 0;
   #processes;
 
-  constructor(kinds, port) {
+  constructor(kinds, cluster) {
     this.#processes = kinds.map((kind) => {
       this.counts[kind] = { success: 0, ended: 0 };
-      const child = fork(PROGRAM, [kind, CLIENTS[kind], port], { detached: true });
+      const child = fork(PROGRAM, [kind, CLIENTS[kind], cluster.port], { detached: true });
       const exited = new Promise((resolve) => child.once('exit', resolve));
       child.on('message', ({ counts, loss }) => {
         if (counts) this.counts[kind] = counts;

@@ -27,27 +27,25 @@ const OPTIONS = {
 
 /** The cluster under test, seen from outside: its processes, its log, its admin listener. */
 export class Cluster {
-  port;
   /** Resolves with `{ code, signal }`. */
   exited;
   exit;
   /** The newest lines of its log, `{ at, text, event }`. */
   lines = [];
+  /** The event `listening`. */
+  #listening;
   /** Ends of workers, `{ pid, at, fault, doomedAt }`; the last two where a fault was to kill it. */
   deaths = [];
   #marker = `CHAOS_MARKER=${randomUUID()}`;
-  #adminPort;
   #child;
   #alive = new Set();
   #doomed = new Map();
   #looking;
   #restFile;
 
-  constructor({ node, adapter, workers }, directory, script, [port, adminPort]) {
-    this.port = port;
-    this.#adminPort = adminPort;
+  constructor({ node, adapter, workers }, directory, script) {
     this.#restFile = join(directory, 'rest.json');
-    const options = { ...OPTIONS, port, workers, admin: { port: adminPort } };
+    const options = { ...OPTIONS, port: 0, workers, admin: { port: 0, token: false } };
     const [name, value] = this.#marker.split('=');
     this.#child = spawn(node, [script], {
       cwd: directory,
@@ -80,6 +78,10 @@ export class Cluster {
     return this.#child.pid;
   }
 
+  get port() {
+    return Number(new URL(this.#listening.url).port);
+  }
+
   /** Live workers, the oldest first. */
   get workerPids() {
     return [...this.#alive];
@@ -109,7 +111,7 @@ export class Cluster {
 
   /** The text of a page of the admin listener, on a connection of its own. */
   admin(path) {
-    return fetchText({ port: this.#adminPort, path }, ADMIN_MS);
+    return fetchText({ port: new URL(this.#listening.adminUrl).port, path }, ADMIN_MS);
   }
 
   /** A request to the app that is none of the clients'. */
@@ -172,6 +174,7 @@ export class Cluster {
 
   #read(line) {
     const event = line.startsWith('{"time"') ? JSON.parse(line) : undefined;
+    if (event?.event === 'listening') this.#listening = event;
     this.lines.push({ at: Date.now(), text: event?.message ?? line, event });
     if (this.lines.length > LINES_KEPT) this.lines.shift();
   }

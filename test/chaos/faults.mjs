@@ -127,13 +127,8 @@ export const FAULTS = [
 ];
 
 async function freeze(run, pids, forMs) {
-  const silence = { from: Date.now(), to: Infinity };
-  run.silences.push(silence);
   for (const pid of pids) signal(pid, 'SIGSTOP');
-  run.undoLater(() => {
-    for (const pid of pids.toReversed()) signal(pid, 'SIGCONT');
-    silence.to = Date.now();
-  });
+  run.undoLater(() => pids.toReversed().forEach((pid) => signal(pid, 'SIGCONT')));
   await delay(forMs);
   run.undoNow();
 }

@@ -13,8 +13,6 @@ const FRESH_MS = 2_000;
 export class RunContext {
   /** Failed expectations, `{ at, what }`. */
   failures = [];
-  /** Times in which the primary need not answer, `{ from, to }`. */
-  silences = [];
   #limitMs = FIRST_LIMIT_MS;
   #expected = new Set();
   #undos = [];

@@ -5,8 +5,6 @@ export class Scraper {
   scrapes = 0;
   /** Counters that were lower than before, `{ at, series, from, to }`. */
   falls = [];
-  /** Scrapes without an answer, `{ at, why }`. */
-  missed = [];
   #cluster;
   #last = new Map();
   #timer;
@@ -23,17 +21,13 @@ export class Scraper {
   }
 
   async #scrape() {
-    const at = Date.now();
-    try {
-      const { status, body } = await this.#cluster.admin('/metrics');
-      if (status !== 200) throw new Error(`status ${status}`);
-      const counters = readCounters(body);
+    const page = await this.#cluster.admin('/metrics').catch(() => undefined);
+    if (page?.status === 200) {
+      const counters = readCounters(page.body);
+      const at = Date.now();
       this.falls.push(...fallen(this.#last, counters).map((fall) => ({ at, ...fall })));
       this.#last = counters;
       this.scrapes += 1;
-    } catch (error) {
-      // It need not be there before it has been there once.
-      if (this.scrapes > 0) this.missed.push({ at, why: error.message });
     }
     this.#running = undefined;
   }

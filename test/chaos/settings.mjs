@@ -1,12 +1,10 @@
-import { accessSync, constants } from 'node:fs';
 import { count, known, parsed, UsageError } from '../bench/command-line.mjs';
 import { CLIENTS } from './clients.mjs';
 import { FAULTS } from './faults.mjs';
 import { schedule } from './schedule.mjs';
 
-/** With a run of at least five minutes the faults come less close together. */
+/** With a longer run faults come less close together. */
 const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
-const LONG_SECONDS = 300;
 
 const FAULT_NAMES = FAULTS.map(({ name }) => name);
 const CLIENT_NAMES = Object.keys(CLIENTS);
@@ -52,24 +50,18 @@ export function readSettings(args, help = HELP) {
   const faults = FAULTS.filter(({ name }) => chosen.includes(name) && !without.includes(name));
   if (faults.length === 0) throw new UsageError('no fault is left');
   const [adapter] = list('--adapter', values.adapter, ['express', 'fastify']);
-  const node = String(values.node ?? process.execPath);
-  try {
-    accessSync(node, constants.X_OK);
-  } catch {
-    throw new UsageError(`--node ${node}: expected the path of a Node`);
-  }
   const seconds = values.minutes
     ? count('--minutes', values.minutes) * 60
     : count('--seconds', values.seconds);
   const seed = values.seed ? count('--seed', values.seed) : Math.floor(Math.random() * 1e6) + 1;
-  const longestPauseMs = LONGEST_PAUSE_MS[seconds < LONG_SECONDS ? 'short' : 'long'];
+  const longestPauseMs = LONGEST_PAUSE_MS[seconds < 300 ? 'short' : 'long'];
   return {
     seconds,
     seed,
     schedule: schedule(seed, faults, longestPauseMs),
     workers: count('--workers', values.workers),
     adapter,
-    node,
+    node: values.node ?? process.execPath,
     faults,
     clients: CLIENT_NAMES.filter((name) => !without.includes(name)),
     json: values.json,

@@ -71,8 +71,6 @@ describe('the flatness of a chaos run', () => {
   const samples = (descriptors: (index: number) => number) =>
     Array.from({ length: 30 }, (_value, index) => ({
       descriptors: descriptors(index),
-      listeners: 12,
-      workerListeners: 13,
       heapBytes: 7e6,
       residentBytes: 7e7,
     }));

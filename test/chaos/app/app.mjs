@@ -90,22 +90,13 @@ async function breakWhenAsked({ originalUrl, url }, response) {
   response.end(name);
 }
 
-const countOf = (emitter) =>
-  emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0);
-
-/** At SIGUSR2 the primary writes its listeners and its heap to a file. Nothing else shows them. */
+/** At SIGUSR2 the primary writes the size of its heap, without garbage, to a file. */
 function reportAtRest(file) {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc');
   process.on('SIGUSR2', () => {
-    const listeners = countOf(process) + countOf(cluster);
-    const workerListeners = Math.max(
-      0,
-      ...Object.values(cluster.workers).map((worker) => countOf(worker) + countOf(worker.process)),
-    );
     collectGarbage();
-    const heapBytes = process.memoryUsage().heapUsed;
-    writeFileSync(`${file}.new`, JSON.stringify({ listeners, workerListeners, heapBytes }));
+    writeFileSync(`${file}.new`, JSON.stringify({ heapBytes: process.memoryUsage().heapUsed }));
     renameSync(`${file}.new`, file);
   });
 }
