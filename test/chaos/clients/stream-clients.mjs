@@ -27,7 +27,9 @@ export function talk(port, session) {
     );
     socket.on('open', send);
     socket.on('message', (data) => {
-      if (data.toString() !== String(sent)) return lost(new Lost('unexpected', 'another echo'));
+      if (!Buffer.from(String(sent)).equals(data)) {
+        return lost(new Lost('unexpected', 'another echo'));
+      }
       brought();
       void session.pause().then(() => {
         if (socket.readyState !== WebSocket.OPEN) return;
