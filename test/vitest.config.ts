@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { NODE_SENSITIVE, PROJECTS } from './projects.js';
+import { NODE_SENSITIVE } from './projects.js';
 import { sensitiveNodes } from './support/installed-nodes.js';
 import { benchHasChanged } from './support/bench-changed.js';
 
@@ -19,17 +19,20 @@ const processes = {
   retry: process.env['CI'] ? 1 : 0,
 };
 
-/** The settings of each project other than its folder; see `PROJECTS`. */
+/** The settings of each project, which is a folder. `npm test` runs the first three. */
 const NEEDS = {
   // All files share their modules: to load them for each file takes longer than the tests.
   unit: { ...computes, isolate: false, testTimeout: 15_000 },
   // One file computes for minutes. It runs together with the projects that mostly wait.
   simulation: { maxWorkers: processes.maxWorkers, sequence: processes.sequence },
   integration: processes,
+  // It takes the longest.
   thorough: processes,
-  // Both files mostly wait, so they do not disturb each other.
+  // Each of its two files needs a core.
   seconds: { ...processes, maxWorkers: 2, sequence: { groupOrder: 2 } },
+  // It needs a machine that does nothing else.
   timed: { ...processes, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3 } },
+  // It installs packages.
   packaging: {
     ...processes,
     globalSetup: [...processes.globalSetup, 'packaging/support/pack-once.ts'],
@@ -70,18 +73,17 @@ export default defineConfig({
     root: import.meta.dirname,
     reporters: [
       'default',
-      './support/left-out-reporter.ts',
       './support/flaky-reporter.ts',
       ...(report === undefined ? [] : [['json', { outputFile: report }] as ['json', object]]),
     ],
     projects: [
-      ...PROJECTS.map(({ name }) => ({
+      ...Object.entries(NEEDS).map(([name, needs]) => ({
         extends: true as const,
         test: {
           name,
           include: foldersOf(name).map((folder) => `${folder}/**/*.test.ts`),
           ...(TESTS_BENCH ? {} : { exclude: OF_THE_BENCH }),
-          ...NEEDS[name],
+          ...needs,
         },
       })),
       ...onOtherNodes,
