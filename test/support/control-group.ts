@@ -51,7 +51,7 @@ export class ControlGroup {
       return undefined; // mounted read-only, or not ours
     }
     for (const [name, limit] of Object.entries(limits)) {
-      // Without swap there is no limit for it.
+      // A kernel without swap accounting lacks one of these files.
       if (existsSync(`${path}/${name}`)) writeFileSync(`${path}/${name}`, limit);
     }
     return new ControlGroup(path);
