@@ -34,10 +34,7 @@ export async function makeChaos(settings, interrupted, progress) {
   let clients;
   try {
     await inTime(context.started());
-    clients = new Clients(
-      context.failures.length > 0 || cluster.exit ? [] : settings.clients,
-      cluster,
-    );
+    clients = new Clients(context.failures.length > 0 || cluster.exit ? undefined : cluster);
     const served = () => Object.values(clients.counts).every(({ success }) => success > 0);
     await inTime(context.eventually('every kind of client is served', served));
     const faults = await makeFaults(settings, context, clients, over, progress);

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('clients/client-process.mjs', import.meta.url));
 
 /** How many there are of each kind. */
-export const CLIENTS = { 'keep-alive': 6, connect: 3, post: 4, offload: 2, websocket: 4, sse: 4 };
+const CLIENTS = { 'keep-alive': 6, connect: 3, post: 4, offload: 2, websocket: 4, sse: 4 };
 
 /** Far more than anyone reads: memory is bounded. */
 const LOSSES_KEPT = 10_000;
@@ -18,10 +18,11 @@ export class Clients {
   lost = 0;
   #processes;
 
-  constructor(kinds, cluster) {
-    this.#processes = kinds.map((kind) => {
+  /** @param cluster without one there are no clients. */
+  constructor(cluster) {
+    this.#processes = Object.entries(cluster === undefined ? {} : CLIENTS).map(([kind, count]) => {
       this.counts[kind] = { success: 0, ended: 0 };
-      const child = fork(PROGRAM, [kind, CLIENTS[kind], cluster.port], { detached: true });
+      const child = fork(PROGRAM, [kind, count, cluster.port], { detached: true });
       const exited = new Promise((resolve) => child.once('exit', resolve));
       child.on('message', ({ counts, loss }) => {
         if (counts) this.counts[kind] = counts;

@@ -27,7 +27,8 @@ export function judge(settings, seen) {
       allowed[cause] = (allowed[cause] ?? 0) + 1;
       continue;
     }
-    const lines = cluster.lines.filter(({ at }) => Math.abs(at - loss.at) <= AROUND_MS);
+    const around = cluster.lines.filter(({ at }) => Math.abs(at - loss.at) <= AROUND_MS);
+    const lines = around.map(lineOf);
     unallowed.push({ ...loss, after: faultBefore(loss.at), lines });
   }
   const flat = flatness(faults.map(({ sample }) => sample).filter(Boolean));
@@ -53,7 +54,7 @@ export function judge(settings, seen) {
     problems,
     flat,
     scrapes: scraper.scrapes,
-    lastLines: cluster.lines.slice(-20),
+    lastLines: cluster.lines.slice(-20).map(lineOf),
   };
 }
 
@@ -127,6 +128,10 @@ function problemsOf({ context, cluster, clients, scraper, ...seen }, flat) {
       .filter(Boolean)
       .map((what) => ({ what })),
   ];
+}
+
+function lineOf({ at, text }) {
+  return `${new Date(at).toISOString().slice(11, 23)} ${text.slice(0, 160)}`;
 }
 
 function exitOf(exit) {

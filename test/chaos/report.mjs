@@ -4,40 +4,23 @@ import { median } from '../bench/statistics.mjs';
 const SHOWN = 15;
 
 /** Prints a verdict. */
-export function print({ seed, ok, faults, clients, unallowed, problems, ...verdict }) {
+export function print({ seed, ok, faults, clients, flat, unallowed, problems, ...verdict }) {
   // Recovery begins when the fault is over: the worker has died, the primary runs again.
   console.table(
     faults.map(({ name, count, recoveryMs }) => {
       const known = recoveryMs.filter(Number.isFinite);
       if (known.length === 0) return { fault: name, count };
-      const [middle, most] = [median(known), Math.max(...known)];
-      return { fault: name, count, 'recovery, ms': middle, 'at most': most };
+      return { fault: name, count, 'recovery, ms': median(known), 'at most': Math.max(...known) };
     }),
   );
   console.table(clients);
-  if (verdict.flat.length > 0) console.table(verdict.flat);
+  if (flat.length > 0) console.table(flat);
   console.log('allowed losses, by cause:', verdict.allowed, 'scrapes:', verdict.scrapes);
-  if (unallowed.length > 0) console.log(`${unallowed.length} losses that nothing allows:`);
-  for (const loss of unallowed.slice(0, SHOWN)) {
-    const { at, since, client, outcome, what, pid, answered, after, lines } = loss;
-    const owner = pid ?? (answered ? 'not told' : 'unknown');
-    console.log(
-      `  ${time(at)} after ${after}: ${client}: ${outcome}, ${what}; worker ${owner}, since ${at - since} ms`,
-    );
-    lines.slice(-8).forEach(printLine);
+  for (const found of [unallowed, problems]) {
+    if (found.length > 0)
+      console.log(`${found.length} ${found === problems ? 'other ' : ''}problems`);
+    for (const one of found.slice(0, SHOWN)) console.log({ ...one, lines: one.lines?.slice(-8) });
   }
-  if (problems.length > 0) console.log(`${problems.length} other problems:`);
-  for (const { at, what, after } of problems.slice(0, SHOWN)) {
-    console.log(`  ${at ? `${time(at)} after ${after}: ` : ''}${what}`);
-  }
-  if (!ok) verdict.lastLines.forEach(printLine);
+  if (!ok) console.log('the last lines of the cluster', verdict.lastLines);
   console.log(ok ? `held (seed ${seed})` : `did not hold (seed ${seed})`);
-}
-
-function printLine({ at, text }) {
-  console.log(`      ${time(at)} ${text.slice(0, 160)}`);
-}
-
-function time(at) {
-  return new Date(at).toISOString().slice(11, 23);
 }

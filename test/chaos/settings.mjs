@@ -1,5 +1,4 @@
-import { count, known, parsed, UsageError } from '../bench/command-line.mjs';
-import { CLIENTS } from './clients.mjs';
+import { count, known, parsed } from '../bench/command-line.mjs';
 import { FAULTS } from './faults.mjs';
 import { schedule } from './schedule.mjs';
 
@@ -7,7 +6,7 @@ import { schedule } from './schedule.mjs';
 const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
 
 const FAULT_NAMES = FAULTS.map(({ name }) => name);
-const CLIENT_NAMES = Object.keys(CLIENTS);
+const ADAPTERS = ['express', 'fastify'];
 
 const TEXT = { type: 'string' };
 const OPTIONS = {
@@ -18,8 +17,7 @@ const OPTIONS = {
   workers: { ...TEXT, default: '3' },
   adapter: { ...TEXT, default: 'express' },
   node: TEXT,
-  faults: TEXT,
-  without: TEXT,
+  faults: { ...TEXT, default: FAULT_NAMES.join(',') },
   json: TEXT,
 };
 
@@ -31,8 +29,6 @@ const HELP = `npm run chaos -- [options]
   --adapter NAME   express (default) or fastify
   --node PATH      Node under test; default: the one that runs this
   --faults A,B     only these, of: ${FAULT_NAMES.join(', ')}
-  --without A,B    not these faults or clients; clients are:
-                   ${CLIENT_NAMES.join(', ')}
   --json FILE      write the results there too
 
 Ends with 0 where every check holds, else with 1.`;
@@ -45,11 +41,9 @@ Ends with 0 where every check holds, else with 1.`;
 export function readSettings(args, help = HELP) {
   const values = parsed(args, OPTIONS);
   if (values.help) return { help };
-  const chosen = list('--faults', values.faults ?? FAULT_NAMES.join(','), FAULT_NAMES);
-  const without = list('--without', values.without ?? '', [...FAULT_NAMES, ...CLIENT_NAMES]);
-  const faults = FAULTS.filter(({ name }) => chosen.includes(name) && !without.includes(name));
-  if (faults.length === 0) throw new UsageError('no fault is left');
-  const [adapter] = list('--adapter', values.adapter, ['express', 'fastify']);
+  const chosen = known('--faults', values.faults.split(','), FAULT_NAMES);
+  const faults = FAULTS.filter(({ name }) => chosen.includes(name));
+  const [adapter] = known('--adapter', [values.adapter], ADAPTERS);
   const seconds = values.minutes
     ? count('--minutes', values.minutes) * 60
     : count('--seconds', values.seconds);
@@ -63,15 +57,6 @@ export function readSettings(args, help = HELP) {
     adapter,
     node: values.node ?? process.execPath,
     faults,
-    clients: CLIENT_NAMES.filter((name) => !without.includes(name)),
     json: values.json,
   };
-}
-
-function list(option, text, all) {
-  return known(
-    option,
-    text.split(',').filter((name) => name !== ''),
-    all,
-  );
 }
