@@ -18,7 +18,7 @@ export class Clients {
   lost = 0;
   #processes;
 
-  /** @param cluster without one there are no clients. */
+  /** @param cluster undefined for a run without clients, because the cluster has failed. */
   constructor(cluster) {
     this.#processes = Object.entries(cluster === undefined ? {} : CLIENTS).map(([kind, count]) => {
       this.counts[kind] = { success: 0, ended: 0 };

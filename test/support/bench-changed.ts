@@ -7,8 +7,8 @@ import { spawnSync } from 'node:child_process';
 export function benchHasChanged(): boolean {
   const git = (...args: string[]) =>
     spawnSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' });
-  const head = git('rev-parse', 'HEAD').stdout.trim();
-  const base = git('merge-base', 'HEAD', 'main').stdout.trim();
-  const since = base === '' || base === head ? 'HEAD~1' : base;
+  const { stdout: head } = git('rev-parse', 'HEAD');
+  const { stdout: base, status } = git('merge-base', 'HEAD', 'main');
+  const since = status !== 0 || base === head ? 'HEAD~1' : base.trim();
   return git('diff', '--quiet', since, '--', ':/test/bench').status !== 0;
 }
