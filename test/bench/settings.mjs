@@ -34,7 +34,7 @@ const HELP = `npm run bench -- [options]
   --node PATH      Node under test; default: the one that runs this
   --seconds N      length of a measurement; each scope has its own default
   --rounds N       how often each system is measured; each scope has its own default
-  --starts N       how often all systems are started anew; 3   } where the cost of a request
+  --starts N       number of starts of all systems; 3           } where the cost of a request
   --windows N      how often each is measured in a start; 6    } is compared: keep-alive, …
   --events N       reloads or kills in a round
   --json FILE      write the results there too

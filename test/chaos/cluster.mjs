@@ -34,12 +34,12 @@ export class Cluster {
   lines = [];
   /** The event `listening`. */
   #listening;
-  /** Ends of workers, `{ pid, at, fault, doomedAt }`; the last two where a fault was to kill it. */
+  /** Ends of workers, `{ pid, at, fault, allowedAt }`; the last two where a fault was to kill it. */
   deaths = [];
   #marker = `CHAOS_MARKER=${randomUUID()}`;
   #child;
   #alive = new Set();
-  #doomed = new Map();
+  #mayLose = new Map();
   #looking;
   #restFile;
 
@@ -88,19 +88,19 @@ export class Cluster {
   }
 
   /** From now on this worker may die of a fault, and lose what it has begun. */
-  doom(pid, fault) {
-    this.#doomed.set(pid, { fault, doomedAt: Date.now() });
+  allowLoss(pid, fault) {
+    this.#mayLose.set(pid, { fault, allowedAt: Date.now() });
   }
 
-  isDoomed(pid) {
-    return this.#doomed.has(pid);
+  mayLose(pid) {
+    return this.#mayLose.has(pid);
   }
 
   /** Sees who has come and who has died. */
   look() {
     const alive = new Set(liveChildrenOf(this.pid));
     for (const pid of this.#alive) {
-      if (!alive.has(pid)) this.deaths.push({ pid, at: Date.now(), ...this.#doomed.get(pid) });
+      if (!alive.has(pid)) this.deaths.push({ pid, at: Date.now(), ...this.#mayLose.get(pid) });
     }
     this.#alive = alive;
   }

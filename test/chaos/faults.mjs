@@ -16,7 +16,7 @@ export const FAULTS = [
     parameters: (random) => ({ share: random.ratio(), workers: random.of([1, 1, 1, 2]) }),
     async inject(run, { share, workers }) {
       const victims = run.pickWorkers(share, workers);
-      for (const pid of victims) run.cluster.doom(pid, 'kill');
+      for (const pid of victims) run.cluster.allowLoss(pid, 'kill');
       for (const pid of victims) signal(pid, 'SIGKILL');
       await run.died(victims);
     },
@@ -27,7 +27,7 @@ export const FAULTS = [
     /** It hangs until the primary ends it; or goes on before that, and has lost nothing. */
     async inject(run, { share, heals }) {
       const [pid] = run.pickWorkers(share, 1);
-      if (!heals) run.cluster.doom(pid, 'stop');
+      if (!heals) run.cluster.allowLoss(pid, 'stop');
       signal(pid, 'SIGSTOP');
       run.undoLater(() => signal(pid, 'SIGCONT'));
       if (!heals) return run.died([pid]);
@@ -42,7 +42,7 @@ export const FAULTS = [
     async inject(run, { how }) {
       const victim = await run.meetWorker();
       if (how === 'throw') run.expect(victim.pid);
-      else run.cluster.doom(victim.pid, 'exit');
+      else run.cluster.allowLoss(victim.pid, 'exit');
       await victim.ask(`/faults/${how}`);
       await run.died([victim.pid]);
     },
@@ -52,7 +52,7 @@ export const FAULTS = [
     parameters: () => ({}),
     async inject(run) {
       const victim = await run.meetWorker();
-      run.cluster.doom(victim.pid, 'spin');
+      run.cluster.allowLoss(victim.pid, 'spin');
       victim.ask('/faults/spin').catch(() => {}); // reset, when it is killed
       await run.died([victim.pid]);
     },
@@ -63,7 +63,7 @@ export const FAULTS = [
     /** Above the soft limit it is replaced, and loses nothing; above the hard one it is killed. */
     async inject(run, { limit }) {
       const victim = await run.meetWorker();
-      if (limit === 'hard') run.cluster.doom(victim.pid, 'leak');
+      if (limit === 'hard') run.cluster.allowLoss(victim.pid, 'leak');
       // It may be killed before it has answered.
       const asked = victim.ask(`/faults/leak/${MEGABYTES[limit]}`);
       await (limit === 'hard' ? asked.catch(() => {}) : asked);

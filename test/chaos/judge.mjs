@@ -66,14 +66,14 @@ export function judge(settings, seen) {
  * 2. on a connection without any answer yet, so that its worker is unknown, if a worker that a
  *    fault was to kill died before the loss.
  *
- * @param deaths deaths of workers, `{ pid, doomedAt, at, fault }`; `fault` is undefined if no fault
+ * @param deaths deaths of workers, `{ pid, allowedAt, at, fault }`; `fault` is undefined if no fault
  *   was to kill the worker.
  * @returns the cause that allows the loss, or undefined.
  */
 export function allowance({ since, at, answered, pid }, deaths) {
   const death = deaths.find((each) => {
     if (each.fault === undefined || since > each.at) return false;
-    if (pid !== undefined) return each.pid === pid && at >= each.doomedAt;
+    if (pid !== undefined) return each.pid === pid && at >= each.allowedAt;
     return !answered && at >= each.at - LAG_MS;
   });
   return death && (pid === undefined ? `${death.fault}, owner unknown` : death.fault);

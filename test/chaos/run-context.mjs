@@ -37,7 +37,7 @@ export class RunContext {
   }
 
   mayDie(pid) {
-    return this.#expected.has(pid) || this.cluster.isDoomed(pid);
+    return this.#expected.has(pid) || this.cluster.mayLose(pid);
   }
 
   /** Workers by a number 0..1, and those that follow. */

@@ -41,7 +41,7 @@ describe('the timetable of a soak', () => {
 });
 
 describe('a loss of a chaos run', () => {
-  const death = { pid: 42, doomedAt: 9_900, at: 10_000, fault: 'kill' };
+  const death = { pid: 42, allowedAt: 9_900, at: 10_000, fault: 'kill' };
   const unexplained = { ...death, fault: undefined };
   const begun = { since: 9_500, at: 10_100, answered: true, pid: 42 };
   const notAccepted = { ...begun, answered: false, pid: undefined };

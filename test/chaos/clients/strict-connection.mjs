@@ -24,7 +24,7 @@ export class Lost extends Error {
  * it ends only where its server has said so.
  */
 export class StrictConnection {
-  /** The worker it is at, once an answer has told. */
+  /** The worker it is at, once an answer names it. */
   pid;
   /** When it last brought something, or was made. */
   since = Date.now();
