@@ -1,38 +1,3 @@
-/** A folder of tests, by the same name. */
-export interface Project {
-  readonly name:
-    'unit' | 'simulation' | 'integration' | 'thorough' | 'seconds' | 'timed' | 'packaging';
-  readonly holds: string;
-  /** Why `npm test` leaves it out; `undefined` where it does not. */
-  readonly leftOutFor?: string;
-}
-
-export const PROJECTS: readonly Project[] = [
-  { name: 'unit', holds: 'every decision, without processes' },
-  { name: 'simulation', holds: 'ten thousand lives of a cluster, in a simulated world' },
-  { name: 'integration', holds: 'each promise of the README, in real processes' },
-  {
-    name: 'thorough',
-    holds: 'rare faults, hostile clients, combinations, and features beyond the README',
-    leftOutFor: 'it takes the longest',
-  },
-  {
-    name: 'seconds',
-    holds: 'promises in seconds',
-    leftOutFor: 'it needs a core for each of its two files',
-  },
-  {
-    name: 'timed',
-    holds: 'measurements, a hang in seconds, and chaos',
-    leftOutFor: 'it needs a machine that does nothing else',
-  },
-  {
-    name: 'packaging',
-    holds: 'the packed package in projects of others, and the site of the documentation',
-    leftOutFor: 'it installs packages',
-  },
-];
-
 /**
  * Test files that depend on how Node itself works, which differs between its major versions. If
  * `TEST_NODES` lists the program of that version, they run once more on it, in a project `node-24`

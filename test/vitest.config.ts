@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { NODE_SENSITIVE, PROJECTS } from './projects.js';
+import { NODE_SENSITIVE } from './projects.js';
 import { sensitiveNodes } from './support/installed-nodes.js';
-import { LongestFirst } from './support/longest-first.js';
+import { benchHasChanged } from './support/bench-changed.js';
 
 /** Projects that start no processes: they run first, on all cores. */
 const computes = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
@@ -19,17 +19,20 @@ const processes = {
   retry: process.env['CI'] ? 1 : 0,
 };
 
-/** The settings of each project other than its folder; see `PROJECTS`. */
+/** The settings of each project, which is a folder. `npm test` runs the first three. */
 const NEEDS = {
   // All files share their modules: to load them for each file takes longer than the tests.
-  unit: { ...computes, isolate: false, testTimeout: 60_000 },
+  unit: { ...computes, isolate: false, testTimeout: 15_000 },
   // One file computes for minutes. It runs together with the projects that mostly wait.
   simulation: { maxWorkers: processes.maxWorkers, sequence: processes.sequence },
   integration: processes,
+  // It takes the longest.
   thorough: processes,
-  // Both files mostly wait, so they do not disturb each other.
+  // Each of its two files needs a core.
   seconds: { ...processes, maxWorkers: 2, sequence: { groupOrder: 2 } },
+  // It needs a machine that does nothing else.
   timed: { ...processes, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3 } },
+  // It installs packages.
   packaging: {
     ...processes,
     globalSetup: [...processes.globalSetup, 'packaging/support/pack-once.ts'],
@@ -44,6 +47,10 @@ const foldersOf = (name: string): string[] => [
   ...(name === 'unit' ? ['repo'] : []),
   `../packages/*/test/${name}`,
 ];
+
+/** Tests of `test/bench` alone. They run only if it has changed. */
+const OF_THE_BENCH = ['repo/bench.test.ts', 'thorough/bench.test.ts'];
+const TESTS_BENCH = benchHasChanged();
 
 /** The file that receives the results of a run, as JSON. */
 const report = process.env['TEST_REPORT'];
@@ -60,24 +67,23 @@ const onOtherNodes = [...sensitiveNodes()].map(([major, path]) => ({
 }));
 
 export default defineConfig({
-  // A fixture that a test imports shares the packages of the test; see `support/quick-packages.ts`.
+  // A fixture that a test imports shares the packages of the test; see `support/quick-packages.mjs`.
   resolve: { dedupe: ['nestjs-cluster', '@nestjs/common', '@nestjs/core'] },
   test: {
     root: import.meta.dirname,
-    sequence: { sequencer: LongestFirst },
     reporters: [
       'default',
-      './support/left-out-reporter.ts',
       './support/flaky-reporter.ts',
       ...(report === undefined ? [] : [['json', { outputFile: report }] as ['json', object]]),
     ],
     projects: [
-      ...PROJECTS.map(({ name }) => ({
+      ...Object.entries(NEEDS).map(([name, needs]) => ({
         extends: true as const,
         test: {
           name,
           include: foldersOf(name).map((folder) => `${folder}/**/*.test.ts`),
-          ...NEEDS[name],
+          ...(TESTS_BENCH ? {} : { exclude: OF_THE_BENCH }),
+          ...needs,
         },
       })),
       ...onOtherNodes,

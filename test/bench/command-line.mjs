@@ -1,12 +1,14 @@
 import { parseArgs } from 'node:util';
-import { UsageError } from './usage-error.mjs';
+
+/** A mistake in the command line. It is printed as one line, without a stack. */
+export class UsageError extends Error {}
 
 /** The values of a command line. @throws UsageError */
 export function parsed(args, options) {
   try {
     return parseArgs({ args, options }).values;
   } catch (error) {
-    throw new UsageError(`${error.message} (--help shows what there is)`);
+    throw new UsageError(`${error.message} (--help lists the options)`);
   }
 }
 

@@ -1,24 +1,56 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { TICKS_PER_SECOND } from './cpu-time.mjs';
 import { readStat, withDescendants } from './process-table.mjs';
 
 /** PF_KTHREAD of the kernel's include/linux/sched.h. */
 const KERNEL_THREAD = 0x00200000;
 
+/** Maximum share of the machine that others use in a valid measurement. Less may be rounding. */
+export const MAX_SHARE = 0.03;
+/** Maximum share used by systems that wait for their turn. The timers of ten use some percent. */
+const MAX_WAITING_SHARE = 0.1;
+/** Maximum share of measurements that are discarded. Beyond it a result is not published. */
+const MAX_DISCARDED = 0.25;
+
+/** Number of other users that the error lists, and the length of each name. */
+const NAMED = 8;
+const NAME_LENGTH = 70;
+
 /**
- * Reads the CPU time that the machine and each of its processes have used so far.
+ * Begins to watch which processes use the machine.
  *
- * @returns `atMs`; clock ticks of `work` (user and system) and `stolen` (by other virtual
- *   machines); and by pid each process's `parent`, whether it is a thread of the `kernel`, and the
- *   `ticks` of the process and of the children that it has waited for. An ended process is included
- *   until its parent has waited for it.
+ * @returns a function that ends the watch. From the pids of the measured systems and of the waiting
+ *   systems it computes what all other processes used, and what the waiting systems used.
  */
-export function readMachine() {
+export function watchMachine() {
+  const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+  const before = readMachine();
+  return ({ pids, waiting = [] }) => {
+    const after = readMachine();
+    const seconds = (after.atMs - before.atMs) / 1_000;
+    const capacity = seconds * ticksPerSecond * availableParallelism();
+    // Load generators are children of this process.
+    return {
+      others: othersBetween(before, after, [process.pid, ...pids, ...waiting], capacity),
+      waiting: (ticksOf(after, waiting) - ticksOf(before, waiting)) / capacity,
+    };
+  };
+}
+
+/** The processes of a system. Their descendants belong to it too. */
+export function pidsOf(running) {
+  return [...running.frontPids(), ...running.workerPids()];
+}
+
+/**
+ * Reads the CPU time used so far, in clock ticks: `work` of the whole machine, `stolen` by other
+ * virtual machines, and `ticks` of each process with the ended children that it has waited for.
+ */
+function readMachine() {
   const processes = new Map();
   for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = readStat(name);
+    const stat = /^\d+$/.test(name) ? readStat(name) : undefined;
     if (stat === undefined) continue;
     const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + Number(stat[field]), 0);
     const kernel = (Number(stat[6]) & KERNEL_THREAD) !== 0;
@@ -32,68 +64,108 @@ export function readMachine() {
 }
 
 /**
- * How much other processes than the benchmark's used the machine between two readings.
- *
- * The kernel's total includes processes that cannot be seen from here or that no parent waited for,
- * so the part of the total that no visible process has is theirs. Interrupts are not counted: the
- * load itself causes most of them.
+ * Computes how much other processes than the benchmark's used the machine between two readings. The
+ * machine's total includes processes that are invisible from here. Interrupts are not counted,
+ * because the load itself causes most of them.
  *
  * @param own pids that belong to the benchmark, with all their descendants.
+ * @param capacity clock ticks of all cores.
  * @returns `share` of the machine, 0..1, and `top`: pids and shares, the largest first.
  */
-export function othersBetween(before, after, own, cores = availableParallelism()) {
-  const ours = new Set([
-    ...withDescendants(own, before.processes),
-    ...withDescendants(own, after.processes),
-  ]);
-  const capacity = capacityBetween(before, after, cores);
-  const used = ticksBetween(before.processes, after.processes);
-  const all = [...used].map(([pid, ticks]) => ({
-    pid,
-    ticks,
-    kind: kindOf(pid, ours, after.processes),
-  }));
-  const ticksOf = (wanted) =>
-    all.reduce((sum, { ticks, kind }) => sum + (kind === wanted ? ticks : 0), 0);
-  const unseen = after.work - before.work - ticksOf('ours') - ticksOf('kernel');
-  const ticks = Math.max(0, ticksOf('other'), unseen) + (after.stolen - before.stolen);
-  return {
-    share: ticks / capacity,
-    top: all
-      .filter((one) => one.kind === 'other' && one.ticks > 0)
-      .toSorted((a, b) => b.ticks - a.ticks)
-      .map((one) => ({ pid: one.pid, share: one.ticks / capacity })),
-  };
+export function othersBetween(before, after, own, capacity) {
+  const kernel = [...after.processes].filter(([, { kernel }]) => kernel).map(([pid]) => pid);
+  const ours = [...own, ...kernel];
+  const work = after.work - before.work - ticksOf(after, ours) + ticksOf(before, ours);
+  const known = withDescendants(ours, after.processes);
+  const top = [...after.processes]
+    .filter(([pid]) => !known.has(pid))
+    .map(([pid, { ticks }]) => {
+      const used = ticks - (before.processes.get(pid)?.ticks ?? 0);
+      return { pid, share: used / capacity };
+    })
+    .filter(({ share }) => share > 0)
+    .toSorted((a, b) => b.share - a.share);
+  return { share: (Math.max(0, work) + after.stolen - before.stolen) / capacity, top };
 }
 
-/** Share of the machine that these processes used between two readings, with their descendants. */
-export function shareBetween(before, after, pids, cores = availableParallelism()) {
-  const own = withDescendants(pids, after.processes);
-  const capacity = capacityBetween(before, after, cores);
-  const used = ticksBetween(before.processes, after.processes);
-  return [...own].reduce((sum, pid) => sum + used.get(pid), 0) / capacity;
-}
-
-/** Clock ticks that there were, of all cores. */
-function capacityBetween(before, after, cores) {
-  return (((after.atMs - before.atMs) * TICKS_PER_SECOND) / 1_000) * cores;
-}
-
-/** By pid. The ticks of one that ended are now its parent's, who had none of them before. */
-function ticksBetween(before, after) {
-  const used = new Map(
-    [...after].map(([pid, { ticks }]) => [pid, ticks - (before.get(pid)?.ticks ?? 0)]),
+/** Clock ticks of processes and all their descendants. */
+function ticksOf({ processes }, pids) {
+  return [...withDescendants(pids, processes)].reduce(
+    (sum, pid) => sum + processes.get(pid).ticks,
+    0,
   );
-  for (const [pid, { ticks }] of before) {
-    if (after.has(pid)) continue;
-    let heir = pid;
-    while (before.has(heir) && !after.has(heir)) heir = before.get(heir).parent;
-    if (used.has(heir)) used.set(heir, used.get(heir) - ticks);
-  }
-  return used;
 }
 
-function kindOf(pid, ours, processes) {
-  if (ours.has(pid)) return 'ours';
-  return processes.get(pid).kernel ? 'kernel' : 'other';
+/** Other users of the machine would distort the result. Printed without a stack. */
+export class BusyMachineError extends Error {}
+
+/** Decides which measurements count, and whether the rest can be published. */
+export class Disturbances {
+  discarded = 0;
+  #planned = 0;
+  #measured = 0;
+  #users = new Map(); // highest share, by name
+  #forced;
+  #nameOf;
+
+  /** @param forced whether everything counts, for a result that is not published. */
+  constructor({ forced = false, nameOf = commandOf } = {}) {
+    this.#forced = forced;
+    this.#nameOf = nameOf;
+  }
+
+  /** Announces measurements. */
+  plan(count) {
+    this.#planned += count;
+  }
+
+  /**
+   * Judges one measurement by the result of {@link watchMachine}.
+   *
+   * @returns `disturbed`: the reason in words, if any; and whether the measurement `counts`.
+   */
+  judge({ others, waiting = 0 }) {
+    this.#measured += 1;
+    const reasons = [
+      others.share > MAX_SHARE && `others used ${percent(others.share)} of the machine`,
+      waiting > MAX_WAITING_SHARE && `systems that waited used ${percent(waiting)} of it`,
+    ].filter(Boolean);
+    if (reasons.length === 0) return { counts: true };
+    this.discarded += 1;
+    for (const { pid, share } of others.top.slice(0, NAMED)) {
+      const name = this.#nameOf(pid);
+      this.#users.set(name, Math.max(share, this.#users.get(name) ?? 0));
+    }
+    return { disturbed: reasons.join(', '), counts: this.#forced };
+  }
+
+  /** @throws BusyMachineError once too many are discarded. */
+  check() {
+    if (!this.#forced && this.discarded > MAX_DISCARDED * this.#planned) this.refuse();
+  }
+
+  /** @throws BusyMachineError */
+  refuse() {
+    const users = [...this.#users].toSorted(([, a], [, b]) => b - a).slice(0, NAMED);
+    const found = users.map(([name, share]) => `\n  up to ${percent(share)} ${name}`);
+    throw new BusyMachineError(
+      `the machine is in use: ${this.discarded} of ${this.#measured} measurements were disturbed (of ${this.#planned} at most ${percent(MAX_DISCARDED)} may be); end what else runs, or see the figures with --force, which publishes nothing${found.join('')}`,
+    );
+  }
+}
+
+function percent(share) {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+/** The command line and pid of a process, so that a user can end it. */
+function commandOf(pid) {
+  const read = (file) => readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  try {
+    // oxlint-disable-next-line no-control-regex -- arguments are separated by NUL, and may hold anything
+    const command = (read('cmdline') || read('comm')).replace(/[\x00-\x1f\x7f]+/g, ' ').trim();
+    return `${command.slice(0, NAME_LENGTH)} (pid ${pid})`;
+  } catch {
+    return `a process that has ended (pid ${pid})`;
+  }
 }

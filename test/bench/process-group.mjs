@@ -4,7 +4,6 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { cpuSeconds } from './cpu-time.mjs';
 import { hasVariable, readProcesses, signal, withDescendants } from './process-table.mjs';
 import { StartedProcess } from './started-process.mjs';
 
@@ -106,16 +105,6 @@ export class ProcessGroup {
   /** Called once its processes are gone; the last that was added comes first. */
   onStopped(undo) {
     this.#undo.unshift(undo);
-  }
-
-  /** Pids of all live processes of the group, including those that its processes forked. */
-  pids() {
-    return [...this.#members().keys()];
-  }
-
-  /** User and system time of all of them so far, in seconds. */
-  cpuSeconds() {
-    return cpuSeconds(this.pids());
   }
 
   /** Idempotent. */

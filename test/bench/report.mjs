@@ -7,20 +7,19 @@ import { fillFigures, pageBlock, readmeBlock, report } from './report/pages.mjs'
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The articles first; then what is asked beyond them. Variants of a scope follow it. */
+/** The articles first; then what is asked beyond them. */
 const ORDER =
-  'gzip-page slow fibonacci steady keep-alive new-connections evenness mixed reloads kills startup recovery memory scrape soak'.split(
+  'gzip-page slow fibonacci steady keep-alive new-connections evenness mixed reloads kills memory scrape soak'.split(
     ' ',
   );
 
 /** Every result in a directory, in the order of the report. */
 export function readResults(directory = RESULTS) {
-  const place = ({ scope }) =>
-    ORDER.findIndex((name) => scope === name || scope.startsWith(`${name}-`));
+  const place = ({ scope }) => ORDER.indexOf(scope);
   return readdirSync(directory)
     .filter((name) => name.endsWith('.json'))
     .map((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')))
-    .toSorted((a, b) => place(a) - place(b) || (a.scope < b.scope ? -1 : 1));
+    .toSorted((a, b) => place(a) - place(b));
 }
 
 export function writeReport() {

@@ -4,13 +4,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMPARISONS } from './comparisons/index.mjs';
 import { runComparison } from './comparisons/run-comparison.mjs';
-import { BusyMachineError } from './disturbances.mjs';
+import { BusyMachineError } from './machine-use.mjs';
 import { describeMachine, readCommit, readVersions } from './machine.mjs';
 import { stopAll } from './process-group.mjs';
 import { writeReport } from './report.mjs';
 import { tablesOf } from './report/tables.mjs';
 import { readSettings } from './settings.mjs';
-import { UsageError } from './usage-error.mjs';
+import { UsageError } from './command-line.mjs';
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
 const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
@@ -60,55 +60,29 @@ function versionOf(node) {
 }
 
 async function measure(name, settings) {
-  const progress = (line) => console.error(line);
-  const { id, title, options } = describeVariant(settings);
   const about = {
-    scope: `${name}${id}`,
-    command: ['npm run bench --', '--scope', name, ...options].join(' '),
+    scope: name,
+    command: `npm run bench -- --scope ${name}`,
     date: new Date().toISOString(),
     commit: readCommit(),
     machine: describeMachine(),
     versions: readVersions(settings.nodeVersion),
   };
   const comparison = COMPARISONS.find((one) => one.name === name);
-  const compared = await runComparison(comparison, {
-    ...settings,
-    progress,
-    signal: interrupted.signal,
-  });
-  const result = { ...about, ...compared, title: `${compared.title}${title}` };
+  const progress = (line) => console.error(line);
+  const { signal } = interrupted;
+  const compared = await runComparison(comparison, { ...settings, progress, signal });
+  const result = { ...about, ...compared };
   console.log(`\n${tablesOf(result, { wide: true }).join('\n\n')}\n`);
   if (result.rows.every(({ notRun }) => notRun !== undefined)) {
     console.error('error: no system was measured, so nothing is published');
     process.exitCode = 1;
-    return result;
-  }
-  if (settings.systems === undefined && !settings.force) {
+  } else if (settings.isPublished) {
     mkdirSync(RESULTS, { recursive: true });
-    writeJson(`${RESULTS}${result.scope}.json`, result);
+    writeJson(`${RESULTS}${name}.json`, result);
     writeReport();
   }
   return result;
-}
-
-/** What is not as by default has a result of its own: its file, its title, how it is asked for. */
-function describeVariant({ nodeVersion, workers: count, adapters = [], cores }) {
-  const major = nodeVersion.split('.')[0];
-  const parts = [
-    major !== '24' && { option: '--node', value: major, text: `Node ${major}` },
-    count !== undefined &&
-      count !== cores && {
-        option: '--workers',
-        value: count,
-        text: count === 1 ? '1 worker' : `${count} workers`,
-      },
-    ...adapters.map((value) => ({ option: '--adapter', value, text: value })),
-  ].filter(Boolean);
-  return {
-    id: parts.map(({ option, value }) => `-${option.slice(2)}-${value}`).join(''),
-    title: parts.map(({ text }) => `, ${text}`).join(''),
-    options: parts.flatMap(({ option, value }) => [option, value]),
-  };
 }
 
 function writeJson(file, value) {

@@ -25,24 +25,24 @@ const GROUPS = {
 
 const HELP = `npm run bench -- [options]
 
-  --scope NAME     articles (default), all, or one or more of these:
-                   ${wrapped(COMPARISONS.map(({ name }) => name))}
+  --scope NAME     articles (default), all, or one or more of:
+                   ${COMPARISONS.map(({ name }) => name).join(' ')}
   --system NAME    only these systems, of:
-                   ${wrapped(SYSTEMS.map(({ name }) => name))}
+                   ${SYSTEMS.map(({ name }) => name).join(' ')}
   --adapter NAME   express or fastify; each scope has its own default
   --workers N      workers of each system (default: the cores)
   --node PATH      Node under test; default: the one that runs this
   --seconds N      length of a measurement; each scope has its own default
   --rounds N       how often each system is measured; each scope has its own default
-  --starts N       how often all systems are started anew; 3   } where the cost of a request
+  --starts N       number of starts of all systems; 3           } where the cost of a request
   --windows N      how often each is measured in a start; 6    } is compared: keep-alive, …
   --events N       reloads or kills in a round
   --json FILE      write the results there too
   --force          measure although others use the machine; for a look, not for the report
 
-Results go to test/bench/results, where report.md is drawn of them, except with --force and where
---system leaves some systems out. What was disturbed by others is discarded; where that is too
-much, the run ends and says who they are.`;
+Without options other than --scope and --json, results go to test/bench/results, and report.md is
+made of them. Measurements that other programs disturbed are discarded. If they are too many, the
+run ends and names these programs.`;
 
 /**
  * Parses and checks the command line.
@@ -75,17 +75,6 @@ export function readSettings(args) {
     force: values.force ?? false,
     ...counts,
     json: values.json,
+    isPublished: Object.keys(values).every((name) => name === 'scope' || name === 'json'),
   };
-}
-
-function wrapped(names) {
-  const lines = [''];
-  for (const name of names) {
-    if (lines.at(-1).length + name.length > 74) lines.push('');
-    lines[lines.length - 1] += `${name}, `;
-  }
-  return lines
-    .map((line) => line.trimEnd())
-    .join('\n                   ')
-    .replace(/,$/, '');
 }

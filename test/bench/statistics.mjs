@@ -11,3 +11,7 @@ export function quantile(values, share) {
   const above = Math.ceil(place);
   return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
+
+export function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}

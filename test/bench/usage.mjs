@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { cpuBetween, readCpuTime, threadsBetween } from './cpu-time.mjs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { sum } from './statistics.mjs';
 
 /**
  * Begins to measure what the processes of a running system use.
@@ -8,27 +8,21 @@ import { cpuBetween, readCpuTime, threadsBetween } from './cpu-time.mjs';
  *   during it. It returns their cost, how evenly the workers shared them, and the memory in use.
  */
 export function measureUsage(running) {
-  const before = readCpu(running);
+  const before = readThreads(running);
   return (requests) => {
-    const after = readCpu(running);
-    const front = used(before.front, after.front);
-    const workers = used(before.workers, after.workers);
-    const total = front.total + workers.total;
-    // If workers are threads of one process, the shares of the threads are compared.
+    const after = readThreads(running);
+    const front = after.front.flatMap((one) => secondsSince(before.front, one));
+    const each = after.workers.map((one) => secondsSince(before.workers, one));
+    const total = sum(front) + sum(each.flat());
+    // If workers are threads of one process, the busiest threads are compared.
     const shares = running.threads
-      ? busiest(used(before.workers, after.workers, threadsBetween), running.threads)
-      : workers.each;
-    const cpuMicros = requests > 0 ? (total / requests) * 1e6 : undefined;
-    const userShare = userShareOf(
-      [before.front, before.workers].flatMap((part) => [...part]),
-      [after.front, after.workers].flatMap((part) => [...part]),
-    );
+      ? each[0].toSorted((a, b) => b - a).slice(0, running.threads)
+      : each.map(sum);
+    const mean = sum(shares) / shares.length;
     return {
-      cpuMicros,
-      cpuUserMicros: cpuMicros && cpuMicros * userShare,
-      cpuSystemMicros: cpuMicros && cpuMicros * (1 - userShare),
-      primaryCpuShare: after.front.size > 0 ? front.total / total : undefined,
-      busiestRatio: shares.length > 1 ? busiestToMean(shares) : undefined,
+      cpuMicros: requests > 0 ? (total / requests) * 1e6 : undefined,
+      primaryCpuShare: after.front.length > 0 ? sum(front) / total : undefined,
+      busiestRatio: shares.length > 1 && mean > 0 ? Math.max(...shares) / mean : undefined,
       ...readMemory(running),
     };
   };
@@ -47,44 +41,40 @@ export function readMemory(running) {
   };
 }
 
-function readCpu(running) {
-  const read = (pids) => new Map(pids.map((pid) => [pid, readCpuTime(pid)]));
-  return { front: read(running.frontPids()), workers: read(running.workerPids()) };
+function readThreads(running) {
+  return {
+    front: running.frontPids().map(threadsOf),
+    workers: running.workerPids().map(threadsOf),
+  };
 }
 
-/** A process started after the first reading counts from its start. An ended one is left out. */
-function used(before, after, between = (...readings) => [cpuBetween(...readings)]) {
-  const each = [...after].flatMap(([pid, reading]) => between(before.get(pid), reading));
-  return { each, total: sum(each) };
+/** CPU time of each live thread of a process, to the nanosecond. None if the process has ended. */
+function threadsOf(pid) {
+  const threads = new Map();
+  const folder = `/proc/${pid}/task`;
+  for (const thread of unlessEnded(() => readdirSync(folder)) ?? []) {
+    const text = unlessEnded(() => readFileSync(`${folder}/${thread}/schedstat`, 'utf8'));
+    if (text !== undefined) threads.set(thread, Number(text.split(' ')[0]) / 1e9);
+  }
+  return threads;
 }
 
-/** Share of the CPU time that was user time, by the ticks of the processes. */
-function userShareOf(before, after) {
-  const earlier = new Map(before);
-  const since = (key) =>
-    sum(after.map(([pid, reading]) => reading[key] - (earlier.get(pid)?.[key] ?? 0)));
-  return since('userSeconds') / since('seconds');
-}
-
-/** The threads that serve requests: the busiest ones, as many as there are workers. */
-function busiest({ each }, workers) {
-  return each.toSorted((a, b) => b - a).slice(0, workers);
+/** Seconds of each thread. A thread that was started after the first reading counts from its start. */
+function secondsSince(before, threads) {
+  const earlier = new Map(before.flatMap((each) => [...each]));
+  return [...threads].map(([thread, seconds]) => seconds - (earlier.get(thread) ?? 0));
 }
 
 function residentBytes(pid) {
+  const status = unlessEnded(() => readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return status === undefined ? 0 : Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1_024;
+}
+
+/** @returns what `read` returns, or `undefined` if the process or thread has ended. */
+function unlessEnded(read) {
   try {
-    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    return Number(kilobytes) * 1_024;
+    return read();
   } catch {
-    return 0; // the process has ended
+    return undefined;
   }
-}
-
-function busiestToMean(values) {
-  const mean = sum(values) / values.length;
-  return mean > 0 ? Math.max(...values) / mean : undefined;
-}
-
-function sum(values) {
-  return values.reduce((total, value) => total + value, 0);
 }

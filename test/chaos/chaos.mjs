@@ -1,13 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Clients } from './clients.mjs';
 import { Cluster } from './cluster.mjs';
-import { LogFile } from './log-file.mjs';
 import { Releases } from './releases.mjs';
-import { clockLibrary } from './requirements.mjs';
 import { RunContext } from './run-context.mjs';
 import { Scraper } from './scraper.mjs';
 
@@ -21,68 +18,43 @@ const AFTERMATH_MS = 1_000;
 /**
  * Runs a cluster under clients and faults.
  *
- * @param settings with `schedule`, the faults as they come; see schedule.mjs. `observe(cluster)`
- *   may begin to record something, and returns what stops it.
+ * @param settings with `schedule`, the faults as they come; see schedule.mjs.
  * @param interrupted resolves when it is to end early.
  * @returns everything that was seen; judged by judge.mjs.
  */
 export async function makeChaos(settings, interrupted, progress) {
   const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-chaos-'));
-  const names = settings.faults.map(({ name }) => name);
-  const log = new LogFile(directory, { onDisk: names.includes('disk') });
-  const clock = names.includes('clock') ? clockLibrary : undefined;
   const releases = new Releases(directory);
-  const rpc = settings.clients.includes('rpc');
-  const ports = await freePorts(3);
-  const cluster = new Cluster({ ...settings, rpc, clock }, directory, releases.script, log, ports);
+  const cluster = new Cluster(settings, directory, releases.script);
   const scraper = new Scraper(cluster);
-  const context = new RunContext(settings.workers, cluster, log, releases);
+  const context = new RunContext(cluster, releases);
   const over = Promise.race([interrupted, cluster.exited.then(() => 'exited')]);
+  const inTime = (waiting) =>
+    Promise.race([waiting.catch(({ message }) => context.failed(message)), over]);
   let clients;
-  let stopObserving = () => {};
   try {
-    const started = context.started().catch(({ message }) => context.failed(message));
-    await Promise.race([started, over]);
-    clients = new Clients(cluster.exit ? [] : settings.clients, cluster);
+    await inTime(context.started());
+    clients = new Clients(context.failures.length > 0 || cluster.exit ? undefined : cluster);
     const served = () => Object.values(clients.counts).every(({ success }) => success > 0);
-    const working = context
-      .eventually('every kind of client is served', served)
-      .catch(({ message }) => context.failed(message));
-    await Promise.race([working, over]);
-    stopObserving = settings.observe?.(cluster) ?? stopObserving;
+    await inTime(context.eventually('every kind of client is served', served));
     const faults = await makeFaults(settings, context, clients, over, progress);
     await delay(AFTERMATH_MS);
     const diedEarly = cluster.exit;
-    stopObserving();
     const endedBadly = await clients.stop();
     await scraper.stop();
     const exit = await cluster.stop(STOP_MS);
     const orphans = await cluster.orphans();
-    log.read();
-    return {
-      context,
-      cluster,
-      clients,
-      scraper,
-      log,
-      faults,
-      diedEarly,
-      endedBadly,
-      exit,
-      orphans,
-    };
+    return { context, cluster, clients, scraper, faults, diedEarly, endedBadly, exit, orphans };
   } finally {
     context.undoNow();
-    stopObserving();
     clients?.destroy();
     await scraper.stop();
     await cluster.destroy();
-    log.close();
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-/** Resolves with what was made, `{ name, parameters, at, injectMs, recoveryMs, sample }`. */
+/** Resolves with what was made, `{ name, parameters, at, recoveryMs, sample }`. */
 async function makeFaults({ schedule, faults, seconds }, context, clients, over, progress) {
   const deadline = Date.now() + seconds * 1_000;
   const latest = deadline + LATER_MS;
@@ -99,11 +71,11 @@ async function makeFaults({ schedule, faults, seconds }, context, clients, over,
       one.sample = await context.cluster.sample();
       await Promise.race([fault.inject(context, parameters), over]);
       context.undoNow();
-      one.injectMs = Date.now() - one.at;
+      const harmless = Date.now();
       if (ended) return made;
       const recovered = context.until('every slot is ready again', ({ settled }) => settled);
       await Promise.race([recovered, over]);
-      if (!ended) one.recoveryMs = Date.now() - one.at - one.injectMs;
+      if (!ended) one.recoveryMs = Date.now() - harmless;
     } catch (error) {
       context.failed(`${fault.name} ${JSON.stringify(parameters)}: ${error.message}`);
     } finally {
@@ -112,19 +84,4 @@ async function makeFaults({ schedule, faults, seconds }, context, clients, over,
     progress({ ...one, lost: clients.lost, left: deadline - Date.now() });
   }
   return made;
-}
-
-/** Outside of the range from which the system gives its own: clients' connections take those. */
-async function freePorts(count) {
-  const ports = [];
-  while (ports.length < count) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    const server = net.createServer();
-    const free = await new Promise((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-    });
-    if (free && !ports.includes(port)) ports.push(port);
-  }
-  return ports;
 }

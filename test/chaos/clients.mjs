@@ -4,17 +4,9 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('clients/client-process.mjs', import.meta.url));
 
 /** How many there are of each kind. */
-export const CLIENTS = {
-  'keep-alive': 6,
-  connect: 3,
-  post: 4,
-  offload: 2,
-  websocket: 4,
-  sse: 4,
-  rpc: 3,
-};
+const CLIENTS = { 'keep-alive': 6, connect: 3, post: 4, offload: 2, websocket: 4, sse: 4 };
 
-/** Far more than a run that anybody reads: memory is bounded. */
+/** Far more than anyone reads: memory is bounded. */
 const LOSSES_KEPT = 10_000;
 
 /** Strict clients, a process for each kind, and what became of their requests. */
@@ -26,11 +18,11 @@ export class Clients {
   lost = 0;
   #processes;
 
-  constructor(kinds, cluster) {
-    this.#processes = kinds.map((kind) => {
+  /** @param cluster undefined for a run without clients, because the cluster has failed. */
+  constructor(cluster) {
+    this.#processes = Object.entries(cluster === undefined ? {} : CLIENTS).map(([kind, count]) => {
       this.counts[kind] = { success: 0, ended: 0 };
-      const port = kind === 'rpc' ? cluster.rpcPort : cluster.port;
-      const child = fork(PROGRAM, [kind, CLIENTS[kind], port], { detached: true });
+      const child = fork(PROGRAM, [kind, count, cluster.port], { detached: true });
       const exited = new Promise((resolve) => child.once('exit', resolve));
       child.on('message', ({ counts, loss }) => {
         if (counts) this.counts[kind] = counts;

@@ -1,119 +1,137 @@
 import { median } from '../bench/statistics.mjs';
-import { flatness } from './flatness.mjs';
-import { allowance, refusal } from './verdict.mjs';
 
+/** Maximum delay with which a death is noticed here on a busy machine. */
+const LAG_MS = 1_000;
 const AROUND_MS = 1_500;
-/** A scrape that missed may have begun before what it waited for, and ended after it. */
-const SCRAPE_MS = 4_000;
+
+/** How much more the primary may hold late in a run than early in it, at rest both times. */
+const TOLERANCES = {
+  descriptors: { more: 3, ratio: 0 },
+  heapBytes: { more: 4 * 2 ** 20, ratio: 0.15 },
+  residentBytes: { more: 16 * 2 ** 20, ratio: 0.1 },
+};
+/** Fewer say nothing. */
+const LEAST_SAMPLES = 6;
 
 /** The result of each check of a run, as plain data. report.mjs makes a text of it. */
 export function judge(settings, seen) {
-  const { context, cluster, clients, scraper, log, faults } = seen;
+  const { cluster, clients, scraper, faults } = seen;
   const faultBefore = (at) => faults.findLast((fault) => fault.at <= at)?.name ?? 'none';
   const allowed = {};
   const unallowed = [];
+  // After the primary has ended, all losses are one problem.
   const ended = seen.diedEarly?.at ?? Infinity;
-  const told = (name) =>
-    log.lines.flatMap(({ at, event }) => (event?.event === name ? [{ at, pid: event.pid }] : []));
-  const readies = told('worker-ready');
-  // A worker that drains after an error takes no more calls, and its successor is not there yet.
-  const gone = [...cluster.deaths, ...told('worker-failing')];
-  for (const loss of clients.losses) {
-    const cause =
-      allowance(loss, cluster.deaths, context.shortages) ?? refusal(loss, readies, gone);
-    if (loss.at > ended) {
-      // One problem, not hundreds.
-    } else if (cause === undefined) {
-      const lines = log.around(loss.at, AROUND_MS, AROUND_MS).map(({ at, text }) => ({ at, text }));
-      unallowed.push({ ...loss, after: faultBefore(loss.at), lines });
-    } else {
+  for (const loss of clients.losses.filter(({ at }) => at <= ended)) {
+    const cause = allowance(loss, cluster.deaths);
+    if (cause !== undefined) {
       allowed[cause] = (allowed[cause] ?? 0) + 1;
+      continue;
     }
+    const around = cluster.lines.filter(({ at }) => Math.abs(at - loss.at) <= AROUND_MS);
+    const lines = around.map(lineOf);
+    unallowed.push({ ...loss, after: faultBefore(loss.at), lines });
   }
-  const flat = flatness(
-    faults.map(({ sample }) => sample).filter((sample) => sample !== undefined),
-  );
-  const problems = problemsOf(seen, flat, ended).map((problem) => ({
+  const flat = flatness(faults.map(({ sample }) => sample).filter(Boolean));
+  const problems = problemsOf(seen, flat).map((problem) => ({
     ...problem,
     after: problem.at && faultBefore(problem.at),
   }));
   return {
     seed: settings.seed,
     ok: unallowed.length === 0 && problems.length === 0,
-    faults: tableOf(settings.faults, faults),
+    faults: settings.faults.map(({ name }) => {
+      const made = faults.filter((fault) => fault.name === name);
+      return { name, count: made.length, recoveryMs: made.map((one) => one.recoveryMs ?? NaN) };
+    }),
     clients: Object.fromEntries(
       Object.entries(clients.counts).map(([kind, counts]) => [
         kind,
-        { ...counts, ...countBy(clients.losses.filter(({ client }) => client === kind)) },
+        { ...counts, lost: clients.losses.filter(({ client }) => client === kind).length },
       ]),
     ),
     allowed,
     unallowed,
     problems,
     flat,
-    scrapes: { answered: scraper.scrapes, missed: scraper.missed.length },
-    sequence: faults,
-    lastLines: log.lines.slice(-20).map(({ at, text }) => ({ at, text })),
+    scrapes: scraper.scrapes,
+    lastLines: cluster.lines.slice(-20).map(lineOf),
   };
 }
 
+/**
+ * Decides whether a loss is allowed, and by which cause. A loss is allowed only
+ *
+ * 1. on a connection of a worker that died because of a fault: from the fault on, if the client saw
+ *    a sign of life on the connection before the death;
+ * 2. on a connection without any answer yet, so that its worker is unknown, if a worker that a
+ *    fault was to kill died before the loss.
+ *
+ * @param deaths deaths of workers, `{ pid, allowedAt, at, fault }`; `fault` is undefined if no fault
+ *   was to kill the worker.
+ * @returns the cause that allows the loss, or undefined.
+ */
+export function allowance({ since, at, answered, pid }, deaths) {
+  const death = deaths.find((each) => {
+    if (each.fault === undefined || since > each.at) return false;
+    if (pid !== undefined) return each.pid === pid && at >= each.allowedAt;
+    return !answered && at >= each.at - LAG_MS;
+  });
+  return death && (pid === undefined ? `${death.fault}, owner unknown` : death.fault);
+}
+
+/**
+ * Compares the medians of the second and of the last third of what was sampled at rest: the first
+ * third is warm-up.
+ *
+ * @returns rows `{ name, early, late, allowed, flat }`; none where there are too few samples.
+ */
+export function flatness(samples) {
+  if (samples.length < LEAST_SAMPLES) return [];
+  const third = Math.floor(samples.length / 3);
+  const middle = (some, name) =>
+    median(some.map((sample) => sample[name]).filter((value) => value !== undefined));
+  return Object.entries(TOLERANCES).map(([name, { more, ratio }]) => {
+    const early = middle(samples.slice(third, -third), name);
+    const late = middle(samples.slice(-third), name);
+    const allowed = early + Math.max(more, early * ratio);
+    return { name, early, late, allowed, flat: late <= allowed };
+  });
+}
+
 /** What is wrong besides losses, `{ at, what }`; `at` where it has a time. */
-function problemsOf({ context, clients, scraper, log, diedEarly, ...seen }, flat, ended) {
-  const missed = scraper.missed.filter(
-    ({ at }) =>
-      at < ended &&
-      !context.silences.some(({ from, to }) => from <= at + SCRAPE_MS && to >= at - SCRAPE_MS),
-  );
-  const unexplained = log.lines.filter(
+function problemsOf({ context, cluster, clients, scraper, ...seen }, flat) {
+  const unexplained = cluster.lines.filter(
     ({ event }) => event?.event === 'worker-died' && !context.mayDie(event.pid),
   );
-  const problems = [
+  const unseen = clients.lost - clients.losses.length;
+  return [
     ...context.failures,
     ...unexplained.map(({ at, text }) => ({ at, what: `no fault was to kill it: ${text}` })),
     ...scraper.falls.map(({ at, series, from, to }) => ({
       at,
       what: `${series} fell: ${from} to ${to}`,
     })),
-    ...missed.map(({ at, why }) => ({
-      at,
-      what: `/metrics of the primary did not answer: ${why}`,
-    })),
-    ...flat
-      .filter((row) => !row.flat)
-      .map(({ name, early, late, allowed }) => ({
-        what: `${name} of the primary grew: ${early} to ${late}, allowed ${allowed}`,
-      })),
-    ...seen.endedBadly.map((kind) => ({ what: `the process of the clients ${kind} failed` })),
+    ...[
+      ...flat
+        .filter((row) => !row.flat)
+        .map(
+          ({ name, early, late, allowed }) =>
+            `${name} of the primary grew: ${early} to ${late}, allowed ${allowed}`,
+        ),
+      ...seen.endedBadly.map((kind) => `the process of the clients ${kind} failed`),
+      scraper.scrapes === 0 && 'no scrape was answered',
+      unseen > 0 && `${unseen} losses more than were looked at`,
+      seen.diedEarly && `the primary ended during the run: ${exitOf(seen.diedEarly)}`,
+      seen.orphans.length > 0 && `left behind: ${seen.orphans.join(', ')}`,
+      seen.exit?.code !== 0 && `the cluster ended with ${exitOf(seen.exit)}, not 0`,
+    ]
+      .filter(Boolean)
+      .map((what) => ({ what })),
   ];
-  const unseen = clients.lost - clients.losses.length;
-  if (unseen > 0) problems.push({ what: `${unseen} losses more than were looked at` });
-  if (diedEarly) problems.push({ what: `the primary ended during the run: ${exitOf(diedEarly)}` });
-  if (seen.orphans.length > 0) problems.push({ what: `left behind: ${seen.orphans.join(', ')}` });
-  if (seen.exit?.code !== 0) {
-    problems.push({ what: `the cluster ended with ${exitOf(seen.exit)}, not 0` });
-  }
-  return problems;
 }
 
-function tableOf(kinds, faults) {
-  return kinds.map(({ name }) => {
-    const made = faults.filter((fault) => fault.name === name);
-    const recovered = made.filter(({ recoveryMs }) => recoveryMs !== undefined);
-    const recovery = recovered.map(({ recoveryMs }) => recoveryMs);
-    const took = recovered.map(({ injectMs, recoveryMs }) => injectMs + recoveryMs);
-    return { name, count: made.length, took: spread(took), recovery: spread(recovery) };
-  });
-}
-
-function spread(values) {
-  if (values.length === 0) return undefined;
-  return { medianMs: median(values), maxMs: Math.max(...values) };
-}
-
-function countBy(losses) {
-  const counts = {};
-  for (const { outcome } of losses) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  return counts;
+function lineOf({ at, text }) {
+  return `${new Date(at).toISOString().slice(11, 23)} ${text.slice(0, 160)}`;
 }
 
 function exitOf(exit) {

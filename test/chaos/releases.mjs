@@ -1,12 +1,4 @@
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -61,16 +53,9 @@ export class Releases {
   }
 }
 
-/** As a deploy does it: a copy of the app and of this package. Packages of others are linked. */
+/** A copy of the app. Packages are linked: thorough/removed-release.test.ts removes them too. */
 function addFiles(release) {
-  const packages = join(release, 'node_modules');
-  const own = join(packages, 'nestjs-cluster');
-  mkdirSync(own, { recursive: true });
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
-    if (name === 'nestjs-cluster' || name.startsWith('.')) continue;
-    symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
-  }
-  cpSync(join(ROOT, 'package.json'), join(own, 'package.json'));
-  cpSync(join(ROOT, 'dist'), join(own, 'dist'), { recursive: true });
+  mkdirSync(release);
+  symlinkSync(join(ROOT, 'node_modules'), join(release, 'node_modules'));
   cpSync(join(import.meta.dirname, 'app'), join(release, 'app'), { recursive: true });
 }

@@ -13,30 +13,16 @@ const FRESH_MS = 2_000;
 export class RunContext {
   /** Failed expectations, `{ at, what }`. */
   failures = [];
-  /** Times without descriptors, `{ from, to }`. */
-  shortages = [];
-  /** Times in which the primary need not answer. */
-  silences = [];
   #limitMs = FIRST_LIMIT_MS;
   #expected = new Set();
   #undos = [];
 
-  constructor(workers, cluster, log, releases) {
-    Object.assign(this, { workers, cluster, log, releases });
+  constructor(cluster, releases) {
+    Object.assign(this, { cluster, releases });
   }
 
   failed(what) {
     this.failures.push({ at: Date.now(), what });
-  }
-
-  /** From now on what this worker has begun may be lost. */
-  doom(pid, fault) {
-    this.cluster.doom(pid, fault);
-  }
-
-  /** The fault is over, and this worker has survived it. */
-  spare(pid) {
-    this.cluster.spare(pid);
   }
 
   /** This worker may die, and may lose nothing. */
@@ -51,7 +37,7 @@ export class RunContext {
   }
 
   mayDie(pid) {
-    return this.#expected.has(pid) || this.cluster.isDoomed(pid);
+    return this.#expected.has(pid) || this.cluster.mayLose(pid);
   }
 
   /** Workers by a number 0..1, and those that follow. */
@@ -59,11 +45,6 @@ export class RunContext {
     const pids = this.cluster.workerPids;
     const first = Math.floor(share * pids.length);
     return pids.map((_pid, index) => pids[(first + index) % pids.length]).slice(0, count);
-  }
-
-  /** A URL that breaks the worker that answers it. */
-  fault(name, argument = '') {
-    return `/faults/${name}/${argument}`;
   }
 
   /** A connection to a worker, by whose pid it is known who will get the next request. */
@@ -76,27 +57,6 @@ export class RunContext {
       if (!last) return { pid, ask };
       agent.destroy();
     }
-  }
-
-  /** Workers cannot accept for a time; returns what ends it. */
-  shortage({ primary }) {
-    const end = this.#open(this.shortages);
-    const endSilence = primary ? this.silence() : () => {};
-    return () => {
-      end();
-      endSilence();
-    };
-  }
-
-  /** The primary cannot answer for a time; returns what ends it. */
-  silence() {
-    return this.#open(this.silences);
-  }
-
-  #open(spans) {
-    const span = { from: Date.now(), to: Infinity };
-    spans.push(span);
-    return () => (span.to = Date.now());
   }
 
   /** Undone at the latest when the fault, or the run, ends. */
@@ -130,11 +90,9 @@ export class RunContext {
     this.#limitMs = Math.max(LEAST_LIMIT_MS, LIMIT_BOOTS * (Date.now() - began));
   }
 
-  /** Resolves with a report that satisfies `holds`. */
-  async until(what, holds) {
-    let report;
-    await this.eventually(what, async () => holds((report = await this.report())));
-    return report;
+  /** Resolves once a report satisfies `holds`. */
+  until(what, holds) {
+    return this.eventually(what, async () => holds(await this.report()));
   }
 
   async eventually(what, holds) {

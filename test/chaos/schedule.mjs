@@ -1,4 +1,33 @@
-import { Random } from './random.mjs';
+/** Numbers that a seed alone decides (mulberry32). */
+class Random {
+  #state;
+
+  constructor(seed) {
+    this.#state = seed >>> 0;
+  }
+
+  /** 0 up to, and without, 1. */
+  ratio() {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number, both ends included. */
+  between(least, most) {
+    return least + Math.floor(this.ratio() * (most - least + 1));
+  }
+
+  of(values) {
+    return values[this.between(0, values.length - 1)];
+  }
+
+  shuffled(values) {
+    const rest = [...values];
+    return values.map(() => rest.splice(this.between(0, rest.length - 1), 1)[0]);
+  }
+}
 
 /**
  * What happens, without end: every kind of fault once, in an order of its own each time. The seed
@@ -22,10 +51,10 @@ export function* timetable({ kill, reload }, now = Date.now) {
   const begin = now();
   const parameters = { share: 0, workers: 1 };
   for (let tens = 0; ; tens++) {
-    for (const { fault, minute } of [
-      { fault: kill, minute: 2 },
-      { fault: reload, minute: 4 },
-      { fault: kill, minute: 7 },
+    for (const [fault, minute] of [
+      [kill, 2],
+      [reload, 4],
+      [kill, 7],
     ]) {
       const at = begin + (tens * 10 + minute) * 60_000;
       yield { fault, parameters, pauseMs: Math.max(0, at - now()) };

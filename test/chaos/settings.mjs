@@ -1,17 +1,12 @@
-import { accessSync, constants } from 'node:fs';
 import { count, known, parsed } from '../bench/command-line.mjs';
-import { UsageError } from '../bench/usage-error.mjs';
-import { CLIENTS } from './clients.mjs';
-import { FAULTS } from './faults/index.mjs';
-import { whatIsMissing } from './requirements.mjs';
+import { FAULTS } from './faults.mjs';
 import { schedule } from './schedule.mjs';
 
 /** With a longer run faults come less close together. */
 const LONGEST_PAUSE_MS = { short: 500, long: 3_000 };
-const LONG_SECONDS = 300;
 
 const FAULT_NAMES = FAULTS.map(({ name }) => name);
-const CLIENT_NAMES = Object.keys(CLIENTS);
+const ADAPTERS = ['express', 'fastify'];
 
 const TEXT = { type: 'string' };
 const OPTIONS = {
@@ -22,8 +17,7 @@ const OPTIONS = {
   workers: { ...TEXT, default: '3' },
   adapter: { ...TEXT, default: 'express' },
   node: TEXT,
-  faults: TEXT,
-  without: TEXT,
+  faults: { ...TEXT, default: FAULT_NAMES.join(',') },
   json: TEXT,
 };
 
@@ -35,8 +29,6 @@ const HELP = `npm run chaos -- [options]
   --adapter NAME   express (default) or fastify
   --node PATH      Node under test; default: the one that runs this
   --faults A,B     only these, of: ${FAULT_NAMES.join(', ')}
-  --without A,B    not these faults or clients; clients are:
-                   ${CLIENT_NAMES.join(', ')}
   --json FILE      write the results there too
 
 Ends with 0 where every check holds, else with 1.`;
@@ -46,44 +38,25 @@ Ends with 0 where every check holds, else with 1.`;
  *
  * @throws UsageError
  */
-export function readSettings(args) {
+export function readSettings(args, help = HELP) {
   const values = parsed(args, OPTIONS);
-  if (values.help) return { help: HELP };
-  const chosen = list('--faults', values.faults ?? FAULT_NAMES.join(','), FAULT_NAMES);
-  const without = list('--without', values.without ?? '', [...FAULT_NAMES, ...CLIENT_NAMES]);
-  const faults = FAULTS.filter(({ name }) => chosen.includes(name) && !without.includes(name));
-  if (faults.length === 0) throw new UsageError('no fault is left');
-  const missing = faults.map(whatIsMissing).find((each) => each !== undefined);
-  if (missing) throw new UsageError(missing);
-  const [adapter] = list('--adapter', values.adapter, ['express', 'fastify']);
-  const node = String(values.node ?? process.execPath);
-  try {
-    accessSync(node, constants.X_OK);
-  } catch {
-    throw new UsageError(`--node ${node}: expected the path of a Node`);
-  }
+  if (values.help) return { help };
+  const chosen = known('--faults', values.faults.split(','), FAULT_NAMES);
+  const faults = FAULTS.filter(({ name }) => chosen.includes(name));
+  const [adapter] = known('--adapter', [values.adapter], ADAPTERS);
   const seconds = values.minutes
     ? count('--minutes', values.minutes) * 60
     : count('--seconds', values.seconds);
   const seed = values.seed ? count('--seed', values.seed) : Math.floor(Math.random() * 1e6) + 1;
-  const longestPauseMs = LONGEST_PAUSE_MS[seconds < LONG_SECONDS ? 'short' : 'long'];
+  const longestPauseMs = LONGEST_PAUSE_MS[seconds < 300 ? 'short' : 'long'];
   return {
     seconds,
     seed,
     schedule: schedule(seed, faults, longestPauseMs),
     workers: count('--workers', values.workers),
     adapter,
-    node,
+    node: values.node ?? process.execPath,
     faults,
-    clients: CLIENT_NAMES.filter((name) => !without.includes(name)),
     json: values.json,
   };
-}
-
-function list(option, text, all) {
-  return known(
-    option,
-    text.split(',').filter((name) => name !== ''),
-    all,
-  );
 }

@@ -29,7 +29,7 @@ describe('a running cluster', () => {
       options: { name: 'shop', workers: 2 },
       env: {
         ...env,
-        ...runtimeBehaviour('blocks-on-signal'),
+        ...runtimeBehaviour('crashes#blocksOnSignal'),
         TEST_BLOCK: block,
         DATABASE_URL: 'postgres://shop:SECRET@db/shop',
       },

@@ -50,13 +50,13 @@ describe('a worker that is killed', () => {
     ]);
     const clients = 4;
     const load = new Load(cluster.url, '/hello', { clients });
-    await load.served(50);
+    await load.serves(50);
 
     process.kill(victim, 'SIGKILL');
 
     const died = await cluster.event('worker-died');
     const ready = await replacementOf(cluster, died.worker!, victim);
-    await load.served(50);
+    await load.serves(50);
     await pinned.stop();
     const outcomes = await load.stop();
     // Each client of the victim lost the one request it had there, and no other did.
@@ -109,7 +109,7 @@ describe('a worker that is killed', () => {
       const victim = cluster.workerPids[slot]!;
       const replaced = replacementOf(cluster, slot, victim);
       process.kill(victim, 'SIGKILL');
-      await load.served(20);
+      await load.serves(20);
       await replaced;
     }
 
@@ -133,7 +133,7 @@ describe('a worker that ends by its own fault', () => {
       detail: 'exited with code 0',
     },
   ])('$fault is replaced, and no other is', async ({ path, cause, detail }) => {
-    const cluster = await ClusterProcess.start({ env: behaviour('faults') });
+    const cluster = await ClusterProcess.start({ env: behaviour('crashes#faults') });
     const pids = cluster.workerPids;
 
     const { pid } = (await getJson<{ pid: number }>(cluster.url, path)).body;
@@ -162,7 +162,7 @@ function expectBackoff(delays: readonly number[]): void {
 describe('a crash loop', () => {
   it('of one slot is slowed down and called degraded, while the others serve', async () => {
     const cluster = new ClusterProcess({
-      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '1' },
+      env: { ...runtimeBehaviour('crashes#crashesWhenReady'), TEST_SLOTS: '1' },
     });
     await Promise.all([
       cluster.event('listening'),
@@ -188,7 +188,7 @@ describe('a crash loop', () => {
     const { body } = await getJson(cluster.url, '/health');
     expect(body.details.cluster).toMatchObject({ desired: 2, ready: 1, degraded: 1 });
     expect(cluster.all('worker-ready').filter((line) => line.worker === 0)).toHaveLength(1);
-    await load.served(10);
+    await load.serves(10);
     expect(await load.stop()).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
   });
 
@@ -196,7 +196,11 @@ describe('a crash loop', () => {
     const broken = join(temporaryDirectory(), 'broken');
     writeFileSync(broken, '');
     const cluster = new ClusterProcess({
-      env: { ...runtimeBehaviour('crash-when-ready'), TEST_SLOTS: '0,1', TEST_BROKEN: broken },
+      env: {
+        ...runtimeBehaviour('crashes#crashesWhenReady'),
+        TEST_SLOTS: '0,1',
+        TEST_BROKEN: broken,
+      },
     });
 
     const restarts = () => cluster.all('worker-restarting');
@@ -226,7 +230,7 @@ describe('a primary that is gone', () => {
     expect(cluster.survivors()).toHaveLength(3);
     const load = new Load(cluster.url, '/wait/5', { clients: 4 });
     const keptAlive = new Load(cluster.url, '/wait/5', { clients: 4, keepAlive: true });
-    await Promise.all([load.served(20), keptAlive.served(20)]);
+    await Promise.all([load.serves(20), keptAlive.serves(20)]);
 
     cluster.kill('SIGKILL');
 
@@ -237,7 +241,7 @@ describe('a primary that is gone', () => {
   });
 
   it('leaves no worker behind when it dies of an error of its own', async () => {
-    const cluster = new ClusterProcess({ env: runtimeBehaviour('primary-throws') });
+    const cluster = new ClusterProcess({ env: runtimeBehaviour('crashes#primaryThrows') });
 
     const { code } = await cluster.exited();
 

@@ -21,7 +21,7 @@ import { RawClient } from '../support/raw-client.js';
 afterEach(stopAll);
 
 /** A behaviour on an adapter. */
-const on = (adapter: string, name = 'announce-requests') => ({
+const on = (adapter: string, name = 'streams#announced') => ({
   ...behaviour(name),
   TEST_ADAPTER: adapter,
 });
@@ -111,7 +111,7 @@ describe('the drain', () => {
   it('closes the app after its last response: what the app closes is still there', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
-      env: { ...on(OTHER_ADAPTER, 'pool'), ...gates.env },
+      env: { ...on(OTHER_ADAPTER, 'streams#pool'), ...gates.env },
     });
     const answer = request(cluster.url, '/query/slow');
     await eventually(
@@ -273,7 +273,7 @@ describe('the drain', () => {
   it('lets a response that had begun before it end, and then closes its connection', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { lameDuckMs: 4_000, drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'streams'),
+      env: on(ONE_ADAPTER, 'streams#responses'),
     });
     const reader = await RawClient.open(cluster.url);
     reader.get('/stream');
@@ -299,7 +299,7 @@ describeOnce('a shutdown hook', () => {
   it('that rejects is logged, and the drain ends all the same', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: behaviour('hook-rejects'),
+      env: behaviour('crashes#hookRejects'),
     });
 
     cluster.kill('SIGTERM');
@@ -315,7 +315,7 @@ describeOnce('a shutdown hook', () => {
     const cluster = await ClusterProcess.start({
       program: 'nest11',
       options: { workers: 1 },
-      env: behaviour('hook-rejects'),
+      env: behaviour('crashes#hookRejects'),
     });
 
     cluster.kill('SIGTERM');
@@ -336,7 +336,7 @@ describeOnce('a shutdown hook', () => {
       const cluster = await ClusterProcess.start({
         program,
         options: { workers: 1, shutdown: { drainTimeoutMs: 500, killTimeoutMs: 500 } },
-        env: behaviour('hook-hangs'),
+        env: behaviour('crashes#hookHangs'),
       });
 
       cluster.kill('SIGTERM');
@@ -376,7 +376,7 @@ describeOnce('the drain of one worker', () => {
   it('goes unnoticed by clients that keep their connections', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
-      env: { ...behaviour('announce-requests'), ...gates.env },
+      env: { ...behaviour('streams#announced'), ...gates.env },
     });
     const [drained] = cluster.workerPids;
     const agent = await agentOf(cluster.url, drained!);

@@ -8,7 +8,7 @@ afterEach(stopAll);
 it.each(['app', 'nest11'] as const)(
   'every worker of %s hears of every worker, by @OnClusterEvent()',
   async (program) => {
-    const cluster = await ClusterProcess.start({ program, env: behaviour('cluster-events') });
+    const cluster = await ClusterProcess.start({ program, env: behaviour('messages#events') });
     const [victim, survivor] = cluster.workerPids as [number, number];
 
     // Each hears that itself is ready, too.

@@ -8,8 +8,7 @@ import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { IS_FIRST_RUN, itOnce } from '../support/once.js';
 import { orphans } from '../support/orphans.js';
-import { openDescriptorsOf, residentBytesOf } from '../support/process-stats.js';
-import { isReaped } from '../support/processes.js';
+import { isReaped, openDescriptorsOf, residentBytesOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -107,7 +106,7 @@ describe('a worker that hangs', () => {
         hangTimeoutMs: false,
         shutdown: { drainTimeoutMs: 300, killTimeoutMs: 300 },
       },
-      env: behaviour('hang-ignores-sigterm'),
+      env: behaviour('crashes#ignoresSigterm'),
     });
     const [pid] = cluster.workerPids as [number];
     const blocked = request(cluster.url, '/block-for-ever');

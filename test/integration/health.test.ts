@@ -111,7 +111,7 @@ describe('a worker that does not answer', () => {
   it('is told by the other when its event loop is blocked', async () => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: PATIENT },
-      env: behaviour('blocks'),
+      env: behaviour('crashes#blocks'),
     });
     await request(cluster.url, '/metrics');
     const blocked = blockWorker0(cluster);

@@ -95,7 +95,7 @@ describe('the log', () => {
     async (format) => {
       const cluster = new ClusterProcess({
         options: { workers: 1 },
-        env: { ...behaviour('faults'), CLUSTER_LOG_FORMAT: format },
+        env: { ...behaviour('crashes#faults'), CLUSTER_LOG_FORMAT: format },
       });
       await cluster.until('a url', () => /http:\/\/127\.0\.0\.1:\d+/.test(cluster.output));
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(cluster.output)![0];

@@ -4,8 +4,8 @@ import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-proces
 import { clusterReport } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { MemoryGroup } from '../support/memory-group.js';
-import { residentBytesOf } from '../support/process-stats.js';
+import { ControlGroup } from '../support/control-group.js';
+import { residentBytesOf } from '../support/processes.js';
 import { endedReplacements, expectOneSlotAtATime } from '../support/replacements.js';
 import { scrape } from '../support/scrape.js';
 
@@ -171,7 +171,7 @@ describe('a worker that runs out of memory by itself', () => {
 
 // These tests need the right to create a memory control group; test/unit has tests that do not.
 const mayMakeGroups = await (async () => {
-  const group = MemoryGroup.create(64 * MIB);
+  const group = ControlGroup.ofMemory(64 * MIB);
   await group?.remove();
   return group !== undefined;
 })();
@@ -180,7 +180,7 @@ if (mayMakeGroups) {
   describe('in a container that limits memory', () => {
     it('each worker gets its share of the limit as its heap, and one that the kernel kills is of cause oom: the primary survives', async () => {
       const limitBytes = 640 * MIB;
-      const group = MemoryGroup.create(limitBytes)!;
+      const group = ControlGroup.ofMemory(limitBytes)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
         // Its loop grows without a pause: on a machine that is busy it would be killed as hung before.
@@ -218,7 +218,7 @@ if (mayMakeGroups) {
     });
 
     it('a heap size that somebody has set stays as it is', async () => {
-      const group = MemoryGroup.create(640 * MIB)!;
+      const group = ControlGroup.ofMemory(640 * MIB)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
         options: { workers: 1 },
@@ -234,7 +234,7 @@ if (mayMakeGroups) {
     });
 
     it("workers 'auto' starts no more than the limit has room for", async () => {
-      const group = MemoryGroup.create(220 * MIB)!;
+      const group = ControlGroup.ofMemory(220 * MIB)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
         options: { workers: 'auto' },

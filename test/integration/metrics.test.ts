@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { falls, growingSeries } from '../support/growing-series.js';
+import { fallen, readCounters } from '../chaos/scraper.mjs';
 import { clusterReport } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
@@ -56,12 +56,12 @@ let askedOfUnscraped: number;
 beforeAll(async () => {
   aged.unscraped = await ClusterProcess.start({
     options: { hangTimeoutMs: 60_000 },
-    env: behaviour('app-metrics'),
+    env: behaviour('metrics#ofEachType'),
   });
   askedOfUnscraped = await askEveryWorker(aged.unscraped, '/count');
   aged.rejecting = await ClusterProcess.start({
     options: { hangTimeoutMs: 60_000 },
-    env: behaviour('failing-collect'),
+    env: behaviour('metrics#failingCollect'),
   });
 });
 
@@ -81,7 +81,7 @@ describe("the app's own metrics", () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      env: behaviour('app-metrics'),
+      env: behaviour('metrics#ofEachType'),
     });
   });
 
@@ -139,16 +139,16 @@ describe("the app's own metrics", () => {
       (ok) => ok >= 20,
     );
 
-    const fallen: string[] = [];
-    let before = growingSeries(await scrape(cluster));
+    const fell: object[] = [];
+    let before = readCounters((await scrape(cluster)).text);
     let scrapes = 0;
     const compare = async (): Promise<void> => {
       const { outcome, body } = await request(cluster.url, '/metrics');
       if (outcome !== 'ok') return; // asked the worker that was killed
       const page = new MetricsPage(body);
       if (!hasPrimary(page)) return;
-      const after = growingSeries(page);
-      fallen.push(...falls(before, after));
+      const after = readCounters(page.text);
+      fell.push(...fallen(before, after));
       before = after;
       scrapes += 1;
     };
@@ -168,7 +168,7 @@ describe("the app's own metrics", () => {
     await compare();
 
     // A few of them tell enough.
-    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(fell.slice(0, 10)).toEqual([]);
     expect(scrapes).toBeGreaterThan(KILLS);
     const page = await scrapeBoth(cluster);
     expect(page.sum('nestjs_cluster_worker_restarts_total', { cause: 'killed' })).toBe(KILLS);
@@ -181,7 +181,7 @@ describe("the app's own metrics", () => {
 
 describe('parallel scrapes', () => {
   it('are all answered, share one collection, and cost the primary little', async () => {
-    const cluster = await started({ env: behaviour('slow-collect') });
+    const cluster = await started({ env: behaviour('metrics#slowCollect') });
     const before = (await scrapeBoth(cluster)).sum('collects_total');
     const cpuBefore = cpuTimeMs(cluster.pid);
 
@@ -207,7 +207,7 @@ describe.each(['express', 'fastify'] as const)('the request histogram on %s', (a
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...behaviour('statuses'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('streams#statuses'), TEST_ADAPTER: adapter },
     });
   });
 
@@ -277,7 +277,7 @@ describe.each(['express', 'fastify'] as const)('the request histogram on %s', (a
 
 describe("the app's own metrics that are not as they should be:", () => {
   it('default metrics that the app collects itself are shown once, without a warning', async () => {
-    const cluster = await started({ env: behaviour('default-metrics') });
+    const cluster = await started({ env: behaviour('metrics#defaults') });
 
     const page = await scrape(cluster);
 
@@ -287,7 +287,7 @@ describe("the app's own metrics that are not as they should be:", () => {
   });
 
   it('names that the page of the cluster has do not break it', async () => {
-    const cluster = await started({ env: behaviour('taken-name') });
+    const cluster = await started({ env: behaviour('metrics#takenName') });
 
     const page = await scrape(cluster);
 
@@ -298,7 +298,7 @@ describe("the app's own metrics that are not as they should be:", () => {
   });
 
   it('a collect() that hangs does not hold up the page', async () => {
-    const cluster = await started({ env: behaviour('hanging-collect') });
+    const cluster = await started({ env: behaviour('metrics#hangingCollect') });
 
     // At best: a machine that is busy elsewhere delays some, not each.
     let best = Infinity;

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { getJson, request } from '../support/http-client.js';
 import { Gates, offloadOptions, offloadReport, TaskCounts } from '../support/offload.js';
 import { IS_FIRST_RUN } from '../support/once.js';
-import { niceValuesOf } from '../support/process-stats.js';
+import { niceValuesOf } from '../support/processes.js';
 
 /** The same app in threads, and on the event loop: its clients see the same. */
 const SETUPS = [

@@ -45,7 +45,7 @@ describe('a start', () => {
   });
 
   it('logs the lines of one worker, warnings of all, and every line once they are up', async () => {
-    const cluster = start({ env: behaviour('boot-lines') });
+    const cluster = start({ env: behaviour('crashes#bootLines') });
     await until(cluster, /2\/2 workers ready/);
 
     expect([count(cluster, 'slot 0 comes up'), count(cluster, 'slot 1 comes up')]).toEqual([1, 0]);
@@ -75,7 +75,9 @@ describe('a start', () => {
   });
 
   it('has the lines of every worker with CLUSTER_LOG_LEVEL=debug', async () => {
-    const cluster = start({ env: { ...behaviour('boot-lines'), CLUSTER_LOG_LEVEL: 'debug' } });
+    const cluster = start({
+      env: { ...behaviour('crashes#bootLines'), CLUSTER_LOG_LEVEL: 'debug' },
+    });
     await until(cluster, /2\/2 workers ready/);
     expect(count(cluster, 'slot 0 comes up')).toBe(1);
     expect(count(cluster, 'slot 1 comes up')).toBe(1);
@@ -84,7 +86,7 @@ describe('a start', () => {
   it('that fails in one slot shows its error once, and one line for each attempt', async () => {
     const cluster = start({
       options: { workers: 3 },
-      env: { ...behaviour('boot-lines'), TEST_BOOT_FAULT: '2' },
+      env: { ...behaviour('crashes#bootLines'), TEST_BOOT_FAULT: '2' },
     });
     await until(cluster, /2\/3 workers ready/);
     // A worker that comes up makes the next failure news: its line is in full again.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
+import { behaviour, pathOfBehaviour } from '../support/behaviour.js';
 import { Build } from '../support/builds.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { began } from '../support/drain.js';
@@ -17,11 +17,11 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
 
 /** A program whose workers are ready within a moment, or wait for a file. */
-const GATED = join(import.meta.dirname, '../fixtures/gated.mjs');
+const GATED = join(import.meta.dirname, '../fixtures/bare.mjs');
 
 describe('a reload of a broken build', () => {
   const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
-  const build = new Build('reload-app', directory);
+  const build = new Build('builds#works', directory);
   let cluster: ClusterProcess;
   let control: PrimaryControl;
   let traffic: Traffic;
@@ -57,22 +57,22 @@ describe('a reload of a broken build', () => {
     },
     {
       what: 'that ends with 0 before it is ready',
-      deploy: deploys('exits-before-ready'),
+      deploy: deploys('crashes#exitsBeforeReady'),
       reason: /exited with code 0/,
     },
     {
       what: 'that dies 500 ms after it is ready',
-      deploy: deploys('reload-dies'),
+      deploy: deploys('builds#dies'),
       reason: /the licence has expired/,
     },
     {
       what: 'whose health check is red',
-      deploy: deploys('reload-red'),
+      deploy: deploys('builds#red'),
       reason: /health check failed: .*too slow to be of use/,
     },
     {
       what: 'whose health check never answers',
-      deploy: deploys('reload-silent'),
+      deploy: deploys('builds#silent'),
       reason: /health check took longer than 2000 ms/,
     },
   ])('$what is aborted, and the workers before it serve on', async ({ deploy, reason }) => {
@@ -104,7 +104,7 @@ describe('a reload of a broken build', () => {
   it('that works in the first slot alone stops there', async () => {
     const [, second] = cluster.workerPids;
     build.write(
-      `export * from ${JSON.stringify(pathToFileURL(behaviour('reload-app').TEST_APP).href)};
+      `export { works as setup } from ${JSON.stringify(pathToFileURL(pathOfBehaviour('builds')).href)};
        if (JSON.parse(process.env.NESTJS_CLUSTER_WORKER).slot === 1) throw new Error('no room');`,
     );
 
@@ -123,7 +123,7 @@ describe('a reload of a broken build', () => {
   });
 
   it('is mended by the next one, which completes', async () => {
-    build.deploy('reload-app');
+    build.deploy('builds#works');
 
     const result = await control.reload();
 
@@ -155,7 +155,7 @@ describe('a reload whose new worker never becomes ready', () => {
     });
     const before = cluster.workerPids;
     const load = new Load(cluster.url, '/', { clients: 2, pauseMs: 20 });
-    await load.served(20);
+    await load.serves(20);
     rmSync(gate);
 
     cluster.kill('SIGHUP');
@@ -165,7 +165,7 @@ describe('a reload whose new worker never becomes ready', () => {
     expect(line['reason']).toMatch(/^worker=0 gen=1: .*not ready within 5000 ms/);
     await onlyLeft(cluster, 2);
     expect(cluster.workerPids).toEqual(before);
-    await load.served(20);
+    await load.serves(20);
     expect(await load.stop()).toMatchObject({ 'bad-status': 0, reset: 0, refused: 0, timeout: 0 });
   });
 });
@@ -177,7 +177,7 @@ describe('SIGTERM during a reload', () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...CONTROLLED, ...behaviour('announce-requests'), ...gates.env },
+      env: { ...CONTROLLED, ...behaviour('streams#announced'), ...gates.env },
     });
     const control = await PrimaryControl.of(cluster);
     const [old] = cluster.workerPids;

@@ -52,7 +52,7 @@ describe('a reload', () => {
   ])('loses no request: $adapter, $workers workers', async ({ adapter, workers, reloads }) => {
     const cluster = await ClusterProcess.start({
       options: { workers },
-      env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('builds#works'), TEST_ADAPTER: adapter },
     });
     const traffic = new Traffic(cluster.url, 1);
     await traffic.serves(100);
@@ -145,7 +145,7 @@ describe('a reload', () => {
     const port = await freePorts(1);
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...behaviour('reload-rebinds'), TEST_SIDE_PORT: String(port) },
+      env: { ...behaviour('builds#rebinds'), TEST_SIDE_PORT: String(port) },
     });
     const rebind = async (): Promise<void> => {
       for (const pid of cluster.workerPids) {
@@ -179,7 +179,7 @@ describe('reload() inside a request', () => {
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      env: { ...CONTROLLED, ...behaviour('reload-app') },
+      env: { ...CONTROLLED, ...behaviour('builds#works') },
     });
     control = await PrimaryControl.of(cluster);
   });
@@ -272,7 +272,7 @@ describe('a release behind a symlink', () => {
       program,
       cwd: releases.current,
       options: { workers: 1 },
-      env: { ...behaviour('reload-app'), PWD: releases.current },
+      env: { ...behaviour('builds#works'), PWD: releases.current },
     });
 
   interface Deployed {
@@ -364,7 +364,7 @@ describe('a release behind a symlink', () => {
       program: join(releases.current, 'main.mjs'),
       cwd: rel1,
       options: { workers: 1 },
-      env: behaviour('reload-app'),
+      env: behaviour('builds#works'),
     });
 
     releases.pointTo('rel2');

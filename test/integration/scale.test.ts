@@ -74,7 +74,7 @@ describe('scaling under load', () => {
   beforeAll(async () => {
     const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
     gate = join(directory, 'gate');
-    build = new Build('reload-app', directory);
+    build = new Build('builds#works', directory);
     cluster = await ClusterProcess.start({
       env: { ...CONTROLLED, ...build.env, TEST_GATE: gate },
     });
@@ -122,7 +122,7 @@ describe('scaling under load', () => {
 
   it('SIGTTIN twice before the first new worker is ready adds two', async () => {
     const ready = cluster.all('worker-ready').length;
-    build.deploy('reload-gated');
+    build.deploy('builds#gated');
     const first = nextScaling(cluster);
     cluster.kill('SIGTTIN');
     await first;
@@ -282,7 +282,7 @@ describe('scaling under load on fastify', () => {
   it('loses no request either way', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...CONTROLLED, ...behaviour('reload-app'), TEST_ADAPTER: 'fastify' },
+      env: { ...CONTROLLED, ...behaviour('builds#works'), TEST_ADAPTER: 'fastify' },
     });
     const control = await PrimaryControl.of(cluster);
     const traffic = new Traffic(cluster.url, 1);

@@ -35,7 +35,7 @@ describe.each([
     const cluster = await ClusterProcess.start({
       program,
       options: { workers },
-      env: behaviour('announce-prototypes'),
+      env: behaviour('streams#prototypes'),
     });
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
     await cluster.until('a line of the request', () => /prototype: \w+/.test(cluster.output));

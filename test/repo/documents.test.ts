@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
 import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
 import { FINDING_NAMES } from '../../src/contract/options/warning-options.interface.js';
-import { isOfMissingPackage } from '../support/packages-beside.js';
+import { isOfMissingPackage } from '../support/packages-beside.mjs';
 import {
   anchorsOf,
   DOCUMENTS,

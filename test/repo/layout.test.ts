@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isOfMissingPackage, PACKAGES_BESIDE } from '../support/packages-beside.js';
+import { isOfMissingPackage, PACKAGES_BESIDE } from '../support/packages-beside.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SOURCE = join(ROOT, 'src');

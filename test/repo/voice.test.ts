@@ -7,8 +7,6 @@ it.each([
   'Where nobody listens, it goes on.',
   'It reads the headers and those of the trailers.',
   'A refused connection is no error.',
-  'The writer is dear.',
-  'It goes on all the same.',
 ])('finds "%s"', (sentence) => {
   expect(remedyFor(sentence)).toBeTypeOf('string');
 });

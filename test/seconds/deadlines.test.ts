@@ -94,7 +94,7 @@ describe('a further signal', () => {
   ] as const)(
     'destroys connections, and exits with $code: $first, then $second',
     async ({ first, second, code }) => {
-      const cluster = await ClusterProcess.start({ env: behaviour('announce-requests') });
+      const cluster = await ClusterProcess.start({ env: behaviour('streams#announced') });
       const slow = request(cluster.url, '/wait/60000');
       await began(cluster, '/wait/60000');
 
@@ -114,7 +114,7 @@ describe('a further signal', () => {
   );
 
   it('that is the third kills even a worker that blocks its event loop', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('faults') });
+    const cluster = await ClusterProcess.start({ env: behaviour('crashes#faults') });
     const blocked = request(cluster.url, '/faults/block');
     await cluster.until('a blocked worker', () => /^blocking \d+$/m.test(cluster.output));
 
@@ -151,12 +151,12 @@ describe('a signal during boot', () => {
     },
   );
 
-  it.each(['never-ready', 'blocks-boot'])(
+  it.each(['crashes#neverReady', 'crashes#blocksBoot'])(
     'exits with 0 within 2 s when it comes while a worker is stuck in its boot: %s',
     async (app) => {
       const cluster = new ClusterProcess({ env: { ...behaviour(app), TEST_SLOTS: '1' } });
       await cluster.event('listening');
-      if (app === 'blocks-boot') {
+      if (app === 'crashes#blocksBoot') {
         await cluster.until('a blocked worker', () => cluster.output.includes('blocking the boot'));
       }
 
@@ -173,7 +173,7 @@ describe('a drain', () => {
     const drainTimeoutMs = 1_000;
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs } },
-      env: behaviour('drain-gateway'),
+      env: behaviour('streams#gateway'),
     });
     await Promise.all(Array.from({ length: 20 }, () => openDeafWebSocket(cluster.url)));
 
@@ -198,7 +198,7 @@ describe('workers whose primary is killed', () => {
   it('are gone within 3 s in a drain, however long it had been given, and with WebSockets that do not listen', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: behaviour('drain-gateway'),
+      env: behaviour('streams#gateway'),
     });
     const deaf = await openDeafWebSocket(cluster.url);
     cluster.kill('SIGTERM');

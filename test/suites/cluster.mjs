@@ -39,7 +39,7 @@ export class Cluster {
         XDG_RUNTIME_DIR: this.directory,
         TEST_OPTIONS: settings,
         SAMPLE_OPTIONS: settings,
-        ...(app && { TEST_APP: app }),
+        ...(app && { BEHAVE: app }),
         ...env,
       },
     });

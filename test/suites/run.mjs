@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { prepareFixtures } from '../support/quick-packages.mjs';
 
 const { values, positionals } = parseArgs({
   options: { only: { type: 'string', multiple: true } },
@@ -17,10 +18,7 @@ if (unknown.length > 0) {
   console.error(`there is no suite ${unknown.join(', ')}; there is ${suites.join(', ')}`);
   process.exit(64);
 }
-if (!existsSync(join(import.meta.dirname, '../../dist'))) {
-  console.error('dist/ is missing: npm run build');
-  process.exit(1);
-}
+await prepareFixtures([process.execPath]);
 for (const name of values.only ?? suites) {
   const { status } = spawnSync(
     process.execPath,

@@ -1,3 +1,4 @@
+import { fallen, readCounters } from '../chaos/scraper.mjs';
 import { eventually } from './eventually.js';
 import { request } from './http-client.js';
 import { MetricsPage } from './metrics-page.js';
@@ -16,7 +17,7 @@ const ENOUGH = 0.6;
 export class BalanceMetrics {
   /** Counters that were less than before, in words. */
   readonly fallen: string[] = [];
-  readonly #last = new Map<string, number>();
+  #last = new Map<string, number>();
 
   constructor(
     /** Gives the text of `/metrics`, or nothing where it cannot be had just now. */
@@ -39,19 +40,13 @@ export class BalanceMetrics {
       },
       (each) => each !== undefined && hasPrimary(each),
     ))!;
-    for (const name of [REQUESTS, REBALANCED]) {
-      for (const worker of page.labelValues(name, 'worker')) {
-        const key = `${name}{worker="${worker}"}`;
-        const value = page.sum(name, { worker });
-        const before = this.#last.get(key) ?? 0;
-        if (value < before) this.fallen.push(`${key} from ${before} to ${value}`);
-        this.#last.set(key, value);
-      }
-    }
-    for (const key of this.#last.keys()) {
-      const [, name, worker] = /^(\w+)\{worker="(\d+)"\}$/.exec(key)!;
-      if (page.values(name!, { worker: worker! }).length === 0) this.fallen.push(`${key} is gone`);
-    }
+    const counters = new Map(
+      [...readCounters(page.text)].filter(([series]) =>
+        [REQUESTS, REBALANCED].includes(series.split('{')[0]!),
+      ),
+    );
+    this.fallen.push(...fallen(this.#last, counters).map((fall) => JSON.stringify(fall)));
+    this.#last = counters;
     return page;
   }
 

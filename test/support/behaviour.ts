@@ -2,17 +2,23 @@ import { join } from 'node:path';
 
 const behaviours = join(import.meta.dirname, '../fixtures/behaviours');
 
-/** The environment that gives an app a behaviour of `test/fixtures/behaviours`. */
-export function behaviour(name: string): { readonly TEST_APP: string } {
-  return { TEST_APP: join(behaviours, `${name}.mjs`) };
+/** The variable's value for a behaviour of `test/fixtures/behaviours`: `file`, or `file#function`. */
+export function pathOfBehaviour(name: string): string {
+  const [file, ...rest] = name.split('#');
+  return [join(behaviours, `${file}.mjs`), ...rest].join('#');
 }
 
-/** The environment that has the program call `use(runtime)` of a file there. */
+/** The environment that gives an app a behaviour. */
+export function behaviour(name: string): { readonly BEHAVE: string } {
+  return { BEHAVE: pathOfBehaviour(name) };
+}
+
+/** The environment that has the program call a function with its runtime. */
 export function runtimeBehaviour(name: string): { readonly TEST_RUNTIME: string } {
-  return { TEST_RUNTIME: join(behaviours, `${name}.mjs`) };
+  return { TEST_RUNTIME: pathOfBehaviour(name) };
 }
 
-/** The same of those files that the setup copies for Nest 11; for the program `nest11`. */
-export function behaviour11(name: 'socket-io'): { readonly TEST_APP: string } {
-  return { TEST_APP: join(behaviours, `../nest-11/${name}.mjs`) };
+/** The same as {@link behaviour} of the files that the setup copies for Nest 11. */
+export function behaviour11(name: 'socket-io'): { readonly BEHAVE: string } {
+  return { BEHAVE: join(behaviours, `../nest-11/${name}.mjs`) };
 }

@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { behaviour } from './behaviour.js';
+import { pathOfBehaviour } from './behaviour.js';
 import { temporaryDirectory } from './temporary-directory.js';
 
 /** The app of `test/fixtures/app.mjs` as a file on disk that can be another at each fork. */
@@ -15,13 +15,15 @@ export class Build {
   }
 
   /** The environment that makes workers run what is deployed when they are forked. */
-  get env(): { readonly TEST_APP: string } {
-    return { TEST_APP: this.#path };
+  get env(): { readonly BEHAVE: string } {
+    return { BEHAVE: this.#path };
   }
 
-  /** Makes processes that are forked from now on run this file of `test/fixtures/behaviours`. */
+  /** Makes processes that are forked from now on run this behaviour of `test/fixtures/behaviours`. */
   deploy(name: string): void {
-    this.write(`export * from '${pathToFileURL(behaviour(name).TEST_APP).href}';\n`);
+    const [path, exported] = pathOfBehaviour(name).split('#');
+    const names = exported === undefined ? '*' : `{ ${exported} as setup }`;
+    this.write(`export ${names} from '${pathToFileURL(path!).href}';\n`);
   }
 
   /** Makes processes that are forked from now on run this source. */

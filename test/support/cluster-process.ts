@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ClusterEventName, ClusterOptions } from 'nestjs-cluster';
+import { hasVariable, readProcesses } from '../bench/process-table.mjs';
+import { eventually } from './eventually.js';
 import { PATIENCE_MS } from './patience.js';
 import { Waiters } from './waiters.js';
 
@@ -200,23 +200,19 @@ export class ClusterProcess {
 
   /** Pids of all its processes that are alive, found by the marker in their environment. */
   survivors(): number[] {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .filter((pid) => isAlive(pid) && environmentOf(pid).includes(this.marker))
-      .map(Number);
+    return [...readProcesses().keys()].filter((pid) =>
+      hasVariable(pid, `TEST_MARKER=${this.marker}`),
+    );
   }
 
   /** Resolves once none of its processes is alive. */
   async gone(timeoutMs = PATIENCE_MS): Promise<void> {
-    const deadline = performance.now() + timeoutMs;
-    for (;;) {
-      const left = this.survivors();
-      if (left.length === 0) return;
-      if (performance.now() > deadline) {
-        throw new Error(`still alive after ${timeoutMs} ms: ${left.join(', ')}\n${this.output}`);
-      }
-      await delay(20);
-    }
+    await eventually(
+      'the end of all processes',
+      () => this.survivors(),
+      ({ length }) => length === 0,
+      timeoutMs,
+    );
   }
 
   /** Kills every process of it. */
@@ -245,22 +241,5 @@ export class ClusterProcess {
     }
     this.#waiters.look();
     return rest;
-  }
-}
-
-function environmentOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8');
-  } catch {
-    return ''; // the process has ended, or belongs to another user
-  }
-}
-
-/** A zombie has ended: only its parent has not looked yet. */
-function isAlive(pid: string): boolean {
-  try {
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
   }
 }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
-import { QUICK_PACKAGES } from './quick-packages.js';
+import { QUICK_PACKAGES } from './quick-packages.mjs';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -15,7 +15,7 @@ export interface BuildOptions {
   readonly format?: 'esm' | 'commonjs';
   /** Helpers come from tslib instead of being in each file (tsc). Default false. */
   readonly importHelpers?: boolean;
-  /** Default 12, in few files; see `quick-packages.ts`. */
+  /** Default 12, in few files; see `quick-packages.mjs`. */
   readonly nest?: 11 | 12 | 'installed';
 }
 

@@ -1,9 +1,61 @@
-import { rmdirSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { eventually } from './eventually.js';
+
+const V2 = '/sys/fs/cgroup';
+const V1_CPU = `${V2}/cpu`;
+const V1_MEMORY = `${V2}/memory`;
+const PERIOD_US = 100_000;
 
 /** A control group that a test has made. */
 export class ControlGroup {
-  protected constructor(private readonly path: string) {}
+  private constructor(private readonly path: string) {}
+
+  /**
+   * A group whose processes together may use a share of the machine's cores; `undefined` if this
+   * machine does not allow that.
+   */
+  static ofCpu(cpus: number): ControlGroup | undefined {
+    const isV2 = existsSync(`${V2}/cgroup.controllers`);
+    if (!isV2 && !existsSync(`${V1_CPU}/cpu.shares`)) return undefined;
+    const quota = Math.round(cpus * PERIOD_US);
+    const limits: Record<string, string> = isV2
+      ? { 'cpu.max': `${quota} ${PERIOD_US}` }
+      : { 'cpu.cfs_period_us': String(PERIOD_US), 'cpu.cfs_quota_us': String(quota) };
+    return ControlGroup.#create(isV2 ? V2 : V1_CPU, isV2 ? '+cpu' : undefined, limits);
+  }
+
+  /** The same for memory, in the group that this process is in, so that its limits hold too. */
+  static ofMemory(bytes: number): ControlGroup | undefined {
+    const [, inV1] = /^\d+:memory:(\/.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? [];
+    return inV1 === undefined
+      ? ControlGroup.#create(V2, '+memory', {
+          'memory.max': String(bytes),
+          'memory.swap.max': '0',
+        })
+      : ControlGroup.#create(`${V1_MEMORY}${inV1.replace(/\/$/, '')}`, undefined, {
+          'memory.limit_in_bytes': String(bytes),
+        });
+  }
+
+  static #create(
+    parent: string,
+    controller: string | undefined,
+    limits: Readonly<Record<string, string>>,
+  ): ControlGroup | undefined {
+    const path = `${parent}/nestjs-cluster-${randomUUID()}`;
+    try {
+      if (controller !== undefined) writeFileSync(`${V2}/cgroup.subtree_control`, controller);
+      mkdirSync(path);
+    } catch {
+      return undefined; // mounted read-only, or not ours
+    }
+    for (const [name, limit] of Object.entries(limits)) {
+      // A kernel without swap accounting lacks one of these files.
+      if (existsSync(`${path}/${name}`)) writeFileSync(`${path}/${name}`, limit);
+    }
+    return new ControlGroup(path);
+  }
 
   /** The command that runs another one in this group. */
   get within(): string[] {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PACKAGES_BESIDE } from './packages-beside.js';
+import { PACKAGES_BESIDE } from './packages-beside.mjs';
 
 const root = join(import.meta.dirname, '../..');
 

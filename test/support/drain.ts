@@ -6,7 +6,7 @@ import { listenersOf } from './kernel-sockets.js';
 /** Far longer than any test waits: where a drain ends, it is not for this. */
 export const NEVER_MS = 600_000;
 
-/** Resolves once a worker has begun to handle `path`. Needs the behaviour `announce-requests`. */
+/** Resolves once a worker has begun to handle `path`. Needs the behaviour `streams#announced`. */
 export function began(cluster: ClusterProcess, path: string, times = 1): Promise<void> {
   return cluster.until(
     `${times} × ${path}`,

@@ -1,7 +1,6 @@
 import http from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import { Clients } from './clients.js';
 import { PATIENCE_MS } from './patience.js';
-import { Waiters } from './waiters.js';
 
 /** How a request ended, as its client sees it. */
 export type Outcome = 'ok' | 'bad-status' | 'reset' | 'refused' | 'timeout';
@@ -11,6 +10,9 @@ export interface Answer {
   readonly status: number | undefined;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: string;
+  /** Port of the client; `undefined` where it was never connected. */
+  readonly clientPort: number | undefined;
+  readonly tookMs: number;
 }
 
 export interface RequestOptions {
@@ -28,6 +30,8 @@ export function request(base: string, path: string, options: RequestOptions = {}
   const where = base.startsWith('unix:')
     ? { socketPath: base.slice('unix:'.length) }
     : { hostname: new URL(base).hostname.replace(/^\[|\]$/g, ''), port: new URL(base).port };
+  const startedAt = performance.now();
+  let clientPort: number | undefined;
   return new Promise((resolve) => {
     const settle = (outcome: Outcome, response?: http.IncomingMessage, text = ''): void => {
       clearTimeout(timer);
@@ -36,6 +40,8 @@ export function request(base: string, path: string, options: RequestOptions = {}
         status: response?.statusCode,
         headers: response?.headers ?? {},
         body: text,
+        clientPort,
+        tookMs: performance.now() - startedAt,
       });
     };
     const req = http.request({ ...where, path, method, headers, agent }, (response) => {
@@ -51,6 +57,9 @@ export function request(base: string, path: string, options: RequestOptions = {}
       settle('timeout');
       req.destroy();
     }, timeoutMs);
+    req.on('socket', (socket) => {
+      socket.once('connect', () => (clientPort = socket.localPort));
+    });
     req.on('error', (error: NodeJS.ErrnoException) =>
       settle(error.code === 'ECONNREFUSED' || error.code === 'ENOENT' ? 'refused' : 'reset'),
     );
@@ -70,8 +79,8 @@ export async function getJson<T = any>(
   return { status, body: JSON.parse(body) as T };
 }
 
-/** Clients that ask until stopped, without a pause unless told, and what became of each request. */
-export class Load {
+/** Clients of one path, and what became of each request. */
+export class Load extends Clients {
   readonly outcomes: Record<Outcome, number> = {
     ok: 0,
     'bad-status': 0,
@@ -79,14 +88,8 @@ export class Load {
     refused: 0,
     timeout: 0,
   };
-  readonly #clients: Promise<void>[];
-  readonly #waiters = new Waiters();
-  #stopped = false;
 
-  /**
-   * @param keepAlive one connection a client; else one a request.
-   * @param pauseMs after each answer: without one the clients have the machine, and who boots waits.
-   */
+  /** @param keepAlive one connection a client; else one a request. */
   constructor(
     base: string,
     path: string,
@@ -97,16 +100,15 @@ export class Load {
       ...options
     }: RequestOptions & { clients?: number; keepAlive?: boolean; pauseMs?: number } = {},
   ) {
-    this.#clients = Array.from({ length: clients }, async () => {
-      const agent = keepAlive ? new http.Agent({ keepAlive: true, maxSockets: 1 }) : undefined;
-      while (!this.#stopped) {
+    const asks = Array.from({ length: clients }, () => {
+      const agent = keepAlive && new http.Agent({ keepAlive: true, maxSockets: 1 });
+      return async () => {
         const { outcome } = await request(base, path, { ...options, ...(agent && { agent }) });
         this.outcomes[outcome] += 1;
-        this.#waiters.look();
-        if (pauseMs > 0) await delay(pauseMs);
-      }
-      agent?.destroy();
+        return outcome === 'ok';
+      };
     });
+    super(asks, pauseMs);
   }
 
   get failures(): number {
@@ -114,18 +116,8 @@ export class Load {
     return Object.values(failed).reduce((sum, count) => sum + count, 0);
   }
 
-  /** Resolves once `count` more requests were answered well. */
-  async served(count: number): Promise<void> {
-    const goal = this.outcomes.ok + count;
-    await this.#waiters.until({
-      holds: () => this.outcomes.ok >= goal,
-      late: () => `not served: ${JSON.stringify(this.outcomes)}`,
-    });
-  }
-
-  async stop(): Promise<Record<Outcome, number>> {
-    this.#stopped = true;
-    await Promise.all(this.#clients);
+  override async stop(): Promise<Record<Outcome, number>> {
+    await super.stop();
     return this.outcomes;
   }
 }

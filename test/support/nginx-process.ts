@@ -1,11 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RawClient } from './raw-client.js';
-import { eventually } from './eventually.js';
 import { runCommand } from './run-command.js';
+import { ServerProcess } from './server-process.js';
 import { SYSTEM_ENVIRONMENT } from './system-packages.js';
 
 /** The main configuration that includes `conf.d`. nginx uses no files outside of `directory`. */
@@ -31,76 +29,52 @@ http {
 `;
 }
 
-/** nginx with a configuration of its own, in front of what that names. */
+/** nginx with a configuration of its own, in front of the servers in it. */
 export class NginxProcess {
-  readonly url: string;
-  /** Everything it wrote, to show when a test fails. */
-  output = '';
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown>;
-
   private constructor(
+    private readonly server: ServerProcess,
     private readonly directory: string,
-    port: number,
-  ) {
-    this.url = `http://127.0.0.1:${port}`;
-    this.#child = spawn('nginx', [...argumentsOf(directory)], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: SYSTEM_ENVIRONMENT,
-    });
-    this.#child.stderr!.setEncoding('utf8').on('data', (chunk: string) => (this.output += chunk));
-    this.#ended = once(this.#child, 'close');
+    readonly url: string,
+  ) {}
+
+  get output(): string {
+    return this.server.output;
   }
 
   /** Checks `configuration`, a file of `conf.d` that listens on `port`, and runs it. */
   static async start(configuration: string, port: number): Promise<NginxProcess> {
     const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-nginx-'));
-    let nginx: NginxProcess | undefined;
+    const url = `http://127.0.0.1:${port}`;
+    const listens = async () => {
+      const client = await RawClient.open(url).catch(() => undefined);
+      client?.destroy();
+      return client !== undefined;
+    };
+    const args = ['-p', directory, '-c', join(directory, 'nginx.conf'), '-e', 'stderr'];
     try {
-      await writeConfiguration(directory, configuration);
-      nginx = new NginxProcess(directory, port);
-      await eventually('nginx to listen', () => nginx!.#listens());
-      return nginx;
+      mkdirSync(join(directory, 'conf.d'));
+      writeFileSync(join(directory, 'nginx.conf'), mainFile(directory));
+      writeFileSync(join(directory, 'conf.d/app.conf'), configuration);
+      await check(['-t', ...args], configuration);
+      const server = await ServerProcess.start('nginx', args, listens);
+      return new NginxProcess(server, directory, url);
     } catch (error) {
-      await nginx?.stop();
       rmSync(directory, { recursive: true, force: true });
       throw error;
     }
   }
 
-  /** Ends it, and its own workers with it. */
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null) this.#child.kill('SIGTERM');
-    await this.#ended;
+    await this.server.stop();
     rmSync(this.directory, { recursive: true, force: true });
-  }
-
-  async #listens(): Promise<boolean> {
-    if (this.#child.exitCode !== null) throw new Error(`nginx ended: ${this.output}`);
-    try {
-      (await RawClient.open(this.url)).destroy();
-      return true;
-    } catch {
-      return false;
-    }
   }
 }
 
-/** Writes the files, and has nginx look at them. */
-async function writeConfiguration(directory: string, configuration: string): Promise<void> {
-  mkdirSync(join(directory, 'conf.d'));
-  writeFileSync(join(directory, 'nginx.conf'), mainFile(directory));
-  writeFileSync(join(directory, 'conf.d/app.conf'), configuration);
-  const args = ['-t', ...argumentsOf(directory)];
-  const { code, stderr } = await runCommand('nginx', args, {
-    cwd: directory,
-    env: SYSTEM_ENVIRONMENT,
-  });
+/** Has nginx look at its files. */
+async function check(args: readonly string[], configuration: string): Promise<void> {
+  const options = { cwd: tmpdir(), env: SYSTEM_ENVIRONMENT };
+  const { code, stderr } = await runCommand('nginx', args, options);
   if (code !== 0) throw new Error(`nginx -t ended with ${code}\n${stderr}${configuration}`);
   const [, warning] = /^nginx: (\[(?:warn|error)\].*)$/m.exec(stderr) ?? [];
   if (warning !== undefined) throw new Error(`${warning}\n${configuration}`);
-}
-
-function argumentsOf(directory: string): string[] {
-  return ['-p', directory, '-c', join(directory, 'nginx.conf'), '-e', 'stderr'];
 }

@@ -2,10 +2,10 @@ import type { ClusterSnapshot, ReloadResult } from 'nestjs-cluster';
 import { runtimeBehaviour } from './behaviour.js';
 import type { ClusterProcess } from './cluster-process.js';
 import { request } from './http-client.js';
-import { openDescriptorsOf } from './process-stats.js';
+import { openDescriptorsOf } from './processes.js';
 
 /** The environment that lets a test call the runtime of the primary. */
-export const CONTROLLED = runtimeBehaviour('reload-control');
+export const CONTROLLED = runtimeBehaviour('messages#controlled');
 
 /** An error as it crosses a process boundary. */
 export interface Refusal {

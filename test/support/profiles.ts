@@ -1,34 +1,9 @@
-import { request } from 'node:http';
-
-/** The answer of a route of the control socket. */
-export interface ControlAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly tookMs: number;
-}
+import { type Answer, request } from './http-client.js';
 
 /** Asks the control socket at `socketPath`. */
-export function ask(
-  socketPath: string,
-  method: 'GET' | 'POST',
-  path: string,
-  signal?: AbortSignal,
-): Promise<ControlAnswer> {
-  const startedAt = performance.now();
-  return new Promise((resolve, reject) => {
-    const headers = { Host: 'localhost', 'Content-Type': 'application/json' };
-    const asked = request({ socketPath, method, path, headers, signal }, (response) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const tookMs = performance.now() - startedAt;
-        resolve({ status: response.statusCode!, body, tookMs });
-      });
-    });
-    asked.on('error', reject);
-    asked.end();
-  });
+export function ask(socketPath: string, method: 'GET' | 'POST', path: string): Promise<Answer> {
+  const headers = { Host: 'localhost', 'Content-Type': 'application/json' };
+  return request(`unix:${socketPath}`, path, { method, headers });
 }
 
 interface CpuProfile {

@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from './eventually.js';
 import { freePorts } from './free-ports.js';
 import { request } from './http-client.js';
-import { OBSERVABILITY } from './observability-files.js';
-import { SYSTEM_ENVIRONMENT } from './system-packages.js';
+import { OBSERVABILITY, observabilityFile } from './observability-files.js';
+import { ServerProcess } from './server-process.js';
 
 const RULES = ['recording.rules.yml', 'alerts.rules.yml'];
 
@@ -31,51 +28,43 @@ export const SCRAPE_SECONDS = 2;
 
 /** A Prometheus with the sample app's configuration and rules, each 2 s instead of each 15. */
 export class PrometheusProcess {
-  /** Everything it wrote, to show when a test fails. */
-  output = '';
-  readonly #url: string;
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown>;
-
   private constructor(
+    private readonly server: ServerProcess,
     private readonly directory: string,
-    port: number,
-  ) {
-    this.#url = `http://127.0.0.1:${port}`;
-    const args = [
-      `--config.file=${join(directory, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(directory, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ];
-    this.#child = spawn('prometheus', args, {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: SYSTEM_ENVIRONMENT,
-    });
-    this.#child.stderr!.setEncoding('utf8').on('data', (chunk: string) => (this.output += chunk));
-    this.#ended = once(this.#child, 'close');
-  }
+    private readonly url: string,
+  ) {}
 
   /** @param target host:port that it scrapes. */
   static async start(target: string): Promise<PrometheusProcess> {
     const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-prometheus-'));
-    let prometheus: PrometheusProcess | undefined;
+    const address = `127.0.0.1:${await freePorts(1)}`;
+    const url = `http://${address}`;
     try {
       for (const rules of RULES) cpSync(join(OBSERVABILITY, rules), join(directory, rules));
-      const configuration = readFileSync(join(OBSERVABILITY, 'prometheus.yml'), 'utf8')
+      const configuration = observabilityFile('prometheus.yml')
         .replaceAll(
           /(scrape_interval|evaluation_interval|scrape_timeout): \d+s/g,
           `$1: ${SCRAPE_SECONDS}s`,
         )
         .replace('127.0.0.1:9464', target);
       writeFileSync(join(directory, 'prometheus.yml'), configuration);
-      prometheus = new PrometheusProcess(directory, await freePorts(1));
-      await eventually('Prometheus to be ready', () => prometheus!.#isReady());
-      return prometheus;
+      const args = [
+        `--config.file=${join(directory, 'prometheus.yml')}`,
+        `--storage.tsdb.path=${join(directory, 'data')}`,
+        `--web.listen-address=${address}`,
+      ];
+      const isReady = async () => (await request(url, '/-/ready')).outcome === 'ok';
+      const server = await ServerProcess.start('prometheus', args, isReady);
+      return new PrometheusProcess(server, directory, url);
     } catch (error) {
-      await prometheus?.stop();
       rmSync(directory, { recursive: true, force: true });
       throw error;
     }
+  }
+
+  /** Everything it wrote, to show when a test fails. */
+  get output(): string {
+    return this.server.output;
   }
 
   /** The stored samples that an expression with a range selects, such as `up[1m]`. */
@@ -104,19 +93,13 @@ export class PrometheusProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null) this.#child.kill('SIGTERM');
-    await this.#ended;
+    await this.server.stop();
     rmSync(this.directory, { recursive: true, force: true });
-  }
-
-  async #isReady(): Promise<boolean> {
-    if (this.#child.exitCode !== null) throw new Error(`Prometheus ended: ${this.output}`);
-    return (await request(this.#url, '/-/ready')).outcome === 'ok';
   }
 
   async #get<Data>(what: string, parameters: Record<string, string>): Promise<Data> {
     const path = `/api/v1/${what}?${new URLSearchParams(parameters).toString()}`;
-    const { body } = await request(this.#url, path, { timeoutMs: 30_000 });
+    const { body } = await request(this.url, path, { timeoutMs: 30_000 });
     const answer = JSON.parse(body) as { status: string; data: Data };
     if (answer.status !== 'success') throw new Error(`${path}: ${body}\n${this.output}`);
     return answer.data;

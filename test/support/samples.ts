@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { readDocument } from './documents.js';
-import { PACKAGES_BESIDE } from './packages-beside.js';
+import { PACKAGES_BESIDE } from './packages-beside.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -52,13 +52,12 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   pubSub: "import('@nestjs-cluster/shared/events').ClusterPubSub",
 };
 
-/** A file of the reader's app. All relative imports lead here. */
+/** A file of the reader's app. */
 const APP = `import type { INestApplication } from '@nestjs/common';
 export declare class AppModule {}
 export declare function createApp(): Promise<INestApplication>;`;
 
 const pathOf = (name: string): string => join(ROOT, 'docs', name);
-const APP_FILE = pathOf('app.ts');
 const EXPORTS_FILE = pathOf('exports.ts');
 const FOREIGN_FILE = pathOf('foreign.d.ts');
 
@@ -67,6 +66,9 @@ const PACKAGE_FOLDERS = ['.', ...PACKAGES_BESIDE.map((name) => join('packages', 
 
 /** Errors of TypeScript about a name that nothing declares. */
 const UNDECLARED = new Set([2304, 2503, 2552, 18004]);
+
+/** An import of the app's file without its extension, which is right in CommonJS. */
+const WITHOUT_EXTENSION = /^Cannot find module '\.\//;
 
 export function samplesOf(page: string): Sample[] {
   const text = readDocument(page);
@@ -91,7 +93,6 @@ export function samplesOf(page: string): Sample[] {
 export function errorsOf(samples: readonly Sample[]): string[][] {
   const paths = samples.map((_, i) => pathOf(`sample-${i}.ts`));
   const files = new Map([
-    [APP_FILE, APP],
     [EXPORTS_FILE, PACKAGES.map((name, i) => `export * as p${i} from '${name}';`).join('\n')],
     [FOREIGN_FILE, NOT_INSTALLED.map((name) => `declare module '${name}';`).join('\n')],
     ...samples.map(({ code }, i) => [paths[i]!, wholeOf(code)] as const),
@@ -171,7 +172,8 @@ function openClasses({ statements }: ts.SourceFile): string[] {
 
 function diagnosticsOf(program: ts.Program, path: string): readonly ts.Diagnostic[] {
   const file = program.getSourceFile(path)!;
-  return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+  const found = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+  return found.filter((each) => !WITHOUT_EXTENSION.test(messageOf(each)));
 }
 
 function messageOf({ messageText }: ts.Diagnostic): string {
@@ -187,6 +189,8 @@ const OPTIONS: ts.CompilerOptions = {
   noUnusedLocals: false,
   noUnusedParameters: false,
   declaration: false,
+  // Our packages are found in their sources.
+  paths: Object.fromEntries(PACKAGE_FOLDERS.flatMap(entriesOf)),
 };
 
 function programOf(
@@ -198,39 +202,30 @@ function programOf(
   return ts.createProgram({ rootNames, options: OPTIONS, host, ...(oldProgram && { oldProgram }) });
 }
 
-/** A host that has `files` in memory, and finds our packages in their sources. */
+/**
+ * A host that has `files` in memory. A TypeScript file that is nowhere is one of the reader's app.
+ */
 function hostOf(files: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = ts.createCompilerHost(OPTIONS);
   const ofDisk = { ...host };
   const parsed = new Map<string, ts.SourceFile | undefined>();
-  host.fileExists = (path) => files.has(path) || ofDisk.fileExists(path);
+  const isOfReader = (path: string) =>
+    path.endsWith('.ts') &&
+    !path.includes('.d.') &&
+    !path.includes('/node_modules/') &&
+    !ofDisk.fileExists(path);
+  host.fileExists = (path) => files.has(path) || isOfReader(path) || ofDisk.fileExists(path);
   host.getSourceFile = (path, options, ...rest) => {
-    const text = files.get(path);
+    const text = files.get(path) ?? (isOfReader(path) ? APP : undefined);
     if (text !== undefined) return ts.createSourceFile(path, text, options);
     if (!parsed.has(path)) parsed.set(path, ofDisk.getSourceFile(path, options, ...rest));
     return parsed.get(path);
   };
-  const cache = ts.createModuleResolutionCache(ROOT, (name) => name, OPTIONS);
-  const entries = new Map(PACKAGE_FOLDERS.flatMap(entriesOf));
-  const inMemory = (name: string): string | undefined => {
-    const sample = pathOf(name.replace(/\.js$/, '.ts'));
-    return files.has(sample) ? sample : name.startsWith('./') ? APP_FILE : undefined;
-  };
-  host.resolveModuleNameLiterals = (literals, from, redirected, options, source) =>
-    literals.map((literal) => {
-      const { text } = literal;
-      const resolvedFileName = entries.get(text) ?? (files.has(from) ? inMemory(text) : undefined);
-      if (resolvedFileName !== undefined) {
-        return { resolvedModule: { resolvedFileName, extension: ts.Extension.Ts } };
-      }
-      const mode = ts.getModeForUsageLocation(source, literal, options);
-      return ts.resolveModuleName(text, from, options, host, cache, redirected, mode);
-    });
   return host;
 }
 
 /** The source of each entry of a package, by its specifier. */
-function entriesOf(folder: string): [string, string][] {
+function entriesOf(folder: string): [string, string[]][] {
   const path = join(ROOT, folder, 'package.json');
   const { name, exports = {} } = JSON.parse(readFileSync(path, 'utf8')) as {
     name: string;
@@ -238,6 +233,6 @@ function entriesOf(folder: string): [string, string][] {
   };
   const sourceOf = (file: string) => join(ROOT, folder, file.replace(/dist\/(.*)js$/, 'src/$1ts'));
   return Object.entries(exports).flatMap(([entry, target]) =>
-    typeof target === 'string' ? [] : [[join(name, entry), sourceOf(target.default.default)]],
+    typeof target === 'string' ? [] : [[join(name, entry), [sourceOf(target.default.default)]]],
   );
 }

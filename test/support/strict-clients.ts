@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { type StrictAnswer, StrictConnection } from './strict-connection.js';
+import { StrictConnection } from '../chaos/clients/strict-connection.mjs';
+
+interface StrictAnswer {
+  readonly status: number;
+  readonly body: string;
+  /** It says `Connection: close`. */
+  readonly last: boolean;
+}
 
 /** Before a client that was failed connects again: else it would do nothing else. */
 const AFTER_FAULT_MS = 50;
@@ -37,17 +44,23 @@ function expectAnswer({ status, body }: StrictAnswer, good: boolean): void {
   if (!good) throw new Error(`an answer ${status} ${body.slice(0, 100)}`);
 }
 
+async function answersOf(connection: StrictConnection, count: number): Promise<StrictAnswer[]> {
+  const answers: StrictAnswer[] = [];
+  while (answers.length < count) answers.push(await connection.answer());
+  return answers;
+}
+
 /** Asks in one of the ways of {@link StrictKind}. */
 const ASK: Readonly<
   Record<StrictKind, (connection: StrictConnection, turn: number) => Promise<StrictAnswer[]>>
 > = {
   get: async (connection) => {
     connection.write(get('/whoami'));
-    return connection.answers(1);
+    return answersOf(connection, 1);
   },
   post: async (connection) => {
     connection.write(post('/echo', 'application/json', BODY.length) + BODY);
-    const answers = await connection.answers(1);
+    const answers = await answersOf(connection, 1);
     for (const answer of answers) {
       expectAnswer(answer, answer.status === 201 && answer.body === BODY);
     }
@@ -60,14 +73,14 @@ const ASK: Readonly<
       await delay(BETWEEN_PIECES_MS);
       connection.write(PIECE);
     }
-    const answers = await connection.answers(1);
+    const answers = await answersOf(connection, 1);
     // Fastify looks at the type of the body before it misses the route.
     for (const answer of answers) expectAnswer(answer, [404, 415].includes(answer.status));
     return answers;
   },
   pipelining: async (connection) => {
     connection.write(get('/whoami').repeat(3));
-    return connection.answers(3);
+    return answersOf(connection, 3);
   },
 };
 
@@ -146,7 +159,9 @@ export class StrictClients {
     while (!this.#stopped) {
       let connection: StrictConnection | undefined;
       try {
-        connection = await StrictConnection.open(this.bases[this.#opened++ % this.bases.length]!);
+        connection = await StrictConnection.open(
+          Number(new URL(this.bases[this.#opened++ % this.bases.length]!).port),
+        );
         await this.#converse(id, connection, kind, pauseMs);
         while (this.#withdrawn.has(id) && !this.#stopped) await delay(AWAY_MS);
       } catch (error) {
@@ -175,14 +190,12 @@ export class StrictClients {
       this.served += answers.length;
       if (answers.slice(0, -1).some(({ last }) => last)) throw new Error('a close before the last');
       if (answers.at(-1)!.last) {
-        const end = await connection.end();
-        if (end !== 'fin') throw new Error(`${end} after a close that was announced`);
+        await connection.leave();
         this.moved += 1;
         return;
       }
       if (this.#stopped || this.#withdrawn.has(id)) {
         connection.close();
-        await connection.ended;
         return;
       }
       await delay(pauseMs);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { describe, it } from 'vitest';
+import { describe, it, type TestContext } from 'vitest';
 import { plainEnvironment } from './run-command.js';
 
 /** Programs that are not npm's to install, and the packages of Debian that have them. */
@@ -40,17 +40,15 @@ export const SYSTEM_ENVIRONMENT: NodeJS.ProcessEnv = {
  */
 export function describeWith(programs: readonly Program[], name: string, define: () => void): void {
   const missing = whatIsMissing(programs);
-  if (missing === undefined) {
-    describe(name, define);
-    return;
-  }
-  if (process.env['CI'] !== 'true') console.warn(`skipped: ${name}: ${missing}`);
-  describe(name, () => {
-    it(missing, (context) => {
-      if (process.env['CI'] === 'true') throw new Error(missing);
-      context.skip(missing);
-    });
-  });
+  if (missing === undefined) describe(name, define);
+  else describe(name, () => it(missing, (context) => leaveOut(missing, context)));
+}
+
+/** Skips a test, because the machine lacks something. In CI the test fails. */
+export function leaveOut(missing: string, context: TestContext): never {
+  if (process.env['CI'] === 'true') throw new Error(missing);
+  console.warn(`skipped: ${context.task.suite?.name}: ${missing}`);
+  context.skip(missing);
 }
 
 function whatIsMissing(programs: readonly Program[]): string | undefined {

@@ -116,7 +116,7 @@ describe.each(WAYS)('with $name', ({ name, idleToo, options, targets = ofUrl }) 
         hangTimeoutMs: 60_000,
         ...(await options()),
       },
-      env: { ...behaviour('blocks-on-signal'), TEST_BLOCK: file },
+      env: { ...behaviour('crashes#blocksOnSignal'), TEST_BLOCK: file },
     });
     return { cluster, file };
   };

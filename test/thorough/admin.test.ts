@@ -49,7 +49,7 @@ describe('the admin listener', () => {
         hangTimeoutMs: PATIENT,
         shutdown: { drainTimeoutMs: 60_000 },
       },
-      env: behaviour('app-metrics'),
+      env: behaviour('metrics#ofEachType'),
     });
     admin = adminUrlOf(cluster);
     // So that each worker has sent what it measures.
@@ -87,12 +87,12 @@ describe('the admin listener', () => {
 
   it('answers while clients flood the app', async () => {
     const load = new Load(cluster.url, '/wait/0', { clients: 32, keepAlive: true });
-    await load.served(100);
+    await load.serves(100);
     for (let i = 0; i < 5; i += 1) {
       expect(await probe(admin)).toMatchObject({ live: 200, ready: 200 });
       expect((await scrapeAll(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
     }
-    await load.served(1);
+    await load.serves(1);
     expect((await load.stop()).ok).toBeGreaterThan(100);
   });
 
@@ -101,7 +101,7 @@ describe('the admin listener', () => {
     const uptime = 'nestjs_cluster_primary_uptime_seconds';
     const load = new Load(admin, '/metrics', { clients: 16, keepAlive: true });
     const health = new Load(admin, '/health', { clients: 8, keepAlive: true });
-    await Promise.all([load.served(50), health.served(50)]);
+    await Promise.all([load.serves(50), health.serves(50)]);
 
     // Some rounds of heartbeats long, and one look at least: the scrape itself may take as long.
     const began = (await scrape(admin)).sum(uptime);
@@ -252,7 +252,7 @@ describe('the admin listener of a cluster', () => {
     const admin = `http://127.0.0.1:${port}`;
     const cluster = new ClusterProcess({
       options: { admin: { port } },
-      env: { ...behaviour('blocks-boot'), TEST_SLOTS: '0,1' },
+      env: { ...behaviour('crashes#blocksBoot'), TEST_SLOTS: '0,1' },
     });
     await cluster.until('both blocked', () => cluster.output.split('blocking').length > 2);
 

@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { CpuGroup } from '../support/cpu-group.js';
+import { ControlGroup } from '../support/control-group.js';
 import { getJson, request } from '../support/http-client.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -43,15 +43,15 @@ describe('an app that cannot be created', () => {
     {
       fault: 'onModuleInit rejects',
       level: 'debug',
-      app: 'init-rejects',
+      app: 'crashes#initRejects',
       error: 'Error: the database does not answer',
-      frame: /at .*init-rejects\.mjs:\d+/,
+      frame: /at .*crashes\.mjs:\d+/,
     },
     {
       // Nest logs the error itself and calls process.exit(): what it wrote is all there is.
       fault: "Nest's container cannot resolve a dependency",
       level: 'info',
-      app: 'unresolved-dependency',
+      app: 'crashes#unresolvedDependency',
       error: "Nest can't resolve dependencies of the CATS (?)",
       frame: /at .*Injector\.\w+ \(.*\.js:\d+/,
     },
@@ -99,7 +99,7 @@ describe('an app that cannot be created', () => {
     writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: { TEST_APP: path, CLUSTER_LOG_LEVEL: 'info' },
+      env: { BEHAVE: path, CLUSTER_LOG_LEVEL: 'info' },
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -116,7 +116,7 @@ describe('an app that cannot be created', () => {
   it('counts an exit with 0 before ready as a failure, and exits with 70', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 1 },
-      env: behaviour('exits-before-ready'),
+      env: behaviour('crashes#exitsBeforeReady'),
     });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
@@ -136,7 +136,7 @@ describe('a worker that does not become ready', () => {
   it('is killed at readyTimeoutMs while the others serve', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 2, readyTimeoutMs: 8_000 },
-      env: { ...behaviour('never-ready'), TEST_SLOTS: '1' },
+      env: { ...behaviour('crashes#neverReady'), TEST_SLOTS: '1' },
     });
 
     await cluster.event('listening');
@@ -157,7 +157,7 @@ describe('a worker that does not become ready', () => {
   it('ends the cluster with 70 when it is each one of them', async () => {
     const cluster = new ClusterProcess({
       options: { workers: 2, readyTimeoutMs: 1_500 },
-      env: { ...behaviour('never-ready'), TEST_SLOTS: '0,1' },
+      env: { ...behaviour('crashes#neverReady'), TEST_SLOTS: '0,1' },
       execArgv: ANNOUNCE_PROCESSES,
     });
 
@@ -172,7 +172,7 @@ describe('a worker that does not become ready', () => {
 });
 
 describe('a first boot that is slow', () => {
-  const GATED = join(fixtures, 'gated.mjs');
+  const GATED = join(fixtures, 'bare.mjs');
 
   /** A cluster whose workers wait in their boot until `open` is called. */
   function startGated(start: StartOptions) {
@@ -351,7 +351,7 @@ describe('where cluster.isPrimary lies', () => {
   it('starts nothing in a thread, nor in a process that a worker forks', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: runtimeBehaviour('run-again'),
+      env: runtimeBehaviour('messages#runsAgain'),
       execArgv: ANNOUNCE_PROCESSES,
     });
     const notes = () => cluster.output.match(/^note: .*$/gm) ?? [];
@@ -475,7 +475,7 @@ describe('a wrong configuration', () => {
 
 // Needs the right to make a control group. The unit tests of options/cgroup.ts need no group.
 const mayMakeGroups = await (async () => {
-  const group = CpuGroup.create(1);
+  const group = ControlGroup.ofCpu(1);
   await group?.remove();
   return group !== undefined;
 })();
@@ -486,7 +486,7 @@ if (mayMakeGroups) {
       { cpus: 0.25, workers: 1 },
       { cpus: 1.25, workers: 1 },
     ])('starts $workers worker on $cpus cores', async ({ cpus, workers }) => {
-      const group = CpuGroup.create(cpus)!;
+      const group = ControlGroup.ofCpu(cpus)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
         program: BARE,

@@ -6,8 +6,7 @@ import { replacementOf } from '../support/crashes.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { getJson } from '../support/http-client.js';
-import { openDescriptorsOf } from '../support/process-stats.js';
-import { childrenOf } from '../support/processes.js';
+import { childrenOf, openDescriptorsOf } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);

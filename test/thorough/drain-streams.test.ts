@@ -64,7 +64,7 @@ describe('the drain of WebSockets', () => {
     async (adapter) => {
       const cluster = await ClusterProcess.start({
         options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-        env: on(adapter, 'drain-gateway'),
+        env: on(adapter, 'streams#gateway'),
       });
       const clients = await many(20, () => WebSocketClient.open(cluster.url));
       for (const client of clients) {
@@ -143,7 +143,7 @@ describe('the drain of WebSockets', () => {
   itOnce('tells one that came while it was a lame duck', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { lameDuckMs: 2_500, drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'drain-gateway'),
+      env: on(ONE_ADAPTER, 'streams#gateway'),
     });
     cluster.kill('SIGTERM');
     await cluster.event('worker-draining');
@@ -161,7 +161,7 @@ describe('the drain of WebSockets', () => {
     const cluster = await ClusterProcess.start({
       // Enough for the polite one.
       options: { workers: 1, shutdown: { drainTimeoutMs: 4_000 } },
-      env: on(OTHER_ADAPTER, 'drain-gateway'),
+      env: on(OTHER_ADAPTER, 'streams#gateway'),
     });
     const deaf = await many(3, () => openDeafWebSocket(cluster.url));
     const paused = await WebSocketClient.open(cluster.url);
@@ -206,7 +206,7 @@ describe('the drain of WebSockets', () => {
   it('counts none that is gone, whoever closed it', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: on(OTHER_ADAPTER, 'drain-gateway'),
+      env: on(OTHER_ADAPTER, 'streams#gateway'),
     });
     const clients = await many(6, () => WebSocketClient.open(cluster.url));
     const deaf = await many(2, () => openDeafWebSocket(cluster.url));
@@ -232,7 +232,7 @@ describeOnce('WebSockets', () => {
   it('are told by a worker whose primary is gone', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: behaviour('drain-gateway'),
+      env: behaviour('streams#gateway'),
     });
     const clients = await many(4, () => WebSocketClient.open(cluster.url));
     await many(2, () => openDeafWebSocket(cluster.url));
@@ -249,7 +249,7 @@ describeOnce('WebSockets', () => {
   it('are told by a single process without workers', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: behaviour('drain-gateway'),
+      env: behaviour('streams#gateway'),
     });
     const client = await WebSocketClient.open(cluster.url);
 
@@ -262,7 +262,7 @@ describeOnce('WebSockets', () => {
   it('that ignore it are destroyed at once by a second signal', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: behaviour('drain-gateway'),
+      env: behaviour('streams#gateway'),
     });
     const deaf = await openDeafWebSocket(cluster.url);
     cluster.kill('SIGTERM');
@@ -293,7 +293,7 @@ describe('the drain of event streams', () => {
   ])('ends $source, with its body complete', async ({ adapter, path }) => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(adapter, 'drain-event-streams'),
+      env: on(adapter, 'streams#events'),
     });
     const streams = await many(3, () => RawClient.open(cluster.url));
     // The first comes on a connection that had another request before it.
@@ -317,7 +317,7 @@ describe('the drain of event streams', () => {
   it('gives a client that is behind all that was written before the end', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(OTHER_ADAPTER, 'drain-event-streams'),
+      env: on(OTHER_ADAPTER, 'streams#events'),
     });
     const stream = await new Promise<http.IncomingMessage>((resolve, reject) => {
       http.get(`${cluster.url}/firehose`, { agent: false }, resolve).on('error', reject);
@@ -342,7 +342,7 @@ describe('the drain of event streams', () => {
   itOnce('counts none whose client is gone', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: on(ONE_ADAPTER, 'drain-event-streams'),
+      env: on(ONE_ADAPTER, 'streams#events'),
     });
     const streams = await many(4, () => RawClient.open(cluster.url));
     for (const stream of streams) stream.get('/sse');
@@ -378,7 +378,7 @@ describe('the drain of slow clients', () => {
   it('answers an upload that ends within the deadline, and a head that does', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'drain-bodies'),
+      env: on(ONE_ADAPTER, 'streams#bodies'),
     });
     const body = await RawClient.open(cluster.url);
     body.write(uploadHead + upload.slice(0, 100));
@@ -407,7 +407,7 @@ describe('the drain of slow clients', () => {
   it('cuts an upload that does not, and one-byte senders, at the deadline', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: 1_000 } },
-      env: on(OTHER_ADAPTER, 'drain-bodies'),
+      env: on(OTHER_ADAPTER, 'streams#bodies'),
     });
     const stalled = await RawClient.open(cluster.url);
     stalled.write(uploadHead + upload.slice(0, 100));
@@ -431,7 +431,7 @@ describe('the drain of slow clients', () => {
     const cluster = await ClusterProcess.start({
       // Enough for the slow one.
       options: { workers: 1, shutdown: { drainTimeoutMs: 6_000 } },
-      env: on(ONE_ADAPTER, 'drain-bodies'),
+      env: on(ONE_ADAPTER, 'streams#bodies'),
     });
     const [slow, stopped] = await many(
       2,
@@ -463,7 +463,7 @@ describe('a drain with everything that holds one at once', () => {
   it('ends by its deadline, and says what it cut', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: 4_000 } },
-      env: on(ONE_ADAPTER, 'drain-everything'),
+      env: on(ONE_ADAPTER, 'streams#everything'),
     });
     const silent = await many(20, () => RawClient.open(cluster.url));
     const heads = await many(10, () => dripping(cluster.url, 'GET /hello HTTP/1.1\r\nX-S: '));

@@ -18,7 +18,7 @@ import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
 
-const program = join(import.meta.dirname, '../fixtures/drain-app.mjs');
+const program = join(import.meta.dirname, '../fixtures/app.mjs');
 const certificate = selfSignedCertificate();
 
 type TestServer = 'https' | 'https-fastify' | 'http2' | 'http2-tls';
@@ -201,7 +201,7 @@ describe('the drain of HTTPS', () => {
   });
 
   it('tells WebSockets to close with 1001', async () => {
-    const cluster = await start(OTHER_HTTPS, { env: behaviour('drain-gateway') });
+    const cluster = await start(OTHER_HTTPS, { env: behaviour('streams#gateway') });
     const socket = new WebSocket(cluster.url.replace(/^https?/, 'wss'), {
       rejectUnauthorized: false,
     });
@@ -246,7 +246,10 @@ describe('the drain of HTTP/2', () => {
   });
 
   it('cuts streams at the deadline, so that it shows, and counts them', async () => {
-    const cluster = await start(OTHER_HTTP2, { drainTimeoutMs: 1_000, env: behaviour('streams') });
+    const cluster = await start(OTHER_HTTP2, {
+      drainTimeoutMs: 1_000,
+      env: behaviour('streams#responses'),
+    });
     const busy = await open(cluster, OTHER_HTTP2);
     const held = [busy.get('/stream'), busy.get('/stream'), busy.get('/wait/60000')];
     await waiting(cluster, 60_000);
@@ -268,7 +271,7 @@ describe('the drain of HTTP/2', () => {
   });
 
   itOnce('ends event streams with their bodies complete', async () => {
-    const cluster = await start(ONE_HTTP2, { env: behaviour('drain-event-streams') });
+    const cluster = await start(ONE_HTTP2, { env: behaviour('streams#events') });
     const client = await open(cluster, ONE_HTTP2);
     const stream = client.get('/sse');
     await eventually('events', () => client.text.split('data: ').length > 3);

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
 import { getJson, Load, request } from '../support/http-client.js';
 import { describeOnce } from '../support/once.js';
-import { openDescriptorsOf } from '../support/process-stats.js';
+import { openDescriptorsOf } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -50,7 +50,7 @@ async function killRepeatedly(cluster: ClusterProcess, times: number): Promise<v
 async function startWithMessages(): Promise<ClusterProcess> {
   const cluster = await ClusterProcess.start({
     options: { workers: 1 },
-    env: { ...behaviour('app-messages'), ...runtimeBehaviour('answer-messages') },
+    env: { ...behaviour('messages#sends'), ...runtimeBehaviour('messages#answers') },
   });
   await cluster.until("the user's code in the primary", () =>
     cluster.output.includes('answering\n'),
@@ -111,7 +111,7 @@ describe('the primary', () => {
 
   it('replaces a worker that closes the channel itself and goes on sending', async () => {
     const cluster = await ClusterProcess.start({
-      env: behaviour('disconnects'),
+      env: behaviour('messages#disconnects'),
     });
 
     const { body } = await getJson<{ connected: boolean }>(cluster.url, '/disconnect');
@@ -132,7 +132,7 @@ describe('the primary', () => {
   it('survives that a worker closes the channel while it drains', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { lameDuckMs: 60_000, drainTimeoutMs: 60_000 } },
-      env: behaviour('disconnects'),
+      env: behaviour('messages#disconnects'),
     });
     cluster.kill('SIGTERM');
     await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
@@ -247,7 +247,7 @@ describeOnce('while the primary does not answer', () => {
   it('no request hangs, however much is waiting in the channel', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, hangTimeoutMs: PATIENT },
-      env: behaviour('big-metrics'),
+      env: behaviour('metrics#big'),
     });
     expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
 
@@ -274,7 +274,7 @@ describeOnce('while the primary does not answer', () => {
     async (path) => {
       const cluster = await ClusterProcess.start({
         options: { workers: 1, hangTimeoutMs: PATIENT },
-        env: behaviour('announce-requests'),
+        env: behaviour('streams#announced'),
       });
       await request(cluster.url, path);
       cluster.kill('SIGSTOP');
@@ -299,7 +299,7 @@ describeOnce('a worker that is stopped', () => {
   it('is not sent without bound what it does not read', async () => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: 120_000 },
-      env: behaviour('big-metrics'),
+      env: behaviour('metrics#big'),
     });
     const [stopped] = cluster.workerPids;
     await request(cluster.url, '/metrics');
@@ -327,7 +327,7 @@ describeOnce('a worker that is stopped', () => {
 it('a connection beside a message that nobody takes does not stay open in the primary', async () => {
   const cluster = await ClusterProcess.start({
     options: { workers: 1 },
-    env: behaviour('app-messages'),
+    env: behaviour('messages#sends'),
   });
   const before = openDescriptorsOf(cluster.child.pid!);
   const sent = await request(cluster.url, '/handles', {

@@ -38,7 +38,7 @@ async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
 
 describeOnce('an app whose listen() does not listen', () => {
   it('does not start, and says why', async () => {
-    const cluster = new ClusterProcess({ env: behaviour('listens-not') });
+    const cluster = new ClusterProcess({ env: behaviour('crashes#listensNot') });
     expect((await cluster.exited()).code).toBe(78);
     expect(cluster.all('failed')[0]!.message).toContain(
       'app.listen() has returned, and the HTTP server does not listen',
@@ -102,7 +102,7 @@ describe('standalone', () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
-      env: { ...behaviour('announce-requests'), ...gates.env, TEST_ADAPTER: ONE_ADAPTER },
+      env: { ...behaviour('streams#announced'), ...gates.env, TEST_ADAPTER: ONE_ADAPTER },
     });
     expect(cluster.survivors()).toEqual([cluster.pid]);
     for (const path of ['/hello', '/health', '/health/live', '/health/ready', '/metrics']) {
@@ -125,7 +125,7 @@ describe('standalone', () => {
   itOnce('destroys connections on a second signal, and exits with 143', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
-      env: behaviour('announce-requests'),
+      env: behaviour('streams#announced'),
     });
     const slow = request(cluster.url, '/wait/60000');
     await began(cluster, '/wait/60000');

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, PROGRAMS, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { falls, growingSeries } from '../support/growing-series.js';
+import { fallen, readCounters } from '../chaos/scraper.mjs';
 import { request } from '../support/http-client.js';
 import { Http2Client } from '../support/http2-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
@@ -16,8 +16,6 @@ const DURATION = 'http_request_duration_seconds';
 const SIZE = 'http_response_size_bytes';
 const UPTIME = 'nestjs_cluster_worker_uptime_seconds';
 const ABORTED = 'http_requests_aborted_total';
-
-const DRAIN_APP = PROGRAMS.app.replace('app.mjs', 'drain-app.mjs');
 
 /** Asks until every worker has answered `GET /count`. @returns how often. */
 async function countInEveryWorker(cluster: ClusterProcess, workers: number): Promise<number> {
@@ -48,7 +46,7 @@ describe.each(ADAPTERS)('what is measured of requests on %s', (adapter) => {
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...behaviour('request-metrics'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('streams#measured'), TEST_ADAPTER: adapter },
     });
   });
 
@@ -159,7 +157,6 @@ describe('what is measured of requests', () => {
 
   it('over HTTP/2 is their duration, and those whose clients left, but no size', async () => {
     const cluster = await ClusterProcess.start({
-      program: DRAIN_APP,
       options: { workers: 1 },
       env: { TEST_SERVER: 'http2' },
     });
@@ -221,7 +218,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
     cluster = await ClusterProcess.start({
       options: { admin: { port: 0 } },
       env: {
-        ...behaviour('worker-label'),
+        ...behaviour('metrics#workerLabel'),
         TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { perWorker: true } }),
       },
     });
@@ -250,7 +247,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
         expect(page.values('nestjs_cluster_workers_desired')).toEqual([2]);
         expect(page.sum('nestjs_cluster_snapshot_age_seconds')).toBeGreaterThan(0);
         // A gap is harmless, a fall is not.
-        expect([...growingSeries(page).keys()]).toEqual([]);
+        expect([...readCounters(page.text).keys()]).toEqual([]);
         expect(page.text).not.toMatch(/^# TYPE \S+ (counter|histogram|summary)$/m);
       }
       expect(best).toBeLessThan(1_500);
@@ -284,23 +281,23 @@ describeOnce('metrics of each worker (perWorker)', () => {
   });
 
   it('never fall when a worker of the slot is killed', async () => {
-    const fallen: string[] = [];
-    let before = growingSeries(await scrape(admin));
+    const fell: object[] = [];
+    let before = readCounters((await scrape(admin)).text);
     const KILLS = 3;
     for (let i = 0; i < KILLS; i += 1) {
       await countInEveryWorker(cluster, 2);
-      const counted = growingSeries(await scrape(admin));
-      fallen.push(...falls(before, counted));
+      const counted = readCounters((await scrape(admin)).text);
+      fell.push(...fallen(before, counted));
       const victim = cluster.workerPids[0]!;
       process.kill(victim, 'SIGKILL');
       await cluster.event('worker-died', ({ pid }) => pid === victim);
-      const after = growingSeries(await scrape(admin));
-      fallen.push(...falls(counted, after));
+      const after = readCounters((await scrape(admin)).text);
+      fell.push(...fallen(counted, after));
       await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-      before = growingSeries(await scrape(cluster.url));
-      fallen.push(...falls(after, before));
+      before = readCounters((await scrape(cluster.url)).text);
+      fell.push(...fallen(after, before));
     }
-    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(fell.slice(0, 10)).toEqual([]);
   });
 });
 
@@ -312,7 +309,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { workers: WORKERS, admin: { port: 0 } },
-      env: behaviour('slow-collect'),
+      env: behaviour('metrics#slowCollect'),
     });
     admin = adminUrlOf(cluster);
   });
@@ -336,7 +333,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
   });
 
   it('are complete and never fall while workers that merge for others are killed', async () => {
-    const fallen: string[] = [];
+    const fell: object[] = [];
     const answered = { workers: 0, admin: 0 };
     let stopping = false;
     const scrapeOnAndOn = async (who: keyof typeof answered): Promise<void> => {
@@ -350,8 +347,8 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
         const page = new MetricsPage(body);
         if (!hasPrimary(page)) continue;
         expect(page.values('nestjs_cluster_worker_up')).toHaveLength(WORKERS);
-        const after = growingSeries(page);
-        fallen.push(...falls(before, after));
+        const after = readCounters(page.text);
+        fell.push(...fallen(before, after));
         before = after;
         answered[who] += 1;
       }
@@ -373,7 +370,7 @@ describeOnce('parallel scrapes of several workers, and of the admin listener', (
     stopping = true;
     await Promise.all(clients);
 
-    expect(fallen.slice(0, 10)).toEqual([]);
+    expect(fell.slice(0, 10)).toEqual([]);
     expect(answered.workers).toBeGreaterThan(4 * KILLS);
     expect(answered.admin).toBeGreaterThan(KILLS);
     const restarts = 'nestjs_cluster_worker_restarts_total';

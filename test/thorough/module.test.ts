@@ -102,7 +102,7 @@ describe('the options of forRoot()', () => {
   });
 
   it('metrics.registry is where the metrics of the app are', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('own-registry') });
+    const cluster = await ClusterProcess.start({ env: behaviour('metrics#ownRegistry') });
 
     const page = await scrapeAll(cluster.url);
 
@@ -359,7 +359,7 @@ describe('an app that has called listen() itself', () => {
     const { adapter, workers } = row;
     const cluster = await ClusterProcess.start({
       options: { workers },
-      env: { ...behaviour('listens'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('crashes#listens'), TEST_ADAPTER: adapter },
     });
 
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');

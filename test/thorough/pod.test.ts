@@ -6,7 +6,7 @@ import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
 import { manifestsIn } from '../support/kustomization.js';
-import { MemoryGroup } from '../support/memory-group.js';
+import { ControlGroup } from '../support/control-group.js';
 import { NetworkNamespace } from '../support/network-namespace.js';
 import { type CommandResult, runCommand } from '../support/run-command.js';
 import { describeWith, SYSTEM_ENVIRONMENT } from '../support/system-packages.js';
@@ -50,12 +50,12 @@ const readOnly = `
 
 describeWith(['ip', 'unshare', 'mount'], 'a pod of deploy/kubernetes', () => {
   let network: NetworkNamespace;
-  let memory: MemoryGroup | undefined;
+  let memory: ControlGroup | undefined;
   let cluster: ClusterProcess;
 
   beforeAll(async () => {
     network = await NetworkNamespace.create();
-    memory = MemoryGroup.create(Number.parseInt(app.resources.limits.memory, 10) * GIB);
+    memory = ControlGroup.ofMemory(Number.parseInt(app.resources.limits.memory, 10) * GIB);
     cluster = new ClusterProcess({
       program: 'sample',
       options: clusterOptions,

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BalanceMetrics } from '../support/balance.js';
@@ -41,7 +40,7 @@ describe('clients that are asked to connect again', () => {
     'lose nothing on $adapter: $which',
     async ({ adapter, kinds, requests }) => {
       const cluster = await ClusterProcess.start({
-        env: { ...behaviour('reload-app'), TEST_ADAPTER: adapter },
+        env: { ...behaviour('builds#works'), TEST_ADAPTER: adapter },
       });
       const clients = StrictClients.forTest([cluster.url], {
         kinds,
@@ -80,7 +79,7 @@ describe.each(ADAPTERS)('on %s, while others are moved', (adapter) => {
   it('pipelined requests, WebSockets and event streams stay where they are', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...behaviour('drain-everything'), TEST_ADAPTER: adapter },
+      env: { ...behaviour('streams#everything'), TEST_ADAPTER: adapter },
     });
     const { url } = cluster;
     const pipelining = StrictClients.forTest([url], {
@@ -199,7 +198,6 @@ class Http2Clients {
 describe.each(['http2', 'http2-tls'])('sessions on %s', (server) => {
   it('are moved by a GOAWAY that refuses nothing that has begun', async () => {
     const cluster = await ClusterProcess.start({
-      program: join(import.meta.dirname, '../fixtures/drain-app.mjs'),
       options: { workers: 1 },
       env: { TEST_SERVER: server, TEST_TLS: JSON.stringify(selfSignedCertificate()) },
     });

@@ -76,7 +76,7 @@ describe(`kept connections on ${ONE_ADAPTER}`, () => {
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
       options: { workers: 1 },
-      env: { ...CONTROLLED, ...behaviour('reload-app'), TEST_ADAPTER: ONE_ADAPTER },
+      env: { ...CONTROLLED, ...behaviour('builds#works'), TEST_ADAPTER: ONE_ADAPTER },
     });
     control = await PrimaryControl.of(cluster);
     clients = new StrictClients([cluster.url], KEPT);
@@ -266,7 +266,7 @@ describeOnce('a worker that is blocked', () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { workers: 3, hangTimeoutMs: 60_000 },
-      env: { ...behaviour('spin'), ...gates.env },
+      env: { ...behaviour('crashes#spin'), ...gates.env },
     });
     const clients = StrictClients.forTest([cluster.url], KEPT);
     const metrics = BalanceMetrics.of(cluster.url);

@@ -6,7 +6,7 @@ import { adminUrlOf } from '../support/admin.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 
 import { request } from '../support/http-client.js';
-import { QUICK_PACKAGES } from '../support/quick-packages.js';
+import { QUICK_PACKAGES } from '../support/quick-packages.mjs';
 import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -24,7 +24,7 @@ function addRelease(directory: string): void {
   const own = {
     [join(QUICK_PACKAGES, 'nestjs-cluster')]: 'node_modules/nestjs-cluster',
     [join(fixtures, 'app.mjs')]: 'main.mjs',
-    [join(fixtures, 'behaviours/declare.mjs')]: 'declare.mjs',
+    [join(fixtures, 'declare.mjs')]: 'declare.mjs',
     [join(fixtures, 'behaviours/locks.mjs')]: 'locks.mjs',
   };
   for (const [from, to] of Object.entries(own)) {
@@ -59,7 +59,7 @@ it('answers commands, begins the hub, and begins threads after its first release
     env: {
       PWD: current,
       XDG_RUNTIME_DIR: root,
-      TEST_APP: join(current, 'locks.mjs'),
+      BEHAVE: join(current, 'locks.mjs'),
     },
   });
   point(current, 'rel2');

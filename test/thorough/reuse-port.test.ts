@@ -257,7 +257,7 @@ if (HAS_REUSE_PORT) {
       const cluster = await ClusterProcess.start({
         options: { balancing, workers },
         execArgv: boots.execArgv,
-        env: { ...behaviour('announce-requests'), ...gates.env, ...boots.env },
+        env: { ...behaviour('streams#announced'), ...gates.env, ...boots.env },
       });
       boots.begin();
       process.kill(cluster.workerPids[1]!, 'SIGKILL');

@@ -14,7 +14,7 @@ import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
 import { describeOnce } from '../support/once.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { openDescriptorsOf } from '../support/process-stats.js';
+import { openDescriptorsOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
@@ -138,7 +138,7 @@ describe('a drain', () => {
   it('of one worker, a reload and scaling lose nothing', async () => {
     const cluster = await ClusterProcess.start({
       options: { balancing },
-      env: { ...CONTROLLED, ...behaviour('reload-app') },
+      env: { ...CONTROLLED, ...behaviour('builds#works') },
     });
     const control = await PrimaryControl.of(cluster);
     const traffic = new Traffic(cluster.url, 2);
@@ -168,7 +168,7 @@ describe('a drain', () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
       options: { balancing },
-      env: { ...behaviour('announce-requests'), ...gates.env },
+      env: { ...behaviour('streams#announced'), ...gates.env },
     });
     let answered = false;
     const slow = Array.from({ length: 4 }, () =>

@@ -31,7 +31,7 @@ describe('a request in flight when the cluster is told to stop', () => {
       const gates = Gates.forTest();
       const cluster = await ClusterProcess.start({
         options: { workers },
-        env: { ...behaviour('announce-requests'), ...gates.env, TEST_ADAPTER: adapter },
+        env: { ...behaviour('streams#announced'), ...gates.env, TEST_ADAPTER: adapter },
         within: ['setsid'],
       });
       const slow = await begin(cluster, '/gate/slow');
@@ -71,7 +71,7 @@ describe('a signal to one worker', () => {
   it('SIGTERM drains and replaces it, and is no failure', async () => {
     const gates = Gates.forTest();
     const cluster = await ClusterProcess.start({
-      env: { ...behaviour('announce-requests'), ...gates.env },
+      env: { ...behaviour('streams#announced'), ...gates.env },
     });
     const [asked, other] = cluster.workerPids as [number, number];
     const slow = await begin(cluster, '/gate/slow', await agentOf(cluster.url, asked));
@@ -99,7 +99,7 @@ describe('a signal to one worker', () => {
     const [replacement, untouched] = cluster.workerPids;
     expect(replacement).not.toBe(asked);
     expect(untouched).toBe(other);
-    await load.served(20);
+    await load.serves(20);
     expect(await load.stop()).toEqual({
       ok: expect.any(Number),
       'bad-status': 0,

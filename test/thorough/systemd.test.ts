@@ -58,7 +58,7 @@ it.each([
     expect(before.all('warning')).toEqual([]);
     for (const pid of before.workerPids) expect(variablesOf(pid).join()).not.toContain('LISTEN_');
     const load = new NewConnections([url]);
-    onTestFinished(() => load.stop());
+    onTestFinished(async () => void (await load.stop()));
     await load.serves(50);
 
     before.kill('SIGTERM');

@@ -19,7 +19,7 @@ async function startWithHeldRequest(options: ClusterOptions = {}) {
   const file = join(temporaryDirectory(), 'release');
   const cluster = await ClusterProcess.start({
     options: { ...options },
-    env: { ...behaviour('crash-routes'), TEST_RELEASE: file },
+    env: { ...behaviour('crashes#faults'), TEST_RELEASE: file },
   });
   const [victim, other] = cluster.workerPids as [number, number?];
   const [holding, crashing] = [
@@ -48,8 +48,8 @@ async function startWithHeldRequest(options: ClusterOptions = {}) {
 
 describe('an error in a worker that nobody caught', () => {
   it.each([
-    { what: 'an exception', path: '/crash/throw', text: 'thrown outside of a request' },
-    { what: 'a rejection', path: '/crash/reject', text: 'rejected outside of a request' },
+    { what: 'an exception', path: '/faults/throw', text: 'thrown outside of a request' },
+    { what: 'a rejection', path: '/faults/reject', text: 'rejected outside of a request' },
   ])(
     'has it replaced at once, while it answers what it has begun, and ends then: $what',
     async ({ path, text }) => {
@@ -60,7 +60,7 @@ describe('an error in a worker that nobody caught', () => {
       expect(failing).toMatchObject({ level: 'error', worker: 0, pid: victim });
       expect(failing['error']).toMatchObject({ name: 'Error', message: text });
       expect(failing.message).toContain(`Error: ${text} at `);
-      expect(failing.message).toContain('crash-routes.mjs');
+      expect(failing.message).toContain('crashes.mjs');
       expect((failing['error'] as Error).stack).toMatch(
         new RegExp(`Error: ${text}\n +at throwNow `),
       );
@@ -92,20 +92,20 @@ describe('an error in a worker that nobody caught', () => {
       shutdown: { drainTimeoutMs: 500 },
     });
 
-    await crash('/crash/throw');
+    await crash('/faults/throw');
 
     expect((await held).outcome).toBe('reset');
     expect(await cluster.event('worker-died')).toMatchObject({ pid: victim, cause: 'crash' });
   });
 
   it.each([
-    { what: 'by a second one', path: '/crash/twice', first: 'thrown first' },
-    { what: 'by a storm of them', path: '/crash/storm', first: 'thrown again and again' },
+    { what: 'by a second one', path: '/faults/twice', first: 'thrown first' },
+    { what: 'by a storm of them', path: '/faults/storm', first: 'thrown again and again' },
   ])('is not kept from its drain $what', async ({ path, first }) => {
     const { cluster, victim, held, crash, release } = await startWithHeldRequest();
 
     await crash(path);
-    const atLeast = path === '/crash/twice' ? 1 : 50;
+    const atLeast = path === '/faults/twice' ? 1 : 50;
     await cluster.until('more errors', () => cluster.all('warning').length >= atLeast);
     expect(cluster.all('warning').at(-1)).toMatchObject({
       pid: victim,
@@ -127,7 +127,7 @@ describe('an error in a worker that nobody caught', () => {
   it('counts once where the worker ends before its drain does', async () => {
     const { cluster, victim, held, crash } = await startWithHeldRequest();
 
-    await crash('/crash/exit-while-draining');
+    await crash('/faults/exit-while-draining');
 
     expect((await held).outcome).toBe('reset');
     expect(await cluster.event('worker-died')).toMatchObject({ pid: victim, cause: 'crash' });
@@ -139,10 +139,10 @@ describe('an error in a worker that nobody caught', () => {
   it('is one line of JSON without workers too', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
-      env: behaviour('crash-routes'),
+      env: behaviour('crashes#faults'),
     });
 
-    await request(cluster.url, '/crash/throw');
+    await request(cluster.url, '/faults/throw');
 
     expect(await cluster.exited()).toEqual({ code: 1, signal: null });
     expect(cluster.all('failed')).toMatchObject([
@@ -154,7 +154,7 @@ describe('an error in a worker that nobody caught', () => {
   it('that throws nothing at all is one like any other', async () => {
     const { cluster, victim, held, crash, release } = await startWithHeldRequest({ workers: 1 });
 
-    expect(await crash('/crash/nothing')).toMatchObject({ pid: victim, level: 'error' });
+    expect(await crash('/faults/nothing')).toMatchObject({ pid: victim, level: 'error' });
 
     release();
     expect((await held).outcome).toBe('ok');
@@ -163,7 +163,7 @@ describe('an error in a worker that nobody caught', () => {
 
   it('does not hold up a shutdown, nor is it cut by one', async () => {
     const { cluster, held, crash, release } = await startWithHeldRequest({ workers: 1 });
-    await crash('/crash/throw');
+    await crash('/faults/throw');
 
     cluster.kill('SIGTERM');
 
@@ -182,7 +182,7 @@ describe('an error in a worker that nobody caught', () => {
     cluster.kill('SIGTERM');
     await cluster.event('worker-draining');
 
-    const failing = await crash('/crash/throw');
+    const failing = await crash('/faults/throw');
 
     expect(failing).toMatchObject({ level: 'error', worker: 0, pid: victim });
     expect(failing['error']).toMatchObject({ message: 'thrown outside of a request' });
@@ -204,11 +204,11 @@ describe('an error in a worker that nobody caught', () => {
 
   it('is left to the app where that has a handler of its own', async () => {
     const cluster = await ClusterProcess.start({
-      env: { ...behaviour('crash-routes'), TEST_HANDLES: '1' },
+      env: { ...behaviour('crashes#faults'), TEST_HANDLES: '1' },
     });
     const pids = cluster.workerPids;
 
-    for (const path of ['/crash/throw', '/crash/reject']) await request(cluster.url, path);
+    for (const path of ['/faults/throw', '/faults/reject']) await request(cluster.url, path);
 
     for (const text of ['thrown outside of a request', 'rejected outside of a request']) {
       await cluster.until('its handler', () => cluster.output.includes(`app handles: ${text}`));

@@ -31,7 +31,7 @@ interface Named {
 async function repeat(adapter: string, kind: string) {
   const cluster = await ClusterProcess.start({
     options: OPTIONS,
-    env: { ...behaviour('fatal'), ...SMALL_HEAP, TEST_ADAPTER: adapter },
+    env: { ...behaviour('crashes#fatal'), ...SMALL_HEAP, TEST_ADAPTER: adapter },
   });
   const others = new SteadyLoad(cluster.url, [`/fatal/${kind}/good`], OTHERS_PER_SECOND);
   const fatal: Promise<unknown>[] = [];

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { warmUp, wrk } from '../load/wrk.mjs';
 import { measureUsage, readMemory } from '../usage.mjs';
-import { BusyMachineError } from '../disturbances.mjs';
-import { describeMeasurement } from './describe-measurement.mjs';
+import { BusyMachineError, pidsOf, watchMachine } from '../machine-use.mjs';
+import { describeMeasurement } from '../report/metrics.mjs';
 import { entriesOf, identityOf, mediansOf } from './rows.mjs';
-import { pidsOf, watchMachine } from './watch-machine.mjs';
 import { comparedMetrics } from './window-statistics.mjs';
 
 /** Until what came up has come to rest. */
@@ -106,7 +105,7 @@ async function measureStart({ order, start, load, group, run }) {
           counts,
           metrics,
         });
-        const text = describeMeasurement(metrics, { counts, disturbed });
+        const text = describeMeasurement(metrics, run.metric, { counts, disturbed });
         tell(system.entry, `window ${pass + 1}/${run.windows}: ${text}`);
         run.disturbances.check();
       });

@@ -1,10 +1,8 @@
 import { median } from '../statistics.mjs';
-import { describeMeasurement } from './describe-measurement.mjs';
+import { pidsOf, watchMachine } from '../machine-use.mjs';
+import { describeMeasurement } from '../report/metrics.mjs';
+import { DEFAULT_SYSTEM } from '../report/tables.mjs';
 import { entriesOf, identityOf, mediansOf } from './rows.mjs';
-import { pidsOf, watchMachine } from './watch-machine.mjs';
-
-/** The system that all others are compared with. */
-const DEFAULT_SYSTEM = 'nestjs-cluster';
 
 /**
  * Measures contestants against each other. Every round starts, measures and stops each of them, one
@@ -46,7 +44,7 @@ export async function compare({ contestants, measure, run, group = run.group }) 
       const { measured, use } = result;
       const { counts, disturbed } = disturbances.judge(use);
       if (counts) entry.rounds.set(round, measured);
-      tell(describeMeasurement(measured, { counts, disturbed }));
+      tell(describeMeasurement(measured, run.metric, { counts, disturbed }));
       disturbances.check();
     }
   }

@@ -1,4 +1,5 @@
 import { wrk } from '../load/wrk.mjs';
+import { EVERYBODY } from '../systems/index.mjs';
 import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
 
@@ -20,18 +21,7 @@ export const evenness = {
   parameters: { warmUpSeconds: WARM_UP_SECONDS, path: '/hello' },
   metric: 'busiestWorst',
   async rows(run) {
-    const systems = run.pick([
-      'node-cluster-round-robin',
-      'node-cluster-shared',
-      'reuse-port',
-      'pm2',
-      'watt',
-      'nginx',
-      'iptables',
-      'nestjs-cluster',
-      'nestjs-cluster-reuse-port',
-      'nestjs-cluster-round-robin',
-    ]);
+    const systems = run.pick(EVERYBODY.filter((name) => name !== 'one-process'));
     const rows = [];
     for (const { workers, connections } of LOADS) {
       const compared = await compare({
@@ -44,17 +34,12 @@ export const evenness = {
           await wrk(running, { ...load, seconds: WARM_UP_SECONDS });
           const used = measureUsage(running);
           const { requests, errors } = await wrk(running, { ...load, seconds: run.seconds });
-          return { errors, busiestRatio: used(requests).busiestRatio };
+          const { busiestRatio } = used(requests);
+          return { errors, busiestRatio, busiestWorst: busiestRatio };
         },
       });
-      rows.push(...compared.map(withWorst));
+      rows.push(...compared);
     }
     return rows;
   },
 };
-
-/** The median says how it mostly is; chance decides, so the worst is what one has to expect. */
-function withWorst(row) {
-  if (row.notRun !== undefined) return row;
-  return { ...row, busiestWorst: Math.max(...row.rounds.map(({ busiestRatio }) => busiestRatio)) };
-}

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { answeredBy } from '../load/ask.mjs';
 import { lossesOf } from '../load/losses.mjs';
+import { sum } from '../statistics.mjs';
 import { compare } from './compare.mjs';
-import { EVERYBODY } from './everybody.mjs';
+import { EVERYBODY } from '../systems/index.mjs';
 
 /** Clients ask on for a while, so that what is lost late is not taken for the next one's. */
 const PAUSE_MS = 500;
@@ -43,7 +44,7 @@ export const reloads = {
       contestants: able(run, EVERYBODY, 'reload', 'has no reload: whoever runs it writes one'),
       async measure(running) {
         const { took, metrics } = await lossesOf(running, run.events, () => running.reload());
-        return { ...metrics, reloadMs: mean(took) };
+        return { ...metrics, reloadMs: sum(took) / took.length };
       },
     });
   },
@@ -80,7 +81,3 @@ export const kills = {
     });
   },
 };
-
-function mean(values) {
-  return values.reduce((total, value) => total + value, 0) / values.length;
-}

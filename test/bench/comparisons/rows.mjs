@@ -1,5 +1,5 @@
 import { columnOf } from '../report/metrics.mjs';
-import { median } from '../statistics.mjs';
+import { median, sum } from '../statistics.mjs';
 
 /** The system that a row is about, and why it was not run. */
 export function identityOf(group, { contestant: { system }, label, notRun }) {
@@ -9,7 +9,7 @@ export function identityOf(group, { contestant: { system }, label, notRun }) {
 
 /** How a column that says so is made of its rounds, because a median of losses hides the worst round. */
 const COMBINED = {
-  sum: (values) => values.reduce((sum, value) => sum + value, 0),
+  sum,
   most: (values) => Math.max(...values),
 };
 

@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { Disturbances } from '../disturbances.mjs';
+import { Disturbances } from '../machine-use.mjs';
 import { hasProgram } from '../systems/requirements.mjs';
 import { SYSTEMS } from '../systems/index.mjs';
 
@@ -16,14 +16,8 @@ const ADAPTER_NAMES = { express: 'Express', fastify: 'Fastify' };
  * @throws BusyMachineError if other processes use the machine too much.
  */
 export async function runComparison(comparison, settings) {
-  const {
-    rounds = comparison.rounds,
-    seconds = comparison.seconds,
-    starts = comparison.starts,
-    windows = comparison.windows,
-    events = comparison.events,
-  } = settings;
-  const workers = settings.workers ?? settings.cores;
+  const chosen = { ...comparison, workers: settings.cores, ...settings };
+  const { rounds, seconds, starts, windows, events, workers } = chosen;
   const adapters = settings.adapters ?? comparison.adapters;
   const nextPort = ports();
   const disturbances = new Disturbances({ forced: settings.force });
@@ -31,15 +25,9 @@ export async function runComparison(comparison, settings) {
   for (const adapter of adapters) {
     settings.progress(`\n== ${comparison.title}, ${ADAPTER_NAMES[adapter]}`);
     const run = {
-      ...settings,
+      ...chosen,
       adapter,
       group: ADAPTER_NAMES[adapter],
-      rounds,
-      seconds,
-      starts,
-      windows,
-      events,
-      workers,
       disturbances,
       nextPort,
       lacks: lacking(comparison),
@@ -48,7 +36,7 @@ export async function runComparison(comparison, settings) {
     };
     rows.push(...(await comparison.rows(run)));
   }
-  const { title, about, metric, parameters, baseline } = comparison;
+  const { title, about, said, metric, parameters, baseline } = comparison;
   const { discarded } = disturbances;
   return {
     title,
@@ -65,7 +53,7 @@ export async function runComparison(comparison, settings) {
     ...(settings.force && { forced: true }),
     metric,
     rows,
-    ...(comparison.found && { found: [comparison.found(rows)] }),
+    ...(said && { said }),
   };
 }
 

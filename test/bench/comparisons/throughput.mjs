@@ -1,5 +1,5 @@
 import { compareWindows } from './compare-windows.mjs';
-import { EVERYBODY } from './everybody.mjs';
+import { EVERYBODY } from '../systems/index.mjs';
 
 const LOAD = { path: '/hello', connections: 64 };
 

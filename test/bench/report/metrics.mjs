@@ -20,7 +20,6 @@ export function counted(value) {
 const rate = (value) => (Math.abs(value) < 100 ? measured(value) : counted(value));
 const megabytes = (bytes) => measured(bytes / 1e6);
 const percent = (share) => measured(share * 100);
-const yesOrNo = (value) => (value ? 'yes' : 'no');
 
 /** "+8.12 %" */
 function difference(share) {
@@ -45,8 +44,6 @@ const METRICS = {
   cpuMicros: ['CPU per request, µs', measured],
   cpuMicrosQuartile: ['lower quartile, µs', measured],
   cpuMicrosLeast: ['least, µs', measured],
-  cpuUserMicros: ['User time per request, µs', measured],
-  cpuSystemMicros: ['System time per request, µs', measured],
   cpuRatio: ['× nestjs-cluster', measured],
   cpuRatioQuartile: ['× nestjs-cluster, lower quartile', measured],
   cpuRatioLeast: ['× nestjs-cluster, least', measured],
@@ -74,14 +71,9 @@ const METRICS = {
   timeouts: ['Timeouts', counted],
   refused: ['Refused', counted],
   errors: ['Errors', errorsByKind],
-  readyMs: ['First answer, ms', measured],
-  allReadyMs: ['All ready, ms', measured],
-  recoveryMs: ['Recovery, ms', measured],
-  failedProbes: ['Failed probes', counted],
-  replaced: ['Replaced', yesOrNo],
   reloadMs: ['A reload, ms', measured],
   busiestRatio: ['Busiest worker × mean', measured],
-  busiestWorst: ['Busiest × mean, worst round', measured],
+  busiestWorst: ['Busiest × mean, worst round', measured, 'most'],
   primaryCpuShare: ["Primary's share of CPU, %", percent],
   frontRssBytes: ['RSS of primary or proxy, MB', megabytes],
   frontHeapBytes: ['JavaScript heap of the primary, MB', megabytes],
@@ -91,10 +83,6 @@ const METRICS = {
   idleTotalRssBytes: ['RSS in all, idle, MB', megabytes],
   idleWorkerRssBytes: ['RSS of an idle worker, MB', megabytes],
   totalRssBytes: ['RSS in all, MB', megabytes],
-  scrapeBytes: ['Bytes', counted],
-  cpuSecondsOfOne: ['CPU of one scrape, s', measured],
-  cpuSecondsOfAll: ['CPU of all at once, s', measured],
-  primaryDelayP99Ms: ['Event loop delay of the primary, p99, ms', measured],
 };
 
 export const COLUMNS = Object.entries(METRICS).map(([key, [heading, format, combined]]) => ({
@@ -116,4 +104,16 @@ export function hasMetric(row, key) {
 /** A metric of a row in the unit of its column; a dash where it was not measured. */
 export function textOf(row, key) {
   return hasMetric(row, key) ? columnOf(key).format(row[key]) : NOTHING;
+}
+
+/**
+ * Describes a measurement in the terminal, by one of its metrics.
+ *
+ * @param judgement of `Disturbances`: whether it counts, and what disturbed it.
+ */
+export function describeMeasurement(metrics, key, { counts, disturbed }) {
+  const kinds = errorsByKind(metrics.errors ?? {});
+  const judged = disturbed && `${counts ? 'disturbed' : 'discarded'}: ${disturbed}`;
+  const figure = `${columnOf(key).heading}: ${textOf(metrics, key)}`;
+  return [figure, kinds !== '0' && kinds, judged].filter(Boolean).join(', ');
 }

@@ -1,5 +1,5 @@
 import { REAL_RATIO } from '../comparisons/window-statistics.mjs';
-import { MAX_SHARE } from '../disturbances.mjs';
+import { MAX_SHARE } from '../machine-use.mjs';
 import { hasMetric, textOf } from './metrics.mjs';
 import { defaultRow, groupsOf, markdownTable, tablesOf } from './tables.mjs';
 

@@ -2,7 +2,7 @@ import { quantile } from '../statistics.mjs';
 import { COLUMNS, columnOf, hasMetric, NOTHING, textOf } from './metrics.mjs';
 
 /** The system that everything is compared with. */
-const DEFAULT_SYSTEM = 'nestjs-cluster';
+export const DEFAULT_SYSTEM = 'nestjs-cluster';
 
 /** A table in Markdown, padded for a terminal if `wide`; the cells of the first column are text. */
 export function markdownTable(head, rows, { wide = false } = {}) {
@@ -38,7 +38,7 @@ export function defaultRow(rows) {
  * @returns {string[]}
  */
 export function tablesOf(result, options = {}) {
-  const { rows, found = [], metric, baseline = DEFAULT_SYSTEM } = result;
+  const { rows, said, metric, baseline = DEFAULT_SYSTEM } = result;
   const tables = groupsOf(rows).map(({ name, rows: own }) => {
     const columns = COLUMNS.filter(({ key }) => own.some((row) => hasMetric(row, key)));
     const ours = defaultRow(own)?.[metric];
@@ -65,10 +65,7 @@ export function tablesOf(result, options = {}) {
     );
     return name ? `### ${name}\n\n${table}` : table;
   });
-  const findings = found.map(
-    ({ article, said, measured }) => `${article}\n\n- The article: ${said}\n- Now: ${measured}`,
-  );
-  return [...tables, ...findings];
+  return said ? [...tables, `The article: ${said}`] : tables;
 }
 
 /** " (21.9–23.0)": the least and the most of the rounds. Windows have their least in a column of its own. */

@@ -1,5 +1,4 @@
 import { iptables } from './iptables.mjs';
-import { nestjsClusterIptables } from './nestjs-cluster-ports.mjs';
 import {
   nestjsClusterCpuBound,
   nestjsClusterReusePort,
@@ -9,9 +8,8 @@ import {
 } from './nestjs-cluster.mjs';
 import { nodeClusterRoundRobin, nodeClusterShared } from './node-cluster.mjs';
 import { nginx } from './nginx.mjs';
-import { oneProcess } from './one-process.mjs';
+import { oneProcess, reusePort } from './plain-app.mjs';
 import { pm2 } from './pm2.mjs';
-import { reusePort } from './reuse-port.mjs';
 import { watt } from './watt.mjs';
 
 /** What is compared, in the order of the tables. */
@@ -27,7 +25,9 @@ export const SYSTEMS = [
   nestjsClusterShared,
   nestjsClusterReusePort,
   nestjsClusterRoundRobin,
-  nestjsClusterIptables,
   nestjsClusterCpuBound,
   oneProcessCpuBound,
 ];
+
+/** Systems that serve every route of the sample app without threads. */
+export const EVERYBODY = SYSTEMS.filter(({ offload }) => !offload).map(({ name }) => name);

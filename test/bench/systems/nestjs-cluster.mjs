@@ -1,6 +1,6 @@
 import { ProcessGroup } from '../process-group.mjs';
 import { serving } from './answers.mjs';
-import { singleProcess } from './one-process.mjs';
+import { processesOnOnePort } from './plain-app.mjs';
 import { lacksReusePort } from './requirements.mjs';
 import { SampleCluster, startStandalone } from './sample-app.mjs';
 
@@ -48,10 +48,10 @@ export const nestjsClusterCpuBound = nestjsCluster('nestjs-cluster-cpu-bound', {
   offload: true,
 });
 
-export const oneProcessCpuBound = singleProcess({
+export const oneProcessCpuBound = processesOnOnePort({
   name: 'one-process-cpu-bound',
   ours: true,
-  label: 'one process, @CpuBound',
+  label: () => 'one process, @CpuBound',
   offload: true,
-  startApp: startStandalone,
+  start: async (group, options) => [await startStandalone(group, options)],
 });

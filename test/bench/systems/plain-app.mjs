@@ -1,4 +1,7 @@
 import { fileURLToPath } from 'node:url';
+import { ProcessGroup } from '../process-group.mjs';
+import { serving } from './answers.mjs';
+import { lacksReusePort } from './requirements.mjs';
 
 export const PLAIN_APP = fileURLToPath(new URL('../apps/plain.mjs', import.meta.url));
 
@@ -12,7 +15,7 @@ export function plainEnvironment({ adapter, port, env }) {
  *
  * @returns the process.
  */
-export async function startPlainApp(group, { node, enter = [], ...app }) {
+async function startPlainApp(group, { node, enter = [], ...app }) {
   const [command, ...args] = [...enter, node, PLAIN_APP];
   const started = group.spawn(command, args, { env: plainEnvironment(app) });
   await started.line((line) => /^plain app of process \d+ listens/.test(line) || undefined);
@@ -35,3 +38,36 @@ export function workerPorts({ workers, port }) {
 export function livePids(processes) {
   return processes.filter(({ runs }) => runs).map(({ pid }) => pid);
 }
+
+/** A system of processes that all listen on one port. @returns {System} */
+export function processesOnOnePort({ label, start, ...about }) {
+  return {
+    ...about,
+    label,
+    abilities: [],
+    start({ port, ...options }) {
+      return ProcessGroup.begin(async (group) => {
+        const started = await start(group, { ...options, port });
+        return serving(group, port, { workerPids: () => livePids(started) });
+      });
+    },
+  };
+}
+
+export const oneProcess = processesOnOnePort({
+  name: 'one-process',
+  label: () => 'one process',
+  start: async (group, options) => [await startPlainApp(group, options)],
+});
+
+export const reusePort = processesOnOnePort({
+  name: 'reuse-port',
+  label: ({ workers }) => `${workers} processes, reusePort`,
+  missing: async ({ nodeVersion }) => lacksReusePort(nodeVersion),
+  start: (group, { workers, env, ...options }) =>
+    Promise.all(
+      Array.from({ length: workers }, () =>
+        startPlainApp(group, { ...options, env: { ...env, REUSE_PORT: '1' } }),
+      ),
+    ),
+});

@@ -10,10 +10,9 @@ export class SampleCluster {
   #desired;
   #ready = new Set(); // pids of workers
 
-  constructor(group, { node, enter = [], program = PROGRAM, adapter, workers, port, env }) {
+  constructor(group, { node, adapter, workers, port, env }) {
     this.#desired = workers;
-    const [command, ...args] = [...enter, node, program];
-    this.#primary = group.spawn(command, args, {
+    this.#primary = group.spawn(node, [PROGRAM], {
       env: {
         NODE_ENV: 'production',
         CLUSTER_LOG_FORMAT: 'json',

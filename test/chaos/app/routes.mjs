@@ -1,14 +1,13 @@
 // Threads import this file for Tasks: it declares, and does nothing else.
 import 'reflect-metadata';
 import { Body, Controller, Get, Param, ParseIntPipe, Post, Sse } from '@nestjs/common';
-import { MessagePattern } from '@nestjs/microservices';
 import { CpuBound } from 'nestjs-cluster';
-import { concat, defer, interval, map, of } from 'rxjs';
+import { interval, map } from 'rxjs';
 
 const EVENT_EVERY_MS = 50;
 
 /** Applies decorators as TypeScript's compiler does: the app is plain JavaScript. */
-export function decorate(decorators, target, key) {
+function decorate(decorators, target, key) {
   let descriptor = Object.getOwnPropertyDescriptor(target, key);
   for (const apply of decorators.toReversed()) {
     descriptor = apply(target, key, descriptor) ?? descriptor;
@@ -26,20 +25,11 @@ export class Routes {
   events() {
     return interval(EVENT_EVERY_MS).pipe(map((count) => ({ data: { count } })));
   }
-  /** Says that it has begun; the echo takes a little longer, so that some are always in flight. */
-  rpc(data) {
-    const echo = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      return { echo: data, pid: process.pid };
-    };
-    return concat(of({ begun: data }), defer(echo));
-  }
 }
 Controller()(Routes);
 decorate([Get('whoami')], Routes.prototype, 'whoami');
 decorate([Post('echo')], Routes.prototype, 'echo');
 decorate([Sse('events')], Routes.prototype, 'events');
-decorate([MessagePattern('echo')], Routes.prototype, 'rpc');
 Body()(Routes.prototype, 'echo', 0);
 
 export class Tasks {

@@ -1,26 +1,36 @@
-// Clients of one kind: client-process.mjs KIND CLIENTS PORT. Tells its parent what became of each
+// Clients of one kind: client-process.mjs KIND CLIENTS PORT. Reports to its parent what became of each
 // request, and ends in good order at the message 'stop'.
 import { setTimeout as delay } from 'node:timers/promises';
-import { converse, WAYS } from './http-client.mjs';
-import { Lost } from './lost.mjs';
-import { call } from './rpc-client.mjs';
 import { listen, talk } from './stream-clients.mjs';
+import { Lost, StrictConnection } from './strict-connection.mjs';
 
 const PAUSE_MS = 80;
 /** Before a client that has lost something connects again: else it would do nothing else. */
 const AFTER_LOSS_MS = 100;
-const TELL_MS = 250;
+const REPORT_MS = 250;
 
-const ASK = {
-  ...Object.fromEntries(
-    Object.keys(WAYS).map((way) => [way, (port, session) => converse(way, port, session)]),
-  ),
-  websocket: talk,
-  sse: listen,
-  rpc: call,
+const get = (path, head = '') => `GET ${path} HTTP/1.1\r\nHost: chaos\r\n${head}\r\n`;
+
+const post = (path, body) =>
+  `POST ${path} HTTP/1.1\r\nHost: chaos\r\nContent-Type: application/json\r\n` +
+  `Content-Length: ${body.length}\r\n\r\n${body}`;
+
+const FILLING = 'x'.repeat(16 * 1024);
+const WHOAMI = /^\{"pid":\d+\}$/;
+
+/** Ways to ask: the text of a request, and what its answer has to be. */
+const WAYS = {
+  'keep-alive': () => ({ text: get('/whoami'), status: 200, body: WHOAMI }),
+  connect: () => ({ text: get('/whoami', 'Connection: close\r\n'), status: 200, body: WHOAMI }),
+  post: (turn) => {
+    const body = JSON.stringify({ turn, filling: FILLING });
+    return { text: post('/echo', body), status: 201, body };
+  },
+  offload: () => ({ text: get('/tasks/fibonacci/20'), status: 200, body: '{"n":20,"value":6765}' }),
 };
 
 const [kind, clients, port] = process.argv.slice(2);
+const ask = { websocket: talk, sse: listen }[kind] ?? converse;
 const counts = { success: 0, ended: 0 };
 let stopped = false;
 
@@ -29,10 +39,10 @@ process.on('disconnect', () => process.exit());
 // end.
 process.on('SIGINT', () => {});
 process.on('message', () => (stopped = true));
-const telling = setInterval(() => process.send({ counts }), TELL_MS);
+const reporting = setInterval(() => process.send({ counts }), REPORT_MS);
 
 await Promise.all(Array.from({ length: Number(clients) }, client));
-clearInterval(telling);
+clearInterval(reporting);
 process.send({ counts }, () => process.exit());
 
 async function client() {
@@ -47,7 +57,7 @@ async function client() {
     };
     const began = Date.now();
     try {
-      await ASK[kind](Number(port), session);
+      await ask(Number(port), session);
       counts.ended += 1;
       await session.pause();
     } catch (lost) {
@@ -58,5 +68,28 @@ async function client() {
       process.send({ loss: { client: kind, outcome, what, since, at: Date.now(), answered, pid } });
       await delay(AFTER_LOSS_MS);
     }
+  }
+}
+
+/**
+ * Asks on one connection until its server, or this client, ends it well.
+ *
+ * @throws Lost
+ */
+async function converse(to, session) {
+  const connection = await StrictConnection.open(to);
+  session.connection = connection;
+  for (let turn = 0; ; turn++) {
+    const { text, status, body } = WAYS[kind](turn);
+    connection.write(text);
+    const answer = await connection.answer();
+    const good = typeof body === 'string' ? answer.body === body : body.test(answer.body);
+    if (answer.status !== status || !good) {
+      throw new Lost('unexpected', `${answer.status} ${answer.body.slice(0, 100)}`);
+    }
+    session.succeeded();
+    if (answer.last) return connection.leave();
+    if (session.stopped) return connection.close();
+    await session.pause();
   }
 }

@@ -1,112 +1,107 @@
 import http from 'node:http';
 import { WebSocket } from 'ws';
-import { Lost, PATIENCE_MS } from './lost.mjs';
+import { Lost, PATIENCE_MS } from './strict-connection.mjs';
 
 const GOING_AWAY = 1001;
+/** The code of a close without a code, which this client sends. */
+const NO_CODE = 1005;
 
-/** A client of streams comes again now and then of its own accord. */
+/** A client of streams closes its connection after so many messages, and connects again. */
 const MESSAGES = 200;
 
 /**
- * Says one thing after the other on a WebSocket and wants it back. Closed with 1001 is moved: what
- * it says after the server has closed is nobody's.
+ * Sends one message after the other on a WebSocket and wants it back. A close with 1001 is a good
+ * end.
  *
  * @throws Lost
  */
 export function talk(port, session) {
-  const connection = newConnection(session);
-  return new Promise((resolve, reject) => {
+  return stream(session, ({ opened, brought, ended, lost }) => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/`, { handshakeTimeout: PATIENCE_MS });
-    const patience = impatient(() => fail(new Lost('timeout', `no echo for ${PATIENCE_MS} ms`)));
-    const fail = (lost) => {
-      patience.end();
-      reject(lost);
-      socket.terminate();
-    };
-    let said = 0;
-    const say = () => socket.send(String(++said));
-    socket.on('upgrade', (response) => {
-      connection.pid = Number(response.headers['x-worker']);
-      connection.answered = true;
-    });
+    let sent = 0;
+    let error;
+    const send = () => socket.send(String(++sent));
+    socket.on('upgrade', opened);
     socket.on('unexpected-response', (_request, { statusCode }) =>
-      fail(new Lost('unexpected', `handshake: ${statusCode}`)),
+      lost(new Lost('unexpected', `handshake: ${statusCode}`)),
     );
-    socket.on('open', say);
+    socket.on('open', send);
     socket.on('message', (data) => {
-      patience.renew();
-      connection.since = Date.now();
-      if (!Buffer.from(String(said)).equals(data)) {
-        return fail(new Lost('unexpected', 'another echo'));
+      if (!Buffer.from(String(sent)).equals(data)) {
+        return lost(new Lost('unexpected', 'another echo'));
       }
-      session.succeeded();
+      brought();
       void session.pause().then(() => {
         if (socket.readyState !== WebSocket.OPEN) return;
-        if (session.stopped || said >= MESSAGES) socket.close();
-        else say();
+        if (session.stopped || sent >= MESSAGES) socket.close();
+        else send();
       });
     });
-    let error;
     socket.on('error', (each) => (error = each));
     socket.on('close', (code) => {
-      patience.end();
-      // 1005: this client had closed it, without a code.
-      if (code === GOING_AWAY || code === 1005) resolve();
-      else reject(error ? Lost.of(error) : new Lost('closed', `code ${code}`));
+      if (code === GOING_AWAY || code === NO_CODE) ended();
+      else lost(error ? Lost.of(error) : new Lost('closed', `code ${code}`));
     });
+    return () => socket.terminate();
   });
 }
 
 /**
- * Reads server-sent events and misses none. An end of the stream as HTTP knows it is moved.
+ * Reads server-sent events and misses none. An orderly end of the response is a good end.
  *
  * @throws Lost
  */
 export function listen(port, session) {
-  const connection = newConnection(session);
-  return new Promise((resolve, reject) => {
+  return stream(session, ({ opened, brought, ended, lost }) => {
     let next = 0;
     const request = http.get({ host: '127.0.0.1', port, path: '/events', agent: false });
-    const done = (settle, value) => {
-      patience.end();
-      settle(value);
-      request.destroy();
-    };
-    const fail = (lost) => done(reject, lost);
-    const patience = impatient(() => fail(new Lost('timeout', `no event for ${PATIENCE_MS} ms`)));
-    request.on('error', (error) => fail(Lost.of(error)));
+    request.on('error', (error) => lost(Lost.of(error)));
     request.on('response', (response) => {
-      connection.pid = Number(response.headers['x-worker']);
-      connection.answered = true;
-      if (response.statusCode !== 200) {
-        return fail(new Lost('unexpected', `status ${response.statusCode}`));
-      }
+      opened(response);
+      const { statusCode } = response;
+      if (statusCode !== 200) return lost(new Lost('unexpected', `status ${statusCode}`));
       let received = '';
       response.setEncoding('utf8').on('data', (chunk) => {
-        patience.renew();
-        connection.since = Date.now();
         const events = (received + chunk).split('\n\n');
         received = events.pop();
         for (const event of events) {
           const count = /^data: \{"count":(\d+)\}$/m.exec(event)?.[1];
-          if (Number(count) !== next++) return fail(new Lost('unexpected', event.slice(0, 100)));
-          session.succeeded();
+          if (Number(count) !== next++) return lost(new Lost('unexpected', event.slice(0, 100)));
+          brought();
         }
-        if (session.stopped || next >= MESSAGES) done(resolve);
+        if (session.stopped || next >= MESSAGES) ended();
       });
-      response.on('end', () => done(resolve));
-      response.on('error', (error) => fail(Lost.of(error)));
+      response.on('end', ended);
+      response.on('error', (error) => lost(Lost.of(error)));
     });
+    return () => request.destroy();
   });
 }
 
-function newConnection(session) {
-  session.connection = { since: Date.now(), answered: false, pid: undefined, destroy() {} };
-  return session.connection;
-}
-
-/** Calls `late` where neither is called in time. */
-function impatient(late) {
-  const timer = setTimeout(() => late(), PATIENCE_MS);
-  return { renew: () => timer.refresh(), end: () => clearTimeout(timer) };
+/** Runs one stream. `begin` starts it, reports what happens to it, and returns what closes it. */
+function stream(session, begin) {
+  const connection = { since: Date.now(), answered: false, pid: undefined, destroy() {} };
+  session.connection = connection;
+  return new Promise((resolve, reject) => {
+    const end = (settle, value) => {
+      clearTimeout(timer);
+      settle(value);
+      close();
+    };
+    const late = new Lost('timeout', `nothing for ${PATIENCE_MS} ms`);
+    const timer = setTimeout(() => end(reject, late), PATIENCE_MS);
+    const close = begin({
+      opened({ headers }) {
+        connection.pid = Number(headers['x-worker']);
+        connection.answered = true;
+      },
+      brought() {
+        timer.refresh();
+        connection.since = Date.now();
+        session.succeeded();
+      },
+      ended: () => end(resolve),
+      lost: (lost) => end(reject, lost),
+    });
+  });
 }

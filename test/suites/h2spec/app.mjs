@@ -4,7 +4,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ClusterModule } from 'nestjs-cluster';
-import { controller } from '../../fixtures/behaviours/declare.mjs';
+import { controller } from '../../fixtures/declare.mjs';
 
 const isPlain = process.env.SUITE_PLAIN === '1';
 

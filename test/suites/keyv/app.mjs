@@ -1,7 +1,7 @@
 // Makes the calls of store.mjs on the shared cache.
 import { deserialize, serialize } from 'node:v8';
 import { clusterCache } from '@nestjs-cluster/shared/cache';
-import { controller } from '../../fixtures/behaviours/declare.mjs';
+import { controller } from '../../fixtures/declare.mjs';
 
 const stores = new Map();
 

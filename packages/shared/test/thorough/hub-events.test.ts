@@ -6,7 +6,7 @@ import { behaviour } from '../../../../test/support/behaviour.js';
 import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { request } from '../../../../test/support/http-client.js';
-import { residentBytesOf } from '../../../../test/support/process-stats.js';
+import { residentBytesOf } from '../../../../test/support/processes.js';
 
 const WORKERS = 4;
 /** HUB_EVENTS=100000 is the whole of it. */

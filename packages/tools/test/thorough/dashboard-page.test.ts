@@ -31,7 +31,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     const path = join(directory, 'c.sock');
     cluster = await ClusterProcess.start({
       options: { workers: 2, control: { path }, name: 'shop' },
-      env: behaviour('faults'),
+      env: behaviour('crashes#faults'),
     });
     const args = ['dashboard', '--cluster', path, '--metrics', `${cluster.url}/metrics`];
     command = startTools(args);

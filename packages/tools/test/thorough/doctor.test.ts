@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { pathOfBehaviour } from '../../../../test/support/behaviour.js';
 import { PROGRAMS } from '../../../../test/support/cluster-process.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { filesBelow } from '../../../../test/support/files-below.js';
@@ -80,7 +81,7 @@ describe('nestjs-cluster-tools doctor', () => {
   it('leaves out findings that the app ignores', async () => {
     const ignore = ['warning'];
     const { code, report } = await examined([PROGRAMS.app], {
-      TEST_APP: behaviour('listens'),
+      BEHAVE: pathOfBehaviour('crashes#listens'),
       TEST_OPTIONS: JSON.stringify({ warnings: { ignore } }),
     });
 
@@ -114,7 +115,7 @@ describe('nestjs-cluster-tools doctor', () => {
   it('ends the app with Ctrl-C', async () => {
     const marker = randomUUID();
     const child = startTools(['doctor', PROGRAMS.app], {
-      env: { MARKER: marker, TEST_APP: behaviour('never-ready'), TEST_SLOTS: '0' },
+      env: { MARKER: marker, BEHAVE: pathOfBehaviour('crashes#neverReady'), TEST_SLOTS: '0' },
     });
     const exit = once(child, 'exit');
     onTestFinished(() => void child.kill('SIGKILL'));
@@ -143,7 +144,7 @@ describe('an app that does not start', () => {
     {
       what: 'throws',
       program: PROGRAMS.app,
-      env: { TEST_APP: behaviour('init-rejects') },
+      env: { BEHAVE: pathOfBehaviour('crashes#initRejects') },
       says: ['error: the app ended with code 1; the last it wrote:\n  | '],
     },
     {
@@ -161,7 +162,7 @@ describe('an app that does not start', () => {
     {
       what: 'has @CpuBound() methods that no thread can run',
       program: PROGRAMS.app,
-      env: { TEST_APP: behaviour('offload-undeclared') },
+      env: { BEHAVE: pathOfBehaviour('offload-undeclared') },
       says: ['@CpuBound() cannot work here: ', 'the import did not declare the class Hidden'],
     },
     {
@@ -180,8 +181,4 @@ describe('an app that does not start', () => {
 
 function fixture(name: string): string {
   return join(root, 'test/fixtures', name);
-}
-
-function behaviour(name: string): string {
-  return fixture(`behaviours/${name}.mjs`);
 }

@@ -24,7 +24,7 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
   it('passes nothing on that a client says of itself', async () => {
     const cluster = await ClusterProcess.start({
       options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
-      env: behaviour('proxied'),
+      env: behaviour('streams#proxied'),
     });
     const nginx = await nginxFor(cluster, 1);
     onTestFinished(async () => {
@@ -74,7 +74,7 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
     beforeAll(async () => {
       cluster = await ClusterProcess.start({
         options: { balancing: 'ports', workers: 3, port: await freePorts(3) },
-        env: behaviour('proxied'),
+        env: behaviour('streams#proxied'),
       });
       nginx = await nginxFor(cluster, 3);
     });

@@ -18,7 +18,7 @@ async function advised(seconds: number, meanwhile: (cluster: ClusterProcess) => 
   const path = join(temporaryDirectory(), 'control.sock');
   const cluster = await ClusterProcess.start({
     options: { control: { path } },
-    env: { TEST_APP: join(import.meta.dirname, '../fixtures/twenty-routes.mjs') },
+    env: { BEHAVE: join(import.meta.dirname, '../fixtures/twenty-routes.mjs') },
   });
   const loads = [new SteadyLoad(cluster.url, LIGHT, 60), new SteadyLoad(cluster.url, BLOCKING, 3)];
   try {
