@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS } from '../contract/options/index.js';
+import { MAX_PROFILE_SECONDS } from '../contract/snapshot/index.js';
 import type { ProfileAnswer } from '../control/control-api.js';
 import type { WorkerStack } from '../contract/snapshot/index.js';
 import { SLOT_ARGUMENT, wholeNumber } from './arguments.js';

@@ -1,5 +1,5 @@
 import { ClusterConfigurationError } from '../contract/errors/index.js';
-import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/module.js';
+import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/cpu-bound.js';
 import { callSite } from './task/call-site.js';
 import {
   type CpuBoundDefinition,

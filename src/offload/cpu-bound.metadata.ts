@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
-import type { CpuBoundOptions } from '../contract/options/module.js';
+import type { CpuBoundOptions } from '../contract/options/cpu-bound.js';
 import type { CallSite } from './task/call-site.js';
 
 /** Any method. */

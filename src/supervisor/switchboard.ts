@@ -19,7 +19,7 @@ import type { MetricsRelay } from './serve/metrics-relay.js';
 import type { WorkerHandle } from './processes/worker-handle.js';
 import type { WorkerReadings } from './serve/worker-readings.js';
 import type { WorkerTable } from './processes/worker-table.js';
-import { readOomKills } from '../contract/options/index.js';
+import { readOomKills } from '../contract/process/machine.js';
 
 type AskedByWorker = ClusterEvent & { type: 'reload' | 'scale' | 'restart' };
 

@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
-import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
-import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
-import { FINDING_NAMES } from '../../src/contract/options/warning-options.interface.js';
+import { clusterOptions, FINDING_NAMES } from '../../src/contract/options/index.js';
+import { moduleOptions } from '../../src/contract/options/module.js';
 import { isOfMissingPackage } from '../support/packages-beside.js';
 import {
   anchorsOf,
@@ -213,7 +211,7 @@ describe('the pages of messages', () => {
     expect(parts.filter((part) => !source.includes(part))).toEqual([]);
   });
 
-  const conflicts = sourceOf('src/contract/options/check/refuse-conflicts.ts').matchAll(
+  const conflicts = sourceOf('src/contract/options/refuse-conflicts.ts').matchAll(
     /refuse\(\s*([`"'])(.*?)\1,?\s*\)/gs,
   );
 

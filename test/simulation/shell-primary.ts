@@ -1,4 +1,4 @@
-import { resolveOptions } from '../../src/contract/options/check/resolve-options.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
 import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
 import type {
   Requester,

@@ -1,6 +1,6 @@
 import { STAT_NAMES } from '../snapshot/stats.js';
 import * as v from 'valibot';
-import { MAX_WORKERS } from '../options/check/validate.js';
+import { MAX_WORKERS } from '../options/schema.js';
 import { MAX_METRICS_BODY_LENGTH, type WorkerStats } from '../snapshot/index.js';
 import { cutText, type ErrorReport } from './error-report.js';
 

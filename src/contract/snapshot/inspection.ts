@@ -19,6 +19,9 @@ export interface WorkerStack {
 /** The recordings that also work while a worker is blocked. */
 export type RecordingKind = 'cpu-profile' | 'heap-profile';
 
+/** Maximum length of a recording, in seconds. Longer ones are large and do not show more. */
+export const MAX_PROFILE_SECONDS = 60;
+
 export interface Recording {
   readonly kind: RecordingKind;
   readonly seconds: number;

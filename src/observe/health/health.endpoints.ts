@@ -8,7 +8,8 @@ import type {
 } from '@nestjs/terminus';
 import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
 import { inspected, OnceAMinute } from '../../contract/errors/index.js';
-import { hasTerminus, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { hasTerminus } from '../../contract/options/peers.js';
+import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,

@@ -1,4 +1,4 @@
-import { loadPrometheusClients } from '../../contract/options/check/load-prometheus.js';
+import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint } from '../endpoints/mount-endpoint.js';

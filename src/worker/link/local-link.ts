@@ -2,8 +2,8 @@ import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterEventName, EventListeners } from '../../contract/events/index.js';
 import { reportError } from '../../contract/ipc/index.js';
-import { silencedBy } from '../../contract/options/warning-options.interface.js';
-import type { FindingName, ResolvedClusterOptions } from '../../contract/options/index.js';
+import { type FindingName, silencedBy } from '../../contract/options/log.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import type {
   ClusterSnapshot,

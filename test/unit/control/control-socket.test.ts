@@ -31,7 +31,7 @@ import {
   probe,
   removeStaleSockets,
 } from '../../../src/contract/files/stale-sockets.js';
-import { resolveOptions } from '../../../src/contract/options/check/resolve-options.js';
+import { resolveOptions } from '../../../src/contract/options/index.js';
 import { eventually } from '../../support/eventually.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 

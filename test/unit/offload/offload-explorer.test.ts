@@ -15,7 +15,7 @@ import {
 import { DiscoveryModule, NestFactory } from '@nestjs/core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CpuBound, OffloadExplorer } from '../../../src/offload/index.js';
-import type { CpuBoundOptions } from '../../../src/contract/options/module.js';
+import type { CpuBoundOptions } from '../../../src/contract/options/cpu-bound.js';
 
 const contexts: INestApplicationContext[] = [];
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type ClusterOptions, resolveOptions } from '../../../../../src/contract/options/index.js';
+import { type ClusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
 import {
   type Platform,
   refuseConflicts,
-} from '../../../../../src/contract/options/check/refuse-conflicts.js';
-import { refusal as refusalOf } from '../../../support/refusal.js';
+} from '../../../../src/contract/options/refuse-conflicts.js';
+import { refusal as refusalOf } from '../../support/refusal.js';
 
 const LINUX_24: Platform = { system: 'linux', nodeVersion: '24.1.0' };
 const OLD_MAC: Platform = { system: 'darwin', nodeVersion: '20.19.0' };

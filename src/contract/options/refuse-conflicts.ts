@@ -1,8 +1,8 @@
-import { ClusterConfigurationError } from '../../errors/index.js';
-import type { ClusterOptions } from '../cluster-options.interface.js';
-import type { ResolvedClusterOptions } from '../resolved-options.interface.js';
-import { isLoopback } from '../loopback.js';
-import { MAX_PORT } from './options.schema.js';
+import { isIPv4 } from 'node:net';
+import { ClusterConfigurationError } from '../errors/index.js';
+import type { ClusterOptions } from './bootstrap.js';
+import type { ResolvedClusterOptions } from './resolve.js';
+import { MAX_PORT } from './schema.js';
 
 /** The platform. Some balancing strategies do not work on every platform. */
 export interface Platform {
@@ -19,9 +19,10 @@ export interface Platform {
  */
 export function refuseConflicts(
   options: ClusterOptions,
-  { address, memory, ...resolved }: ResolvedClusterOptions,
+  resolved: ResolvedClusterOptions,
   platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
 ): void {
+  const { expose, memory, workers } = resolved;
   for (const key of ['port', 'host'] as const) {
     if (options.path !== undefined && options[key] !== undefined) {
       refuse(
@@ -35,34 +36,19 @@ export function refuseConflicts(
     );
   }
   // With `workers: 0` the single process has nothing to balance, and no primary.
-  if (resolved.workers > 0) {
-    refuseBalancing({ address, ...resolved }, platform);
-    refuseAdminPort({ address, ...resolved });
-    refuseExposure(options, resolved);
-  } else if (resolved.expose === 'admin') {
+  if (workers > 0) {
+    refuseBalancing(resolved, platform);
+    refuseAdmin(options, resolved);
+  } else if (expose === 'admin') {
     refuse(
       `expose is 'admin', and workers: 0 has no admin listener; set workers: 1 or expose: 'app'`,
     );
   }
 }
 
-function refuseAdminPort({
-  address,
-  admin,
-  balancing,
-  workers,
-}: Pick<ResolvedClusterOptions, 'address' | 'admin' | 'balancing' | 'workers'>): void {
-  if (admin === undefined || admin.port === 0 || address.kind !== 'tcp') return;
-  const last = address.port + (balancing === 'ports' ? workers - 1 : 0);
-  if (admin.port < address.port || admin.port > last) return;
-  refuse(
-    `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); give one of them another`,
-  );
-}
-
-function refuseExposure(
+function refuseAdmin(
   options: ClusterOptions,
-  { admin, expose }: Pick<ResolvedClusterOptions, 'admin' | 'expose'>,
+  { address, admin, balancing, expose, workers }: ResolvedClusterOptions,
 ): void {
   if (admin === undefined) {
     if (expose === 'app') return;
@@ -70,19 +56,25 @@ function refuseExposure(
       `expose is 'admin', and there is no admin listener; give admin: { port }, or the variable CLUSTER_ADMIN_PORT`,
     );
   }
-  if (isLoopback(admin.host) || admin.token !== undefined) return;
-  if (options.admin?.token === false) return;
+  if (address.kind === 'tcp' && admin.port !== 0) {
+    const last = address.port + (balancing === 'ports' ? workers - 1 : 0);
+    if (admin.port >= address.port && admin.port <= last) {
+      refuse(
+        `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); give one of them another`,
+      );
+    }
+  }
+  const isLoopback =
+    ['localhost', '::1'].includes(admin.host) ||
+    (isIPv4(admin.host) && admin.host.startsWith('127.'));
+  if (isLoopback || admin.token !== undefined || options.admin?.token === false) return;
   refuse(
     `admin.host ("${admin.host}") can be reached from other machines, and there is no admin.token; give one, in code or as the variable CLUSTER_ADMIN_TOKEN, or token: false where everybody who gets there may read`,
   );
 }
 
 function refuseBalancing(
-  {
-    address,
-    balancing,
-    workers,
-  }: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
+  { address, balancing, workers }: ResolvedClusterOptions,
   { system, nodeVersion }: Platform,
 ): void {
   if (balancing !== 'reuse-port' && balancing !== 'ports') return;

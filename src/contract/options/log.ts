@@ -1,3 +1,13 @@
+import * as v from 'valibot';
+import {
+  oneOf,
+  option,
+  optionGroup,
+  optionGroupOrFalse,
+  type SchemaOf,
+  variable,
+} from './schema.js';
+
 /**
  * How a line of the cluster looks.
  *
@@ -6,7 +16,7 @@
  */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-export const LOG_FORMATS = ['text', 'json'] as const;
+const LOG_FORMATS = ['text', 'json'] as const;
 
 /** The level of a line. */
 export type LogLevel = 'info' | 'warn' | 'error';
@@ -41,9 +51,58 @@ export interface LogOptions {
   write?: ((line: string, level: LogLevel) => void) | undefined;
 }
 
-/** {@link LogOptions} with the defaults filled in. */
-export interface ResolvedLogOptions {
-  readonly format: LogFormat;
-  readonly level: 'debug' | LogLevel | 'silent';
-  readonly write: LogOptions['write'];
+export const logFormat = oneOf(LOG_FORMATS);
+
+export const log = optionGroup({
+  format: variable('CLUSTER_LOG_FORMAT', option(logFormat, 'text')),
+  level: variable('CLUSTER_LOG_LEVEL', option(oneOf(LOG_LEVELS), 'info')),
+  write: v.optional(
+    v.custom<NonNullable<LogOptions['write']>>(
+      (value) => typeof value === 'function',
+      'a function that takes a line and its level',
+    ),
+  ),
+} satisfies SchemaOf<LogOptions>);
+
+/** {@link LogOptions} with the defaults and the environment applied. */
+export type ResolvedLogOptions = v.InferOutput<typeof log>;
+
+/** The names of the findings: the parts of an app that do not work correctly in several workers. */
+export const FINDING_NAMES = [
+  // The start of a cluster warns of these.
+  'scheduled-jobs',
+  'throttler',
+  'cache',
+  'socket-io',
+  'cpu-bound-threads',
+  // `nestjs-cluster-tools doctor` also finds these.
+  'sessions',
+  'in-process-events',
+  'web-socket-broadcast',
+  'database-pool',
+  'schema-synchronization',
+  'own-health',
+  'own-metrics',
+  'memory',
+  'signal-listener',
+  'cpu-bound-inline',
+  'warning',
+] as const;
+
+/** Name of a finding. The README of `@nestjs-cluster/tools` explains each name. */
+export type FindingName = (typeof FINDING_NAMES)[number];
+
+/** The last part of a warning, which says how to silence the warning. */
+export function silencedBy(name: FindingName): string {
+  return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
+
+/** Settings of the warnings about an app that is not ready for several workers. */
+export interface WarningOptions {
+  /** Findings that neither the start of a cluster nor `nestjs-cluster-tools doctor` shows. Default: none. */
+  ignore?: readonly FindingName[] | undefined;
+}
+
+export const warnings = optionGroupOrFalse({
+  ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), []),
+} satisfies SchemaOf<WarningOptions>);

@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { readEnvironment } from '../../../../../src/contract/options/check/environment.js';
-import { type ClusterOptions, resolveOptions } from '../../../../../src/contract/options/index.js';
-import { at, refusal as refusalOf } from '../../../support/refusal.js';
+import { type ClusterOptions, clusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
+import { offloadVariables } from '../../../../src/contract/options/offload-variables.js';
+import { readVariables } from '../../../../src/contract/options/schema.js';
+import { at, refusal as refusalOf } from '../../support/refusal.js';
 
 const resolve = (env: NodeJS.ProcessEnv, options: ClusterOptions = {}) =>
   resolveOptions(options, env, () => 4);
+
+const read = (env: NodeJS.ProcessEnv) => ({
+  ...readVariables(clusterOptions, env),
+  offload: readVariables(offloadVariables, env),
+});
 
 const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => resolve(env));
 
@@ -16,7 +22,7 @@ const NO_NUMBERS = ['abc', ' ', ' 2', '2 ', '1e1', '-1', '+1', '2.5', '0x2', 'Na
 
 interface Variable {
   readonly name: string;
-  /** The path of the value in what {@link readEnvironment} returns, and in the resolved options. */
+  /** The path of the value among the options. */
   readonly key: string;
   /** Texts that are accepted, with their values. */
   readonly accepted: readonly (readonly [text: string, value: unknown])[];
@@ -58,14 +64,14 @@ const VARIABLES: readonly Variable[] = [
   },
   {
     name: 'CLUSTER_OFFLOAD',
-    key: 'offload',
+    key: 'offload.mode',
     accepted: words('threads', 'inline'),
     refused: ['thread', 'INLINE', 'true', '0'],
     allowed: "one of 'threads', 'inline'",
   },
   {
     name: 'CLUSTER_THREADS',
-    key: 'threads',
+    key: 'offload.threads',
     accepted: [...numbers(1, 256), ['auto', 'auto']],
     refused: [...NO_NUMBERS, '0', '257'],
     allowed: THREADS,
@@ -110,12 +116,12 @@ const VARIABLES: readonly Variable[] = [
 describe.each(VARIABLES)('$name', ({ name, key, accepted, refused, allowed }) => {
   it('is read', () => {
     for (const [text, value] of accepted) {
-      expect(at(readEnvironment({ [name]: text }), key)).toBe(value);
+      expect(at(read({ [name]: text }), key)).toBe(value);
     }
   });
 
   it('counts as not set where it is empty', () => {
-    expect(at(readEnvironment({ [name]: '' }), key)).toBeUndefined();
+    expect(read({ [name]: '' })).toEqual({ offload: {} });
   });
 
   it('is refused with its name and what is allowed', () => {
