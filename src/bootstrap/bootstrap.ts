@@ -1,14 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterConfigurationError, ClusterError } from '../contract/errors/index.js';
-import { createEventLog, EventListeners } from '../contract/events/index.js';
-import {
-  type ClusterOptions,
-  COMMON_JS,
-  logFormatIn,
-  type ResolvedClusterOptions,
-  resolveOptions,
-  show,
-} from '../contract/options/index.js';
+import { EventListeners } from '../contract/events/event-listeners.js';
+import { createEventLog } from '../contract/events/event-log.js';
+import { COMMON_JS } from '../contract/options/common-js.js';
+import type { ClusterOptions, ResolvedClusterOptions } from '../contract/options/index.js';
+import { logFormatIn, resolveOptions } from '../contract/options/resolve.js';
+import { show } from '../contract/options/schema.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
 import type {
   AppFactory,

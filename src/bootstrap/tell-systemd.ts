@@ -6,7 +6,7 @@ import {
   describeEvent,
   type EventListeners,
 } from '../contract/events/index.js';
-import { MAX_TIMER_MS } from '../contract/options/index.js';
+import { MAX_TIMER_MS } from '../contract/options/schema.js';
 
 export interface NotifyingProcess {
   /** How many workers are ready, of how many. Missing without a primary. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { MAX_WORKERS } from '../contract/options/index.js';
+import { MAX_WORKERS } from '../contract/options/schema.js';
 
 /** `EX_USAGE` of sysexits.h. */
 export const USAGE_EXIT_CODE = 64;

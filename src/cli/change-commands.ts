@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ClusterStatus } from '../control/cluster-status.js';
 import { ClusterRefusedError } from '../contract/errors/index.js';
-import { MAX_WORKERS } from '../contract/options/index.js';
+import { MAX_WORKERS } from '../contract/options/schema.js';
 import { SLOT_ARGUMENT } from './arguments.js';
 import { type Changed, reload, restart, scale, stop } from './changes.js';
 import { clientToAct, controlCommand, type ControlOptions } from './control-command.js';

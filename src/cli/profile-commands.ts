@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { oneLine } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS } from '../contract/snapshot/index.js';
+import { MAX_PROFILE_SECONDS } from '../contract/snapshot/inspection.js';
 import type { ProfileAnswer } from '../control/control-api.js';
-import type { WorkerStack } from '../contract/snapshot/index.js';
+import type { WorkerStack } from '../contract/snapshot/inspection.js';
 import { SLOT_ARGUMENT, wholeNumber } from './arguments.js';
 import { clientFor, clientToAct, controlCommand, type ControlOptions } from './control-command.js';
 import { printJson, printLine, printLines } from './view/output.js';

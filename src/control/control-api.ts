@@ -5,14 +5,10 @@ import {
   InspectionError,
   type InspectionFailure,
 } from '../contract/errors/index.js';
-import { MAX_WORKERS } from '../contract/options/index.js';
+import { MAX_WORKERS } from '../contract/options/schema.js';
 import { availableCores } from '../contract/process/machine.js';
-import {
-  MAX_PROFILE_SECONDS,
-  type RecordingKind,
-  type ReloadResult,
-  type RestartResult,
-} from '../contract/snapshot/index.js';
+import type { RecordingKind, ReloadResult, RestartResult } from '../contract/snapshot/index.js';
+import { MAX_PROFILE_SECONDS } from '../contract/snapshot/inspection.js';
 import { statusOf } from './cluster-status.js';
 import type { Controlled } from './controlled-cluster.js';
 import {

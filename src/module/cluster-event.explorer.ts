@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { eventMethodsOf } from './cluster-event.decorator.js';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
-import { checkEventName } from '../contract/options/index.js';
+import { checkEventName } from '../contract/options/event-names.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { OffloadExplorer } from '../offload/index.js';
 

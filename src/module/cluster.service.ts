@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ClusterEventName, ClusterEventMap } from '../contract/events/index.js';
-import { checkEventName } from '../contract/options/index.js';
+import { checkEventName } from '../contract/options/event-names.js';
 import {
   CLUSTER_LINK,
   type ClusterLink,

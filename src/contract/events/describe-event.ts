@@ -96,6 +96,8 @@ const DESCRIPTIONS: { readonly [N in ClusterEventName]: Describe<N> } = {
     ),
 };
 
+export const EVENT_NAMES = Object.keys(DESCRIPTIONS) as readonly ClusterEventName[];
+
 /** These events are not logged: `worker-exit` follows a logged event, and `leader` only matters to its listeners. */
 export const UNLOGGED: ReadonlySet<ClusterEventName> = new Set(['worker-exit', 'leader']);
 

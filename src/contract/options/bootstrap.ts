@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import type { ClusterEventListeners, ClusterEventName } from '../events/index.js';
+import type { ClusterEventListeners } from '../events/index.js';
+import { listeners } from './event-names.js';
 import { log, type LogOptions, warnings, type WarningOptions } from './log.js';
 import {
   autoOrInteger,
@@ -17,7 +18,6 @@ import {
   portFromText,
   type SchemaOf,
   text,
-  validate,
   variable,
 } from './schema.js';
 
@@ -41,7 +41,7 @@ const memory = optionGroup({
 } satisfies SchemaOf<MemoryOptions>);
 
 /**
- * When healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
+ * Limits at which healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
  * Each worker's limits differ from the options by up to 10 % at random, so not all are due at once.
  */
 export interface RecycleOptions {
@@ -158,44 +158,6 @@ const control = optionGroupOrFalse({
   path: v.optional(socketPath),
 } satisfies SchemaOf<ControlOptions>);
 
-const listener = v.optional(
-  v.custom<(event: never) => void | Promise<void>>(
-    (value) => typeof value === 'function',
-    'a function that takes the event',
-  ),
-);
-
-// All events are listed, so that the compiler finds a missing event.
-const LISTENERS: Readonly<Record<ClusterEventName, typeof listener>> = {
-  starting: listener,
-  listening: listener,
-  started: listener,
-  'worker-ready': listener,
-  'worker-died': listener,
-  'worker-failing': listener,
-  'worker-restarting': listener,
-  'worker-replacing': listener,
-  'worker-draining': listener,
-  'worker-stopped': listener,
-  'worker-exit': listener,
-  leader: listener,
-  'reload-started': listener,
-  'reload-reverting': listener,
-  'reload-ended': listener,
-  scaling: listener,
-  stopping: listener,
-  stopped: listener,
-  failed: listener,
-  warning: listener,
-};
-
-const eventName = oneOf(Object.keys(LISTENERS));
-
-/** @throws ClusterConfigurationError if no event has that name. */
-export function checkEventName(name: unknown): ClusterEventName {
-  return validate(eventName, name, 'name of an event') as ClusterEventName;
-}
-
 /**
  * How connections reach the workers.
  *
@@ -230,11 +192,14 @@ export interface ClusterOptions {
    * `WEB_CONCURRENCY`.
    */
   workers?: number | 'auto' | undefined;
-  /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
+  /**
+   * How connections reach the workers: `'shared'` (default), `'reuse-port'`, `'round-robin'` or
+   * `'ports'`, see {@link BalancingStrategy}. Environment: `CLUSTER_BALANCING`.
+   */
   balancing?: BalancingStrategy | undefined;
   /**
-   * Whether workers with more than their share of the load ask some of their clients to connect
-   * again, by `Connection: close` or GOAWAY. Checked once a second. Default true.
+   * Workers with more than their share of the load ask some of their clients to connect again, by
+   * `Connection: close` or GOAWAY. Checked once a second. Default true.
    */
   rebalance?: boolean | undefined;
   /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */
@@ -317,7 +282,7 @@ export const clusterOptions = optionGroup({
   shutdown,
   admin: v.optional(admin),
   expose: option(oneOf(['app', 'admin']), 'app'),
-  on: v.optional(optionGroup(LISTENERS) as v.GenericSchema<never, ClusterEventListeners>),
+  on: v.optional(listeners),
   control,
   name: v.optional(
     text(

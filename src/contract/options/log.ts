@@ -28,7 +28,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const 
 
 /** Format, level and destination of the cluster's own log lines. The lines of the app's logger are not affected. */
 export interface LogOptions {
-  /** How a line looks. Default `'text'`. Environment: `CLUSTER_LOG_FORMAT`. */
+  /** How a line looks: `'text'` (default) or `'json'`. Environment: `CLUSTER_LOG_FORMAT`. */
   format?: LogFormat | undefined;
   /**
    * The lowest level that is written. Two things are written at every level, also at `'silent'`:

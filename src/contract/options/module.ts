@@ -25,7 +25,7 @@ const path = text(
 /** How many workers must be ready: a whole number, a fraction of the desired workers (such as 0.5), or `'all'`. */
 export type MinReady = number | 'all';
 
-/** The result of a health indicator, by key, in the format of @nestjs/terminus. */
+/** The result of a health indicator, by key, in the format of `@nestjs/terminus`. */
 export type HealthIndicatorReport = Readonly<
   Record<
     string,
@@ -44,7 +44,7 @@ export type HealthIndicatorEntry =
 export interface HealthOptions {
   /** Path of the full report, and prefix of the paths of `/live` and `/ready`. Default `/health`. */
   path?: string | undefined;
-  /** Whether reports have details. With `false` they have only statuses. Default true. */
+  /** Reports have details. With `false` they have only statuses. Default true. */
   details?: boolean | undefined;
   /** Workers that must be ready for the cluster to be up. Default 1. */
   minReady?: MinReady | undefined;
@@ -82,13 +82,13 @@ const health = optionGroupOrFalse({
 export interface MetricsOptions {
   /** Path of the endpoint. Default `/metrics`. */
   path?: string | undefined;
-  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: the client's bounds. */
+  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: 0.005 to 10, the client's bounds. */
   buckets?: readonly number[] | undefined;
-  /** A registry of the app, of prom-client or @prometheus-io/client. Default: the default registry of each that is installed. */
+  /** A registry of the app, of `prom-client` or `@prometheus-io/client`. Default: the default registry of each that is installed. */
   registry?: MetricsRegistry | undefined;
   /**
-   * Whether the app's metrics and the default metrics get the label `worker` (the slot). Otherwise
-   * the metrics of all workers are merged. Default false.
+   * The app's metrics and the default metrics get the label `worker` (the slot). Otherwise the
+   * metrics of all workers are merged. Default false.
    */
   perWorker?: boolean | undefined;
 }

@@ -1,17 +1,10 @@
 import * as v from 'valibot';
 import { availableWorkers } from '../process/machine.js';
-import { type AdminOptions, type ClusterOptions, clusterOptions } from './bootstrap.js';
+import { type ClusterOptions, clusterOptions } from './bootstrap.js';
 import { type FindingName, type LogFormat, logFormat } from './log.js';
 import { offloadVariables } from './offload-variables.js';
 import { refuseConflicts } from './refuse-conflicts.js';
-import {
-  integer,
-  MAX_WORKERS,
-  overridden,
-  portFromText,
-  readVariables,
-  validate,
-} from './schema.js';
+import { MAX_WORKERS, overridden, portFromText, readVariables, validate } from './schema.js';
 
 /** A type of options with the defaults filled in: no value is `undefined`. */
 export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
@@ -46,7 +39,7 @@ export interface ResolvedClusterOptions extends Omit<
   };
 }
 
-/** {@link AdminOptions} with the defaults and the environment applied. */
+/** `AdminOptions` with the defaults and the environment applied. */
 export interface ResolvedAdminOptions {
   readonly port: number;
   readonly host: string;
@@ -116,14 +109,4 @@ export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env
   const { log } = (input ?? {}) as ClusterOptions;
   const given: unknown[] = [env['CLUSTER_LOG_FORMAT'], log?.format];
   return given.find((format): format is LogFormat => v.is(logFormat, format)) ?? 'text';
-}
-
-/** @throws ClusterConfigurationError if a cluster cannot have that slot. */
-export function checkSlot(slot: number): number {
-  return validate(integer(0, MAX_WORKERS - 1), slot, 'slot');
-}
-
-/** @throws ClusterConfigurationError if a cluster cannot have that number of workers. */
-export function checkWorkerCount(workers: number): number {
-  return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
 }

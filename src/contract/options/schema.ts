@@ -216,3 +216,13 @@ export function show(value: unknown): string {
   }
   return String(value);
 }
+
+/** @throws ClusterConfigurationError if a cluster cannot have that slot. */
+export function checkSlot(slot: number): number {
+  return validate(integer(0, MAX_WORKERS - 1), slot, 'slot');
+}
+
+/** @throws ClusterConfigurationError if a cluster cannot have that number of workers. */
+export function checkWorkerCount(workers: number): number {
+  return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
+}

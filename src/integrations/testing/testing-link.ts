@@ -1,4 +1,4 @@
-import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
+import { checkSlot, checkWorkerCount } from '../../contract/options/schema.js';
 import type {
   AgedSnapshot,
   ClusterLink,

@@ -1,4 +1,4 @@
-import { type FindingName, silencedBy } from '../../contract/options/index.js';
+import { type FindingName, silencedBy } from '../../contract/options/log.js';
 import { type AppView, viewOf } from './app-view.js';
 import { type Check, CHECKS, type Finding } from './checks.js';
 

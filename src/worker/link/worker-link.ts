@@ -1,7 +1,7 @@
 import { ClusterAddressError, ClusterNoPrimaryError } from '../../contract/errors/index.js';
 import type { ClusterEventName } from '../../contract/events/index.js';
 import { type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
-import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
+import { checkSlot, checkWorkerCount } from '../../contract/options/schema.js';
 import {
   type AgedSnapshot,
   type ClusterLink,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { checkEventName } from '../../../../src/contract/options/event-names.js';
 import {
-  checkEventName,
   checkWorkerCount,
   type ClusterOptions,
   logFormatIn,
