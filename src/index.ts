@@ -1,11 +1,13 @@
 export { ClusterModule } from './module/cluster.module.js';
-export type { ClusterModuleAsyncOptions } from './module/module-options.provider.js';
+export type { ClusterModuleAsyncOptions } from './module/async-options.js';
 export { OnClusterEvent } from './module/cluster-event.decorator.js';
 export { ClusterLogger } from './module/cluster.logger.js';
 export { ClusterService } from './module/cluster.service.js';
-export { ClusterHealthIndicator } from './observe/health/cluster.health.js';
-export { EventLoopHealthIndicator } from './observe/health/event-loop.health.js';
-export { OffloadHealthIndicator } from './observe/health/offload.health.js';
+export {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from './observe/health/indicators.js';
 export {
   carryContext,
   type ContextStorage,

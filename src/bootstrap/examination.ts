@@ -25,7 +25,7 @@ export async function runExamined(
   examine: Examine,
 ): Promise<StandaloneRuntime<INestApplicationContext>> {
   const { runStandalone } = await import('./roles/run-standalone.js');
-  const { findingsOf } = await import('../observe/findings/start-warnings.js');
+  const { findingsOf } = await import('../observe/findings/checks.js');
   const { viewOf } = await import('../observe/findings/app-view.js');
   const warnings: string[] = [];
   const runtime = await runStandalone(createApp, {
@@ -58,6 +58,6 @@ export async function warnOfFindings(
   { shown, ignore }: ResolvedClusterOptions['warnings'],
 ): Promise<void> {
   if (!shown || link.identity.slot !== WARNING_SLOT) return;
-  const { startWarnings } = await import('../observe/findings/start-warnings.js');
+  const { startWarnings } = await import('../observe/findings/checks.js');
   for (const line of startWarnings(app, ignore)) link.warn(line);
 }

@@ -26,13 +26,16 @@ import {
   Offload,
   OffloadExplorer,
 } from '../offload/index.js';
-import { type ClusterModuleAsyncOptions, lateOptions } from './module-options.provider.js';
+import {
+  type ClusterModuleAsyncOptions,
+  lateOptions,
+  resolveAsyncOptions,
+} from './async-options.js';
 import { PUBLIC_PROVIDERS } from './public-providers.js';
 import {
   type Class,
   type ClusterModuleOptions,
   MODULE_OPTIONS,
-  resolveAsyncOptions,
   resolveModuleOptions,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';

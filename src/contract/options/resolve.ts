@@ -84,7 +84,7 @@ export function resolveOptions(
   return resolved;
 }
 
-/** What the variables give: the admin listener is opened by its port only. */
+/** The overrides that open the admin listener: a port is needed for it. */
 type Variables = { readonly admin?: { readonly port?: number } };
 
 function resolveAdmin({ port, host, token }: NonNullable<Checked['admin']>): ResolvedAdminOptions {

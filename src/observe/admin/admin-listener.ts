@@ -11,11 +11,9 @@ import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
-import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
-import { shareInFlight } from '../endpoints/share-in-flight.js';
-import { clusterRegistry } from '../exposition/cluster-registry.js';
-import { MetricsPage } from '../exposition/metrics-page.js';
-import { ALIVE, healthReport } from './admin-health.js';
+import { type EndpointResponse, shareInFlight } from '../endpoints/mount-endpoint.js';
+import { clusterRegistry, MetricsPage } from '../exposition/metrics-page.js';
+import { ALIVE, healthReport } from '../exposition/cluster-report.js';
 
 /** Further connections are closed at once. */
 const MAX_CONNECTIONS = 64;

@@ -6,7 +6,11 @@ import type {
   HealthIndicatorFunction,
   HealthIndicatorResult,
 } from '@nestjs/terminus';
-import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
+import {
+  type EndpointResponse,
+  mountEndpoint,
+  shareInFlight,
+} from '../endpoints/mount-endpoint.js';
 import { inspected, OnceAMinute } from '../../contract/errors/index.js';
 import { hasTerminus } from '../../contract/options/peers.js';
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
@@ -16,10 +20,11 @@ import {
   type ClusterLink,
 } from '../../contract/snapshot/index.js';
 import { appChecks } from './app-checks.js';
-import { ClusterHealthIndicator } from './cluster.health.js';
-import { EventLoopHealthIndicator } from './event-loop.health.js';
-import { OffloadHealthIndicator } from './offload.health.js';
-import { shareInFlight } from '../endpoints/share-in-flight.js';
+import {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from './indicators.js';
 import { Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shareInFlight } from '../../../../src/observe/endpoints/share-in-flight.js';
+import { shareInFlight } from '../../../../src/observe/endpoints/mount-endpoint.js';
 import { held } from '../../../support/held.js';
 
 /** Runs that end when they are told to. */

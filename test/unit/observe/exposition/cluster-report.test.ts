@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ALIVE, healthReport } from '../../../../src/observe/admin/admin-health.js';
+import { ALIVE, healthReport } from '../../../../src/observe/exposition/cluster-report.js';
 import type {
   ClusterSnapshot,
   WorkerExit,
