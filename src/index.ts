@@ -1,6 +1,6 @@
 export { ClusterModule } from './module/cluster.module.js';
 export type { ClusterModuleAsyncOptions } from './module/async-options.js';
-export { OnClusterEvent } from './module/cluster-event.decorator.js';
+export { OnClusterEvent } from './module/on-cluster-event.js';
 export { ClusterLogger } from './module/cluster.logger.js';
 export { ClusterService } from './module/cluster.service.js';
 export {

@@ -14,7 +14,7 @@ import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
 import { bootstrap } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
 import { linkOfProcess } from '../bootstrap/link-of-process.js';
-import { ClusterEventExplorer } from './cluster-event.explorer.js';
+import { ClusterEventExplorer } from './on-cluster-event.js';
 import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';

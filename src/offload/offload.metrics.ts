@@ -1,5 +1,5 @@
 import type { MetricsClient } from '../contract/snapshot/index.js';
-import { named } from '../contract/snapshot/metric-names.js';
+import { named } from '../contract/snapshot/prometheus.js';
 import type { OffloadSnapshot } from './run/runner.interface.js';
 import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
 

@@ -1,9 +1,41 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { eventMethodsOf } from './cluster-event.decorator.js';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
+import type { ClusterEventMap, ClusterEventName } from '../contract/events/index.js';
 import { checkEventName } from '../contract/options/event-names.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { OffloadExplorer } from '../offload/index.js';
+
+// A registered symbol, so that two copies of this package in one process find the same listeners.
+const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
+
+/** A decorated method, with the event that it listens to. */
+interface EventMethod {
+  readonly event: ClusterEventName;
+  readonly method: string | symbol;
+}
+
+interface Decorated {
+  [LISTENERS]?: readonly EventMethod[];
+}
+
+/**
+ * Decorator for a method of a provider or controller: the package calls the method in every worker
+ * for each cluster event named `event`. A worker that does not read its IPC channel in time misses
+ * events, so do not use events for exact counts. Errors that the method throws are logged.
+ */
+export function OnClusterEvent<N extends ClusterEventName>(event: N) {
+  return <M extends (event: ClusterEventMap[N]) => unknown>(
+    target: object,
+    method: string | symbol,
+    _descriptor: TypedPropertyDescriptor<M>,
+  ): void => {
+    const before = (target as Decorated)[LISTENERS] ?? []; // includes the methods of the base class
+    Object.defineProperty(target, LISTENERS, {
+      value: [...before, { event, method }],
+      configurable: true,
+    });
+  };
+}
 
 /** Finds the `@OnClusterEvent()` methods of all controllers and providers. */
 @Injectable()
@@ -26,8 +58,10 @@ export class ClusterEventExplorer implements OnModuleInit {
   #listen(): void {
     for (const { instance, type, isStatic } of this.explorer.members()) {
       // Reads the prototype and not the instance, which may be a proxy that has any property.
-      const prototype: unknown = instance ? Object.getPrototypeOf(instance) : type.prototype;
-      const methods = eventMethodsOf(prototype as object | null);
+      const prototype = (
+        instance ? Object.getPrototypeOf(instance) : type.prototype
+      ) as Decorated | null;
+      const methods = prototype?.[LISTENERS] ?? [];
       if (methods.length === 0) continue;
       if (!isStatic) {
         throw new ClusterConfigurationError(
