@@ -14,20 +14,29 @@ import {
 import { option, optionGroup, validate } from '../contract/options/schema.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
-/** The options of `forRootAsync()`, with one of `useFactory`, `useClass` and `useExisting`. */
-export interface ClusterModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+interface Common extends Pick<ModuleMetadata, 'imports'> {
   /** See {@link OffloadOptions.module}. It is needed before the other options are known. */
   readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
-  readonly useFactory?:
-    | ((...dependencies: never[]) => ClusterModuleOptions | Promise<ClusterModuleOptions>)
-    | undefined;
   /** The tokens of the providers that `useFactory` gets as arguments. */
   readonly inject?: readonly unknown[] | undefined;
-  /** The class that creates the options. Nest creates an instance of the class for this module. */
-  readonly useClass?: Type<ClusterModuleOptionsFactory> | undefined;
-  /** The class that creates the options. A module of `imports` or a global module must provide the class. */
-  readonly useExisting?: Type<ClusterModuleOptionsFactory> | undefined;
 }
+
+interface Sources {
+  readonly useFactory: (
+    ...dependencies: never[]
+  ) => ClusterModuleOptions | Promise<ClusterModuleOptions>;
+  /** The class that creates the options. Nest creates an instance of the class for this module. */
+  readonly useClass: Type<ClusterModuleOptionsFactory>;
+  /** The class that creates the options. A module of `imports` or a global module must provide the class. */
+  readonly useExisting: Type<ClusterModuleOptionsFactory>;
+}
+
+type OneOf<T> = {
+  [K in keyof T]: Pick<T, K> & { readonly [Other in Exclude<keyof T, K>]?: undefined };
+}[keyof T];
+
+/** The options of `forRootAsync()`, with one of `useFactory`, `useClass` and `useExisting`. */
+export type ClusterModuleAsyncOptions = Common & OneOf<Sources>;
 
 const asyncOptions = optionGroup({
   imports: option(v.array(v.any(), 'an array of modules'), []),
@@ -36,7 +45,7 @@ const asyncOptions = optionGroup({
   useClass: v.optional(v.function('a class with createClusterModuleOptions()')),
   useExisting: v.optional(v.any()),
   offload: optionGroup({ module: offloadModule }),
-} satisfies Record<keyof ClusterModuleAsyncOptions, v.GenericSchema>);
+} satisfies Record<keyof (Common & Sources), v.GenericSchema>);
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'] as const;
 

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type ClusterOptions, clusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
+import {
+  type ClusterOptions,
+  clusterOptions,
+  resolveOptions,
+} from '../../../../src/contract/options/index.js';
 import { offloadVariables } from '../../../../src/contract/options/offload-variables.js';
-import { readVariables } from '../../../../src/contract/options/schema.js';
+import { leavesOf, readVariables } from '../../../../src/contract/options/schema.js';
 import { at, refusal as refusalOf } from '../../support/refusal.js';
 
 const resolve = (env: NodeJS.ProcessEnv, options: ClusterOptions = {}) =>
@@ -14,125 +18,59 @@ const read = (env: NodeJS.ProcessEnv) => ({
 
 const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => resolve(env));
 
-const WORKERS = "'auto' or a whole number from 0 to 256";
-const THREADS = "'auto' or a whole number from 1 to 256";
 const MS = 'a number of milliseconds from 0 to 2147483647';
 const BYTES = 'a whole number from 16777216 to 9007199254740991';
-const NO_NUMBERS = ['abc', ' ', ' 2', '2 ', '1e1', '-1', '+1', '2.5', '0x2', 'NaN', '٢'];
+const WORKERS = "'auto' or a whole number from 0 to 256";
+const TOKEN = '16 to 512 characters of ASCII without spaces';
 
-interface Variable {
-  readonly name: string;
-  /** The path of the value among the options. */
-  readonly key: string;
-  /** Texts that are accepted, with their values. */
-  readonly accepted: readonly (readonly [text: string, value: unknown])[];
-  readonly refused: readonly string[];
-  readonly allowed: string;
-}
-
-const words = (...all: string[]) => all.map((word) => [word, word] as const);
-const numbers = (...all: number[]) => all.map((number) => [`${number}`, number] as const);
-
-const VARIABLES: readonly Variable[] = [
-  ...['CLUSTER_WORKERS', 'WEB_CONCURRENCY'].map((name) => ({
-    name,
-    key: 'workers',
-    accepted: [...numbers(0, 1, 256), ['auto', 'auto'] as const],
-    refused: [...NO_NUMBERS, 'Auto', '257'],
-    allowed: WORKERS,
-  })),
-  {
-    name: 'CLUSTER_BALANCING',
-    key: 'balancing',
-    accepted: words('shared', 'reuse-port', 'round-robin', 'ports'),
-    refused: ['fair', 'SHARED', ' shared'],
-    allowed: "one of 'shared', 'reuse-port', 'round-robin', 'ports'",
-  },
-  {
-    name: 'CLUSTER_LOG_FORMAT',
-    key: 'log.format',
-    accepted: words('text', 'json'),
-    refused: ['xml', 'JSON'],
-    allowed: "one of 'text', 'json'",
-  },
-  {
-    name: 'CLUSTER_LOG_LEVEL',
-    key: 'log.level',
-    accepted: words('debug', 'info', 'warn', 'error', 'silent'),
-    refused: ['WARN', '30'],
-    allowed: "one of 'debug', 'info', 'warn', 'error', 'silent'",
-  },
-  {
-    name: 'CLUSTER_OFFLOAD',
-    key: 'offload.mode',
-    accepted: words('threads', 'inline'),
-    refused: ['thread', 'INLINE', 'true', '0'],
-    allowed: "one of 'threads', 'inline'",
-  },
-  {
-    name: 'CLUSTER_THREADS',
-    key: 'offload.threads',
-    accepted: [...numbers(1, 256), ['auto', 'auto']],
-    refused: [...NO_NUMBERS, '0', '257'],
-    allowed: THREADS,
-  },
-  ...['lameDuck', 'drainTimeout', 'killTimeout'].map((option) => ({
-    name: `CLUSTER_SHUTDOWN_${option.replace(/[A-Z]/, '_$&').toUpperCase()}_MS`,
-    key: `shutdown.${option}Ms`,
-    accepted: numbers(0, 10_000, 2 ** 31 - 1),
-    refused: ['10s', '1e3', '-1', '1.5', ' 5', 'auto', 'Infinity', `${2 ** 31}`],
-    allowed: MS,
-  })),
-  ...['soft', 'hard'].map((limit) => ({
-    name: `CLUSTER_MEMORY_${limit.toUpperCase()}_LIMIT_BYTES`,
-    key: `memory.${limit}LimitBytes`,
-    accepted: numbers(2 ** 24, 500_000_000),
-    refused: ['512Mi', '512', '-1', '1e9'],
-    allowed: BYTES,
-  })),
-  {
-    name: 'CLUSTER_ADMIN_PORT',
-    key: 'admin.port',
-    accepted: numbers(0, 9464, 65_535),
-    refused: ['auto', '-1', '65536', '1e3', ' 1'],
-    allowed: 'a whole number from 0 to 65535',
-  },
-  {
-    name: 'CLUSTER_ADMIN_HOST',
-    key: 'admin.host',
-    accepted: words('::1', '0.0.0.0', 'localhost'),
-    refused: ['pod', ' ::1'],
-    allowed: 'an address',
-  },
-  {
-    name: 'CLUSTER_ADMIN_TOKEN',
-    key: 'admin.token',
-    accepted: words('x'.repeat(16), 'x'.repeat(512)),
-    refused: ['short', `${'x'.repeat(16)} y`],
-    allowed: '16 to 512 characters of ASCII without spaces',
-  },
+/** Each variable with its option, a text and its value, a text that is refused, and what is allowed. */
+const VARIABLES: readonly (readonly [string, string, string, unknown, string, string])[] = [
+  ['CLUSTER_WORKERS', 'workers', '256', 256, '257', WORKERS],
+  ['WEB_CONCURRENCY', 'workers', 'auto', 'auto', 'Auto', WORKERS],
+  ['CLUSTER_BALANCING', 'balancing', 'ports', 'ports', 'fair', "one of 'shared', 'reuse-port'"],
+  ['CLUSTER_LOG_FORMAT', 'log.format', 'json', 'json', 'xml', "one of 'text', 'json'"],
+  ['CLUSTER_LOG_LEVEL', 'log.level', 'debug', 'debug', '30', "one of 'debug', 'info', 'warn'"],
+  ['CLUSTER_OFFLOAD', 'offload.mode', 'inline', 'inline', '0', "one of 'threads', 'inline'"],
+  ['CLUSTER_THREADS', 'offload.threads', '1', 1, '0', "'auto' or a whole number from 1 to 256"],
+  ['CLUSTER_SHUTDOWN_LAME_DUCK_MS', 'shutdown.lameDuckMs', '0', 0, '10s', MS],
+  ['CLUSTER_SHUTDOWN_DRAIN_TIMEOUT_MS', 'shutdown.drainTimeoutMs', '7', 7, `${2 ** 31}`, MS],
+  ['CLUSTER_SHUTDOWN_KILL_TIMEOUT_MS', 'shutdown.killTimeoutMs', '9', 9, 'Infinity', MS],
+  ['CLUSTER_MEMORY_SOFT_LIMIT_BYTES', 'memory.softLimitBytes', '99999999', 99_999_999, '5', BYTES],
+  ['CLUSTER_MEMORY_HARD_LIMIT_BYTES', 'memory.hardLimitBytes', '16777216', 2 ** 24, '1e9', BYTES],
+  ['CLUSTER_ADMIN_PORT', 'admin.port', '0', 0, '03000', 'a whole number from 0 to 65535'],
+  ['CLUSTER_ADMIN_HOST', 'admin.host', '0.0.0.0', '0.0.0.0', 'pod', 'an address'],
+  // Digits are no number here.
+  ['CLUSTER_ADMIN_TOKEN', 'admin.token', '1'.repeat(16), '1'.repeat(16), 'short', TOKEN],
 ];
 
-describe.each(VARIABLES)('$name', ({ name, key, accepted, refused, allowed }) => {
-  it('is read', () => {
-    for (const [text, value] of accepted) {
-      expect(at(read({ [name]: text }), key)).toBe(value);
-    }
-  });
+it('has a row above for each variable', () => {
+  const all = [...leavesOf(clusterOptions), ...leavesOf(offloadVariables, ['offload'])].flatMap(
+    ({ path, names = [] }) => names.map((name) => [name, path.join('.')]),
+  );
+  expect(VARIABLES.map(([name, key]) => [name, key]).toSorted()).toEqual(all.toSorted());
+});
 
-  it('counts as not set where it is empty', () => {
+describe.each(VARIABLES)('%s', (name, key, text, value, wrong, allowed) => {
+  it('is read, unless it is empty', () => {
+    expect(at(read({ [name]: text }), key)).toBe(value);
     expect(read({ [name]: '' })).toEqual({ offload: {} });
   });
 
   it('is refused with its name and what is allowed', () => {
-    for (const text of refused) {
-      const message = refusal({ [name]: text });
-      const seen = name.endsWith('TOKEN') ? 'its value' : text;
-      expect(message.replaceAll('"', '')).toContain(`${name}: ${seen} is not allowed`);
-      expect(message).toContain(`expected ${allowed}`);
-    }
+    const seen = name === 'CLUSTER_ADMIN_TOKEN' ? 'its value' : wrong;
+    const message = refusal({ [name]: wrong }).replaceAll('"', '');
+    expect(message).toContain(`${name}: ${seen} is not allowed; expected ${allowed}`);
   });
 });
+
+it.each(['abc', ' ', ' 2', '2 ', '1e1', '-1', '+1', '2.5', '0x2', 'NaN', '٢'])(
+  'takes only digits as a number, not %j',
+  (text) => {
+    for (const name of ['CLUSTER_WORKERS', 'CLUSTER_SHUTDOWN_LAME_DUCK_MS']) {
+      expect(refusal({ [name]: text })).toContain(`${name}: ${JSON.stringify(text)} `);
+    }
+  },
+);
 
 describe('a variable', () => {
   it('wins over its option, and leaves the others', () => {
