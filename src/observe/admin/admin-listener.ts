@@ -11,7 +11,12 @@ import type { ResolvedAdminOptions } from '../../contract/options/index.js';
 import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { whenFree } from '../../contract/process/when-free.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
-import { type EndpointResponse, shareInFlight } from '../endpoints/mount-endpoint.js';
+import {
+  type EndpointResponse,
+  JSON_TYPE,
+  shareInFlight,
+  TEXT_TYPE,
+} from '../endpoints/mount-endpoint.js';
 import { clusterRegistry, MetricsPage } from '../exposition/metrics-page.js';
 import { ALIVE, healthReport } from '../exposition/cluster-report.js';
 
@@ -20,9 +25,6 @@ const MAX_CONNECTIONS = 64;
 /** Within this time, in ms, a request must be complete; a connection without traffic is closed after twice as long. */
 const REQUEST_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 20_000;
-
-const TEXT = 'text/plain; charset=utf-8';
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 interface AdminSource {
   snapshot(): ClusterSnapshot;
@@ -173,7 +175,7 @@ function failure(error: unknown): EndpointResponse {
 }
 
 function plain(status: number, message: string): EndpointResponse {
-  return { status, contentType: TEXT, body: `${message}\n` };
+  return { status, contentType: TEXT_TYPE, body: `${message}\n` };
 }
 
 function json({ status, report }: { status: number; report: object }): EndpointResponse {

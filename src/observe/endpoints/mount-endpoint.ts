@@ -13,6 +13,9 @@ export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** Marks the handlers of this package's endpoints. */
 export const OWN_ENDPOINT = Symbol('nestjs-cluster.endpoint');
 
@@ -48,7 +51,7 @@ export function mountEndpoint(
       () =>
         send(response, {
           status: 500,
-          contentType: 'text/plain; charset=utf-8',
+          contentType: TEXT_TYPE,
           body: 'internal error\n',
         }),
     );

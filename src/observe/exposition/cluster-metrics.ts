@@ -20,7 +20,7 @@ import {
 
 type Values = readonly (readonly [MetricLabels, number])[];
 
-/** What the metrics of the cluster are read from. */
+/** The data from which the metrics of the cluster are read. */
 interface Source {
   readonly snapshot: ClusterSnapshot;
   /** One worker for each slot. */
@@ -38,7 +38,7 @@ const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited
 
 const UPTIME = 'Time since the process was started';
 
-/** The metrics of the cluster. Those that a worker measures itself are rows of {@link STATS}. */
+/** The metrics of the cluster. The rows of {@link STATS} are the measurements that a worker takes of itself. */
 const ROWS: readonly Row[] = [
   [
     'workers',

@@ -8,6 +8,7 @@ import type {
 } from '@nestjs/terminus';
 import {
   type EndpointResponse,
+  JSON_TYPE,
   mountEndpoint,
   shareInFlight,
 } from '../endpoints/mount-endpoint.js';
@@ -80,7 +81,10 @@ export class HealthEndpoints {
     };
     for (const [endpoint, indicators] of Object.entries(checks)) {
       const check = shareInFlight(
-        () => this.#check(indicators, details),
+        async (): Promise<EndpointResponse> => {
+          const { status, result } = await this.#run(indicators);
+          return { status, contentType: JSON_TYPE, body: this.#bodyOf(result, details) };
+        },
         // A run that began before a drain must not be shared, because it would still report that
         // all is well.
         () => this.link.accepting,
@@ -113,18 +117,6 @@ export class HealthEndpoints {
     }));
   }
 
-  async #check(
-    indicators: readonly HealthIndicatorFunction[],
-    details: boolean,
-  ): Promise<EndpointResponse> {
-    const { status, result } = await this.#run(indicators);
-    return {
-      status,
-      contentType: 'application/json; charset=utf-8',
-      body: this.#bodyOf(result, details),
-    };
-  }
-
   #bodyOf(result: HealthCheckResult, details: boolean): string {
     if (this.link.showsDetails) {
       return JSON.stringify(details ? result : statusesOf(result, () => true));
@@ -153,12 +145,9 @@ export class HealthEndpoints {
   }
 }
 
-/** Keys of this package's own indicators. */
-const OUR_KEYS: readonly string[] = ['cluster', 'eventLoop', 'memory', 'offload'];
-
-function isOurs(key: string): boolean {
-  return OUR_KEYS.includes(key);
-}
+/** Whether a key is the key of an indicator of this package. */
+const isOurs = (key: string): boolean =>
+  ['cluster', 'eventLoop', 'memory', 'offload'].includes(key);
 
 /** The result with nothing but the statuses up, degraded and down. */
 function statusesOf(
