@@ -14,16 +14,6 @@ function heldRuns(situation: () => unknown = () => true) {
 }
 
 describe('what is asked while a run is under way', () => {
-  it('gets the result of that run', async () => {
-    const { runs, ask } = heldRuns();
-    const answers = Promise.all(Array.from({ length: 100 }, ask));
-    expect(runs).toHaveLength(1);
-
-    runs[0]!.resolve('well');
-
-    expect(new Set(await answers)).toEqual(new Set(['well']));
-  });
-
   it('shares its failure', async () => {
     const { runs, ask } = heldRuns();
     const answers = Promise.allSettled([ask(), ask()]);
