@@ -61,7 +61,7 @@ export function resolveAsyncOptions(input: unknown): Class | undefined {
   const sources = SOURCES.filter((name) => given[name] !== undefined);
   if (sources.length !== 1) {
     throw new ClusterConfigurationError(
-      `forRootAsync() takes its options from one of ${SOURCES.join(', ')}, and was given ${sources.join(' and ') || 'none of them'}; give one`,
+      `forRootAsync() needs exactly one of ${SOURCES.join(', ')}, but got ${sources.join(' and ') || 'none of them'}`,
     );
   }
   return given.offload.module;
@@ -103,7 +103,7 @@ function resolveLateOptions(
   const resolved = resolveModuleOptions(given);
   if (resolved.offload.module !== undefined) {
     throw new ClusterConfigurationError(
-      'invalid module options: offload.module comes from what forRootAsync() runs to get its options, which threads do not run; give offload: { module } to forRootAsync() itself',
+      'invalid module options: offload.module is in the options that forRootAsync() gets late, which threads never get; set offload: { module } in forRootAsync() itself',
     );
   }
   return { ...resolved, offload: { ...resolved.offload, module } };

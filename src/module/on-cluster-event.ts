@@ -65,7 +65,7 @@ export class ClusterEventExplorer implements OnModuleInit {
       if (methods.length === 0) continue;
       if (!isStatic) {
         throw new ClusterConfigurationError(
-          `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class is not in the default scope, so that there is no instance to call; move the method to one that is`,
+          `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class is not in the default scope, so there is no instance to call; move the method to a class in the default scope`,
         );
       }
       for (const { event, method } of methods) {

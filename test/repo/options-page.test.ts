@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { format } from 'prettier';
+import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
@@ -76,11 +76,10 @@ it('lists the options by their comments in the source', async () => {
     '### Options of forRoot()',
     listOf('ClusterModuleOptions'),
   ].join('\n\n');
-  const made = await format(`${before}\n\n${list}\n\n${after}`, {
-    parser: 'markdown',
-    printWidth: 100,
-  });
-  await expect(made).toMatchFileSnapshot(join(root, PAGE));
+  const path = join(root, PAGE);
+  const style = { ...(await resolveConfig(path)), filepath: path };
+  const made = await format(`${before}\n\n${list}\n\n${after}`, style);
+  await expect(made).toMatchFileSnapshot(path);
 });
 
 it('has at most 54 options: one more is a decision', () => {

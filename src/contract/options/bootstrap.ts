@@ -114,14 +114,14 @@ const address = v.message(
     v.string(),
     v.check((host) => host === 'localhost' || isIP(host) !== 0),
   ),
-  'an address: a loopback one (127.0.0.1, ::1), or that of an interface (0.0.0.0 and :: are all)',
+  'an IP address or localhost (0.0.0.0 and :: are all interfaces)',
 );
 
 /** At least 16 random characters, which cannot be guessed. */
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 const EXPECTED_TOKEN =
   '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
-const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false where everybody may read`;
+const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false to let everyone read`;
 const tokenOrFalse = v.union(
   [v.literal(false), text(TOKEN, EXPECTED_TOKEN_OR_FALSE)],
   EXPECTED_TOKEN_OR_FALSE,

@@ -101,7 +101,7 @@ const buckets = v.message(
     v.minLength(1),
     v.check((bounds) => bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!)),
   ),
-  'a rising list of at least one positive number of seconds',
+  'an ascending list of at least one positive number of seconds',
 );
 
 // Checks the method that is used, not the class, so that a registry of either client passes.

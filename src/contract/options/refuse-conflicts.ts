@@ -26,7 +26,7 @@ export function refuseConflicts(
   for (const key of ['port', 'host'] as const) {
     if (options.path !== undefined && options[key] !== undefined) {
       refuse(
-        `path and ${key} exclude each other (path: "${options.path}", ${key}: ${options[key]}); give one of them`,
+        `set either path or ${key}, not both (path: "${options.path}", ${key}: ${options[key]})`,
       );
     }
   }
@@ -41,7 +41,7 @@ export function refuseConflicts(
     refuseAdmin(options, resolved);
   } else if (expose === 'admin') {
     refuse(
-      `expose is 'admin', and workers: 0 has no admin listener; set workers: 1 or expose: 'app'`,
+      `expose is 'admin', but workers: 0 has no admin listener; set workers: 1 or expose: 'app'`,
     );
   }
 }
@@ -53,14 +53,14 @@ function refuseAdmin(
   if (admin === undefined) {
     if (expose === 'app') return;
     refuse(
-      `expose is 'admin', and there is no admin listener; give admin: { port }, or the variable CLUSTER_ADMIN_PORT`,
+      `expose is 'admin', but there is no admin listener; set admin: { port } or the variable CLUSTER_ADMIN_PORT`,
     );
   }
   if (address.kind === 'tcp' && admin.port !== 0) {
     const last = address.port + (balancing === 'ports' ? workers - 1 : 0);
     if (admin.port >= address.port && admin.port <= last) {
       refuse(
-        `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); give one of them another`,
+        `admin.port (${admin.port}) is a port of the app (port: ${address.port}${last > address.port ? ` to ${last}` : ''}); change one of them`,
       );
     }
   }
@@ -69,7 +69,7 @@ function refuseAdmin(
     (isIPv4(admin.host) && admin.host.startsWith('127.'));
   if (isLoopback || admin.token !== undefined || options.admin?.token === false) return;
   refuse(
-    `admin.host ("${admin.host}") can be reached from other machines, and there is no admin.token; give one, in code or as the variable CLUSTER_ADMIN_TOKEN, or token: false where everybody who gets there may read`,
+    `admin.host ("${admin.host}") can be reached from other machines, but admin.token is not set; set admin.token or the variable CLUSTER_ADMIN_TOKEN, or set token: false to let everyone read`,
   );
 }
 
@@ -80,22 +80,22 @@ function refuseBalancing(
   if (balancing !== 'reuse-port' && balancing !== 'ports') return;
   if (address.kind === 'unix') {
     refuse(
-      `balancing '${balancing}' needs a port, and path is "${address.path}"; give a port, or set balancing to 'shared'`,
+      `balancing '${balancing}' needs a port, but path is "${address.path}"; set port, or balancing: 'shared'`,
     );
   } else if (balancing === 'ports') {
     if (address.port === 0) {
       refuse(
-        "balancing 'ports' needs to know the first port, and port is 0; give a port, the worker of slot k listens on port + k",
+        "balancing 'ports' needs a first port, but port is 0; set a port: the worker of slot k listens on port + k",
       );
     }
     if (address.port + workers - 1 > MAX_PORT) {
       refuse(
-        `balancing 'ports' with port ${address.port} and ${workers} workers goes beyond port ${MAX_PORT}; lower the port or the number of workers`,
+        `balancing 'ports' with port ${address.port} and ${workers} workers exceeds port ${MAX_PORT}; lower the port or the number of workers`,
       );
     }
   } else if (system !== 'linux' || !passesReusePortOn(nodeVersion)) {
     refuse(
-      `balancing 'reuse-port' needs Linux and Node 22.12 or later, and this is Node ${nodeVersion} on ${system}; set balancing to 'shared', which is the default`,
+      `balancing 'reuse-port' needs Linux and Node 22.12 or later, but this is Node ${nodeVersion} on ${system}; set balancing to 'shared', the default`,
     );
   }
 }

@@ -75,7 +75,7 @@ export const STATS = {
   rebalancedConnectionsTotal: {
     metric: 'rebalanced_connections_total',
     isCounter: true,
-    help: 'Connections closed because their clients were asked to connect again, for the balance',
+    help: 'Connections closed so that their clients connect again, for the balance',
   },
   logLinesDroppedTotal: {
     metric: 'log_lines_dropped_total',
@@ -86,7 +86,7 @@ export const STATS = {
   droppedConnectionsTotal: {
     metric: 'worker_dropped_connections_total',
     isCounter: true,
-    help: 'Connections turned away because the worker had as many as its limit of open files has room for',
+    help: 'Connections rejected because the worker reached its limit of open files',
   },
 } as const satisfies Readonly<Record<string, Stat>>;
 

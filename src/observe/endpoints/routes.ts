@@ -75,7 +75,7 @@ export class Routes {
       const { metrics } = this.options;
       const isMetrics = metrics !== false && this.#normalize(metrics.path) === path;
       const option = isMetrics ? 'metrics' : 'health';
-      return `${path} is a route of the app, and of the option ${option}; give one of them another path (${option}.path of forRoot()), or leave ours out (${option}: false)`;
+      return `${path} is a route of the app, and of the option ${option}; change one of them (${option}.path of forRoot()), or set ${option}: false`;
     });
     throw new ClusterConfigurationError(
       `routes of the app have paths that ClusterModule serves: ${routes.join(' | ')}`,

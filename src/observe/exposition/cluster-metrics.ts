@@ -51,7 +51,7 @@ const ROWS: readonly Row[] = [
     'How connections reach the workers; always 1',
     ({ snapshot: { balancing } }) => [[{ balancing }, 1]],
   ],
-  ['workers_desired', 'Workers there should be', ({ snapshot }) => [[{}, snapshot.desired]]],
+  ['workers_desired', 'Desired number of workers', ({ snapshot }) => [[{}, snapshot.desired]]],
   [
     'generation',
     'Number of the last rolling reload that was completed',
@@ -71,12 +71,12 @@ const ROWS: readonly Row[] = [
   ],
   [
     'listen_overflows_total',
-    'Connections that full accept queues turned away since the machine started, of all its services',
+    'Connections rejected by full accept queues since the machine started, for all its services',
     ({ snapshot: { listenOverflowsTotal: total } }) => (total == null ? [] : [[{}, total]]),
   ],
   [
     'snapshot_age_seconds',
-    'Age of the state of the cluster: above 0 where the primary did not answer this scrape',
+    'Age of the state of the cluster: above 0 if the primary did not answer this scrape',
     ({ snapshotAgeMs }) => [[{}, snapshotAgeMs / 1_000]],
   ],
   [
@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'leader',
-    'Whether the worker runs what one alone is to run (1) or not (0)',
+    'Whether the worker is the leader (1) or not (0)',
     ({ workers, snapshot: { leader } }) =>
       byWorker(workers, ({ slot }) => Number(slot === leader?.slot)),
   ],
@@ -116,12 +116,12 @@ const ROWS: readonly Row[] = [
   ofWorker('uptimeSeconds', { metric: 'worker_uptime_seconds', help: UPTIME }),
   ofWorker('heartbeatAgeMs', {
     metric: 'worker_heartbeat_age_seconds',
-    help: "Time since the worker's last sign of life",
+    help: 'Time since the last message of the worker',
   }),
   ...GAUGES.map((name) => ofWorker(name, STATS[name])),
   [
     'worker_snapshot_age_seconds',
-    'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
+    'Age of the metrics of the worker: above 0 if it did not answer this scrape',
     ({ reports }) => {
       const ages = new Map(reports.map(({ slot, ageMs }) => [slot, ageMs]));
       return [...ages].map(([slot, ageMs]) => [{ worker: slot }, ageMs / 1_000]);

@@ -38,7 +38,7 @@ const VARIABLES: readonly (readonly [string, string, string, unknown, string, st
   ['CLUSTER_MEMORY_SOFT_LIMIT_BYTES', 'memory.softLimitBytes', '99999999', 99_999_999, '5', BYTES],
   ['CLUSTER_MEMORY_HARD_LIMIT_BYTES', 'memory.hardLimitBytes', '16777216', 2 ** 24, '1e9', BYTES],
   ['CLUSTER_ADMIN_PORT', 'admin.port', '0', 0, '03000', 'a whole number from 0 to 65535'],
-  ['CLUSTER_ADMIN_HOST', 'admin.host', '0.0.0.0', '0.0.0.0', 'pod', 'an address'],
+  ['CLUSTER_ADMIN_HOST', 'admin.host', '0.0.0.0', '0.0.0.0', 'pod', 'an IP address'],
   // A token of digits is not a number.
   ['CLUSTER_ADMIN_TOKEN', 'admin.token', '1'.repeat(16), '1'.repeat(16), 'short', TOKEN],
 ];

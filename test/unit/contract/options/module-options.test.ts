@@ -97,7 +97,7 @@ it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[],
     'metrics.buckets',
     [[1], [0.001, 0.5, 60]],
     [...NO_BUCKETS, null],
-    'a rising list of at least one positive number of seconds',
+    'an ascending list of at least one positive number of seconds',
   ],
   [
     'metrics.registry',
