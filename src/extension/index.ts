@@ -8,7 +8,6 @@ import { currentLink } from '../contract/snapshot/current-link.js';
 
 export { closedByOwner } from '../contract/process/closed-by-owner.js';
 export type { Metrics, MetricsClient, MetricsContribution, WorkerIdentity };
-export type { PackageThreadData } from './package-thread.js';
 export {
   REMOTE_RUNNER,
   type RemoteRunner,
@@ -16,6 +15,14 @@ export {
 } from '../offload/run/remote-runner.js';
 export type { Task } from '../offload/task/task.js';
 export type { TaskError } from '../offload/task/task-error.js';
+
+/** The data with which the primary starts the thread of a package (`workerData`). The thread posts a message once it listens. */
+export interface PackageThreadData {
+  /** The path of the unix socket on which the thread listens. Only this user can enter its directory. */
+  readonly path: string;
+  /** Whether an earlier run of this thread has ended. */
+  readonly restarted: boolean;
+}
 
 /** The parts of this process that the packages `@nestjs-cluster/*` use. Other packages must not rely on them. */
 export interface Extension {

@@ -126,7 +126,7 @@ export class ClusterModule
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuseShadowed();
-    // Nest does not call configure() without an HTTP server. Without bootstrap() nobody reads the results.
+    // Nest does not call configure() without an HTTP server. Without bootstrap(), nothing reads the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }

@@ -69,9 +69,9 @@ export class ClusterEventExplorer implements OnModuleInit {
         );
       }
       for (const { event, method } of methods) {
-        const call = (told: never): unknown =>
-          (instance as Record<string | symbol, (event: never) => unknown>)[method]!(told);
-        this.link.onEvent(checkEventName(event), call);
+        const listener = (given: never): unknown =>
+          (instance as Record<string | symbol, (given: never) => unknown>)[method]!(given);
+        this.link.onEvent(checkEventName(event), listener);
       }
     }
   }

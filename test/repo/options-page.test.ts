@@ -110,7 +110,9 @@ describe.each([
       if (typeof value === 'object' || value === undefined || value === Infinity) return;
       if (key === 'admin.port') return; // the only option without a default
       const text =
-        typeof value === 'number' ? value.toLocaleString('en').replaceAll(',', ' ') : String(value);
+        typeof value === 'number'
+          ? value.toLocaleString('en').replaceAll(',', ' ')
+          : JSON.stringify(value).replaceAll('"', '');
       expect(comments.get(key)).toMatch(
         key === 'port'
           ? /Default: .* else 3000/

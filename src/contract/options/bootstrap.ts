@@ -103,7 +103,7 @@ export interface AdminOptions {
   host?: string | undefined;
   /**
    * The token that a request has to send as `Authorization: Bearer …`: 16 to 512 characters. With
-   * `false`, everybody who reaches the listener may read; `false` is the default on a loopback
+   * `false`, anyone who reaches the listener may read; `false` is the default on a loopback
    * address. Environment: `CLUSTER_ADMIN_TOKEN`, which is not passed to workers.
    */
   token?: string | false | undefined;
@@ -211,7 +211,7 @@ export interface ClusterOptions {
   hangTimeoutMs?: number | false | undefined;
   /**
    * A thread in each worker that reports what blocks the worker's event loop. It also ends the
-   * worker if the primary is gone while the event loop is blocked. `false` starts no watchdog, and
+   * worker if the primary ends while the event loop is blocked. `false` starts no watchdog, and
    * saves its memory. Default `true`.
    */
   watchdog?: boolean | undefined;

@@ -47,7 +47,7 @@ export const portFromText = v.pipe(
 
 export const port = v.union([integer(0, MAX_PORT), portFromText], EXPECTED_PORT);
 
-/** An option with its default, which stands for a value that is missing or `undefined`. */
+/** An option with its default, which replaces a value that is missing or `undefined`. */
 export const option = <In, Out, const D>(
   schema: v.GenericSchema<In, Out>,
   byDefault: D,

@@ -1,5 +1,5 @@
 export interface Stat {
-  /** The name of its metric, without `nestjs_cluster_`. For the primary, `primary_` stands for `worker_`. */
+  /** The name of its metric, without `nestjs_cluster_`. The primary's metric has `primary_` instead of `worker_`. */
   readonly metric: string;
   /** A counter only rises; the counts of a slot's ended workers are added. Default: a gauge. */
   readonly isCounter?: true;

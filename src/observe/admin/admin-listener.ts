@@ -20,7 +20,7 @@ import {
 import { clusterRegistry, MetricsPage } from '../exposition/metrics-page.js';
 import { ALIVE, healthReport } from '../exposition/cluster-report.js';
 
-/** Further connections are closed at once. */
+/** Further connections are closed. */
 const MAX_CONNECTIONS = 64;
 /** Within this time, in ms, a request must be complete; a connection without traffic is closed after twice as long. */
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -124,7 +124,7 @@ function answers(
 
 /**
  * Refuses a request that a malicious web page could have sent from a browser on this machine: by a
- * host name of its own that resolves to this address (DNS rebinding), or from another site.
+ * host name that the attacker resolves to this address (DNS rebinding), or from another site.
  */
 function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
   const { host = '', origin } = headers;

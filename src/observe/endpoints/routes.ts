@@ -37,8 +37,8 @@ export function templateOf(request: LabelledRequest): string {
  */
 @Injectable()
 export class Routes {
-  readonly #ours = new Set<string>();
-  readonly #theirs = new Set<string>();
+  readonly #ownPaths = new Set<string>();
+  readonly #appPaths = new Set<string>();
   /** Paths that the app and this package both serve. Only the handler registered first would ever answer. */
   readonly #shadowed = new Set<string>();
   #adapter: AbstractHttpAdapter | undefined;
@@ -84,13 +84,15 @@ export class Routes {
 
   #isShadowed(paths: unknown, handler: object): boolean {
     const isOurs = OWN_ENDPOINT in handler;
-    const [mine, others] = isOurs ? [this.#ours, this.#theirs] : [this.#theirs, this.#ours];
+    const [same, others] = isOurs
+      ? [this.#ownPaths, this.#appPaths]
+      : [this.#appPaths, this.#ownPaths];
     // Fastify chooses a handler by version. Express calls one handler after the other.
     const isVersioned = typeof (handler as { version?: unknown }).version === 'string';
     if (isVersioned && this.#adapter!.getType() === 'fastify') return false;
     const own = [paths].flat().filter((path) => typeof path === 'string');
     const taken = own.map((path) => this.#normalize(path)).filter((path) => others.has(path));
-    for (const path of own) mine.add(this.#normalize(path));
+    for (const path of own) same.add(this.#normalize(path));
     for (const path of taken) this.#shadowed.add(path);
     return taken.length > 0;
   }
@@ -106,7 +108,7 @@ export class Routes {
 function labelled(handler: Handler, path: unknown): Handler {
   const template = String(path);
   const noting: Handler = (request, ...rest) => {
-    (request.raw ?? request)[TEMPLATE] = template; // `raw`: Fastify has a request of its own
+    (request.raw ?? request)[TEMPLATE] = template; // `raw`: Fastify wraps the request
     return handler(request, ...rest);
   };
   // An adapter looks at what is set on the handler, or by decorators: version, configuration, schema.

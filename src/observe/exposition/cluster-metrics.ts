@@ -72,7 +72,7 @@ const ROWS: readonly Row[] = [
   [
     'listen_overflows_total',
     'Connections rejected by full accept queues since the machine started, for all its services',
-    ({ snapshot: { listenOverflowsTotal: total } }) => (total == null ? [] : [[{}, total]]),
+    ({ snapshot: { listenOverflowsTotal: total = null } }) => (total === null ? [] : [[{}, total]]),
   ],
   [
     'snapshot_age_seconds',
@@ -132,12 +132,12 @@ const ROWS: readonly Row[] = [
 ];
 
 /** A count of each slot. */
-function ofSlot(field: keyof SlotCounts & string, { metric, help }: Stat): Row {
+function ofSlot(field: keyof SlotCounts, { metric, help }: Stat): Row {
   return [metric, help, ({ counts }) => byWorker(counts, (slot) => read(slot, field))];
 }
 
 /** A measurement of each worker. */
-function ofWorker(field: keyof WorkerSnapshot & string, { metric, help }: Stat): Row {
+function ofWorker(field: keyof WorkerSnapshot, { metric, help }: Stat): Row {
   return [metric, help, ({ workers }) => byWorker(workers, (worker) => read(worker, field))];
 }
 
@@ -178,7 +178,9 @@ export function clusterMetrics({
   const workers = workersBySlot(snapshot);
   const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
   const source: Source = { snapshot, workers, counts, reports, snapshotAgeMs };
-  const shown = ROWS.filter(([metric]) => snapshot.primary !== null || !/^primary_/.test(metric));
+  const shown = ROWS.filter(
+    ([metric]) => snapshot.primary !== null || !metric.startsWith('primary_'),
+  );
   return shown.map(([metric, help, valuesOf]) => ({
     name: `nestjs_cluster_${metric}`,
     help,

@@ -19,7 +19,7 @@ export interface Judgement {
  * Judges the cluster by the number of slots with a ready worker that answers its heartbeats. A
  * worker that is blocked or stopped does not count.
  *
- * @param ownPid pid of this process, which counts even if the primary has not heard from it yet.
+ * @param ownPid pid of this process, which counts even if the primary has no message from it yet.
  */
 export function judgeCluster(
   snapshot: ClusterSnapshot,

@@ -67,7 +67,7 @@ export function clusterRegistry(
   };
 }
 
-/** Leaves out histograms of an older release whose buckets have other bounds: they cannot be added. */
+/** Drops histograms of an older release whose buckets have other bounds: they cannot be added. */
 function withSameBuckets(newestFirst: readonly (readonly MetricJson[])[]): MetricJson[][] {
   const buckets = new Map<string, string>();
   return newestFirst.map((metrics) =>

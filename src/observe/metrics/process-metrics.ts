@@ -13,7 +13,7 @@ import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-bod
 import type { HttpMetrics } from './http-metrics.js';
 
 /**
- * Default metrics that are left out, because promtool refuses their names: gauges with the suffix of
+ * Default metrics that are dropped, because promtool refuses their names: gauges with the suffix of
  * a counter, and names with a type. Other metrics give the same numbers.
  */
 const MISNAMED = [
@@ -37,7 +37,7 @@ export class ProcessMetrics implements MetricsSource {
   /** The last metrics of each registry, for a scrape in which its `collect()` functions fail. */
   readonly #last = new WeakMap<MetricsRegistry, readonly MetricJson[]>();
   /** The problems about which a warning was logged. */
-  readonly #told = new Set<string>();
+  readonly #warned = new Set<string>();
 
   /** @param apps registries of the app. If two have a metric of the same name, the first is used. */
   constructor(
@@ -64,7 +64,7 @@ export class ProcessMetrics implements MetricsSource {
       for (const metric of all) this.#own.registerMetric(metric);
       for (const metric of labelled) this.#labelled.registerMetric(metric);
     } catch (error) {
-      this.logger.warn(`Metrics are left out: ${String(error)}`);
+      this.logger.warn(`Some metrics could not be created: ${String(error)}`);
     }
   }
 
@@ -86,8 +86,8 @@ export class ProcessMetrics implements MetricsSource {
     const body = encode([...ofApps, ...ofPackage]);
     if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
     const megabytes = MAX_METRICS_BODY_LENGTH / 1024 / 1024;
-    this.#tellOnce(
-      `The app's metrics are left out: they have more than ${megabytes} MB. Give them fewer labels`,
+    this.#warnOnce(
+      `The app's metrics are dropped: they exceed ${megabytes} MB. Use fewer different label values`,
     );
     return encode(ofPackage);
   }
@@ -96,16 +96,16 @@ export class ProcessMetrics implements MetricsSource {
     for (const name of names) {
       // An app that collects default metrics itself has the same values in them.
       if (!DEFAULT.test(name))
-        this.#tellOnce(
+        this.#warnOnce(
           `The metric ${name} exists twice, and the app's is shown. Rename or remove one of them`,
         );
     }
   }
 
-  /** If a `collect()` of the registry fails or hangs, its last metrics stand for it. */
+  /** If a `collect()` of the registry fails or hangs, its last metrics are used. */
   async #read(registry: MetricsRegistry): Promise<readonly MetricJson[]> {
     const failed = (reason: string): readonly MetricJson[] => {
-      this.#tellOnce(`Metrics cannot be read, and their last values are shown: ${reason}`);
+      this.#warnOnce(`Metrics cannot be read, so their last values are shown: ${reason}`);
       return this.#last.get(registry) ?? [];
     };
     const read = (registry.getMetricsAsJSON() as Promise<MetricJson[]>).then(
@@ -118,9 +118,9 @@ export class ProcessMetrics implements MetricsSource {
     return inTime(read, READ_TIMEOUT_MS, () => failed(`no answer within ${READ_TIMEOUT_MS} ms`));
   }
 
-  #tellOnce(problem: string): void {
-    if (this.#told.has(problem)) return;
-    this.#told.add(problem);
+  #warnOnce(problem: string): void {
+    if (this.#warned.has(problem)) return;
+    this.#warned.add(problem);
     this.logger.warn(problem);
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { EmitEvent } from '../../contract/events/index.js';
-import type { PackageThreadData } from '../../extension/package-thread.js';
+import type { PackageThreadData } from '../../extension/index.js';
 import { NO_FAILURES, recordFailure, restartDelayMs } from '../decide/policies/restart.policy.js';
 
 /** The threads that the primary runs for packages `@nestjs-cluster/*`. A worker names the package, never a file. */
