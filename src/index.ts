@@ -9,8 +9,6 @@ export {
   OffloadHealthIndicator,
 } from './observe/health/indicators.js';
 export {
-  carryContext,
-  type ContextStorage,
   CpuBound,
   TaskAbortedException,
   TaskRejectedException,

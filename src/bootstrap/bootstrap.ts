@@ -7,14 +7,16 @@ import type { ClusterOptions, ResolvedClusterOptions } from '../contract/options
 import { logFormatIn, resolveOptions } from '../contract/options/resolve.js';
 import { show } from '../contract/options/schema.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
+import { currentLink } from '../contract/snapshot/current-link.js';
+import type { ClusterLink } from '../contract/snapshot/index.js';
 import type {
   AppFactory,
   AppOf,
   ClusterRuntime,
   StandaloneRuntime,
 } from './cluster-runtime.interface.js';
-import type { Examine } from './examination.js';
 import { detectRole, type Role } from './roles/role.js';
+import type { Examine } from './roles/run-standalone.js';
 import { tellOfListener } from './tell-of-listener.js';
 
 const NO_WORKERS_HERE =
@@ -60,14 +62,11 @@ export async function bootstrap<F extends AppFactory>(
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
     // Each role loads only the files that it needs, which keeps the primary small.
     const examine = (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
-    if (role.name === 'parent' && examine !== undefined) {
-      const { runExamined } = await import('./examination.js');
-      const runtime = await runExamined(createApp, resolved, examine);
-      return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
-    }
-    if (role.name === 'parent' && resolved.workers === 0) {
-      const { runStandalone } = await import('./roles/run-standalone.js');
-      const runtime = await runStandalone(createApp, resolved);
+    if (role.name === 'parent' && (examine !== undefined || resolved.workers === 0)) {
+      const { runExamined, runStandalone } = await import('./roles/run-standalone.js');
+      const runtime = examine
+        ? await runExamined(createApp, resolved, examine)
+        : await runStandalone(createApp, resolved);
       return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
     }
     // A ClusterError would end the test runner. A plain Error only fails the test.
@@ -102,4 +101,12 @@ export async function bootstrap<F extends AppFactory>(
  */
 function withoutToken(options: ClusterOptions): ClusterOptions {
   return { ...options, admin: { port: '0', ...options.admin, token: false } };
+}
+
+/** The link that `bootstrap()` set up in this process, or a new link for a single process. */
+export async function linkOfProcess(): Promise<ClusterLink> {
+  const link = currentLink();
+  if (link !== undefined) return link;
+  const { ProcessLink } = await import('../worker/link/process-link.js');
+  return new ProcessLink();
 }

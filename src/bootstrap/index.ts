@@ -1,5 +1,5 @@
 export { bootstrap } from './bootstrap.js';
-export { workerIdentity } from './roles/own-identity.js';
+export { workerIdentity } from './roles/role.js';
 export type * from './cluster-runtime.interface.js';
 export type {
   AdminOptions,
@@ -38,7 +38,8 @@ export type {
   WorkerState,
   WorkerStats,
 } from '../contract/snapshot/index.js';
-export type { BlockedRequest, BlockReport, ErrorReport } from '../contract/ipc/index.js';
+export type { ErrorReport } from '../contract/errors/error-report.js';
+export type { BlockedRequest, BlockReport } from '../contract/messages.js';
 export {
   ClusterConfigurationError,
   ClusterError,

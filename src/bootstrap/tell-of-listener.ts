@@ -1,5 +1,5 @@
 import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
-import { reportError } from '../contract/ipc/error-report.js';
+import { reportError } from '../contract/errors/error-report.js';
 
 /** Logs the error of a listener. Emits no event, because a listener of that event might throw again. */
 export function tellOfListener(log: EmitEvent): (name: ClusterEventName, error: unknown) => void {

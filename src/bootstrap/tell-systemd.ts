@@ -8,7 +8,7 @@ import {
 } from '../contract/events/index.js';
 import { MAX_TIMER_MS } from '../contract/options/schema.js';
 
-export interface NotifyingProcess {
+interface NotifyingProcess {
   /** How many workers are ready, of how many. Missing without a primary. */
   readonly workers?: () => { readonly ready: number; readonly desired: number };
   /** Whether the process does its regular work. Called when all timers that were due have run. */
@@ -16,15 +16,8 @@ export interface NotifyingProcess {
   readonly warn: (message: string) => void;
 }
 
-/** Assignments of variables of sd_notify(3), at most one of each kind. */
-interface Message {
-  readonly state?: string;
-  readonly status?: string;
-  readonly watchdog?: string;
-}
-
 /** Sends variables to systemd, as in `READY=1`. */
-export type SendVariables = (assignments: readonly string[]) => Promise<unknown>;
+type SendVariables = (assignments: readonly string[]) => Promise<unknown>;
 
 /** The states of sd_notify(3), by the event with which they begin. */
 const STATES: { readonly [N in ClusterEventName]?: string } = {
@@ -47,11 +40,10 @@ const MAX_STATUS_LENGTH = 1_000;
 /** The maximum time of one systemd-notify. It waits up to 5 s for systemd to take the message. */
 const SEND_TIMEOUT_MS = 10_000;
 
-const RETRY_MS = 5_000;
-
 /**
  * Tells systemd the state of the cluster, and answers systemd's watchdog. Removes systemd's
- * variables, because no child may speak for the cluster. Nothing waits for the messages.
+ * variables, because no child may speak for the cluster. Nothing waits for the messages. Each
+ * message has the whole state, so the next message makes up for a lost one.
  */
 export function tellSystemd(
   events: Pick<EventListeners, 'on'>,
@@ -61,26 +53,32 @@ export function tellSystemd(
 ): void {
   const watchdogMs = watchdogMsIn(env);
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
-  const messages = new Messages(send, warn);
-  const said = new Set<ClusterEventName>();
-  let shown = '';
+  let state: string | undefined;
+  let shown: string | undefined;
+  let isAlive = false;
+  const message = (): string[] => {
+    const { ready, desired } = workers?.() ?? {};
+    const count = desired === undefined ? '' : `${ready}/${desired} workers ready; `;
+    const status = shown && `STATUS=${count}${shown}`.slice(0, MAX_STATUS_LENGTH);
+    const watchdog = isAlive ? 'WATCHDOG=1' : undefined;
+    isAlive = false;
+    return [state, status, watchdog].filter((each) => each !== undefined);
+  };
+  const notify = oneAtATime(() => send(message()), warn);
   for (const name of [...SHOWN, ...COUNTED]) {
     events.on(name, (event) => {
       // A reload that a stop cancels, or one before the first worker is ready, changes no state.
-      const isOver = said.has('stopping') || said.has('failed');
-      if (name.startsWith('reload') && (isOver || !said.has('listening'))) return;
-      said.add(name);
+      const isOver = state === 'STOPPING=1';
+      if (name.startsWith('reload') && (state === undefined || isOver)) return;
       if (SHOWN.includes(name)) shown = oneLine(describeEvent(name, event).text);
-      const { ready, desired } = workers?.() ?? {};
-      const count = desired === undefined ? '' : `${ready}/${desired} workers ready; `;
-      const status = `STATUS=${count}${shown}`.slice(0, MAX_STATUS_LENGTH);
-      const state = STATES[name];
-      messages.tell({ ...(state && { state }), status });
+      if (!isOver) state = STATES[name] ?? state;
+      notify();
     });
   }
   if (watchdogMs === undefined) return;
   const answer = (): void => {
-    if (isWell()) messages.tell({ watchdog: 'WATCHDOG=1' });
+    isAlive = isWell();
+    if (isAlive) notify();
     else warn('systemd gets no answer for its watchdog, because the supervisor does not work');
   };
   // Checked after all timers that are due, because the process may have been stopped for a while.
@@ -101,46 +99,24 @@ function sender({ PATH, NOTIFY_SOCKET }: NodeJS.ProcessEnv): SendVariables {
   return (assignments) => run('systemd-notify', assignments, options);
 }
 
-/** Messages to systemd, sent one at a time. Only the latest message of each kind is kept. */
-class Messages {
-  #waiting: Message = {};
-  #sending = false;
-  #warned = false;
-
-  constructor(
-    private readonly send: SendVariables,
-    private readonly warn: (message: string) => void,
-  ) {}
-
-  tell(message: Message): void {
-    this.#waiting = { ...this.#waiting, ...message };
-    if (!this.#sending) void this.#sendAll();
-  }
-
-  async #sendAll(): Promise<void> {
-    this.#sending = true;
-    for (;;) {
-      const message = this.#waiting;
-      this.#waiting = {};
-      const assignments: string[] = Object.values(message);
-      if (assignments.length === 0) break;
-      try {
-        await this.send(assignments);
-      } catch (error) {
-        this.#waiting = { ...message, ...this.#waiting };
-        this.#complain(error as Error & { readonly stderr?: string });
-        await new Promise((resolve) => void setTimeout(resolve, RETRY_MS).unref());
-      }
+/** Calls `send` once at a time. Calls during a run cause one more run. Warns of the first failure. */
+function oneAtATime(send: () => Promise<unknown>, warn: (message: string) => void): () => void {
+  let isSending = false;
+  let isDue = false;
+  let hasFailed = false;
+  const sendAll = async (): Promise<void> => {
+    for (isSending = true; isDue;) {
+      isDue = false;
+      await send().catch(({ stderr, message }: Error & { readonly stderr?: string }) => {
+        if (!hasFailed)
+          warn(`systemd does not get the state of the cluster: ${oneLine(stderr || message)}`);
+        hasFailed = true;
+      });
     }
-    this.#sending = false;
-  }
-
-  #complain({ stderr, message }: Error & { readonly stderr?: string }): void {
-    if (this.#warned) return;
-    this.#warned = true;
-    const why = oneLine(stderr || message);
-    this.warn(
-      `systemd is not told the state of the cluster: ${why}; it is tried again every ${RETRY_MS / 1_000} s`,
-    );
-  }
+    isSending = false;
+  };
+  return () => {
+    isDue = true;
+    if (!isSending) void sendAll();
+  };
 }

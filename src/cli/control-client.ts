@@ -1,86 +1,144 @@
+import { lstatSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { clean, ClusterRefusedError, ClusterUnreachableError } from '../contract/errors/index.js';
-import { type FoundCluster, isStopped, labelOf } from './found-cluster.js';
+import {
+  MAX_PATH_BYTES,
+  ownDirectory,
+  ownTemporaryDirectory,
+  packageName,
+  problemOfDirectory,
+} from '../contract/files/control-address.js';
+import { listeningSockets, type NamedSocket } from '../contract/files/sockets.js';
+import type { ClusterStatus } from '../control/cluster-status.js';
+import { CommandError, EXIT } from './output.js';
 
 /** A primary that has not answered within this time counts as blocked or stopped. */
 const ANSWER_MS = 1_000;
 
+export const SILENCE =
+  'the primary does not answer: it is blocked, or stopped by SIGSTOP or a debugger (kill -CONT continues it)';
+
+/** A cluster did not answer. Exit code 69. */
+export class UnreachableError extends CommandError {
+  constructor(
+    label: string,
+    readonly why: string,
+  ) {
+    super(`cannot reach the cluster ${label}: ${why}`, EXIT.unavailable);
+  }
+}
+
 /** Asks one cluster over its control socket. */
 export class ControlClient {
-  constructor(readonly cluster: FoundCluster) {}
+  /** @param cluster has no pid if the user has given the path of the socket. */
+  constructor(readonly cluster: Omit<NamedSocket, 'pid'> & { readonly pid?: number }) {}
 
-  /** @throws ClusterUnreachableError if no answer comes in time, ClusterRefusedError */
+  get label(): string {
+    const { name, pid } = this.cluster;
+    return pid === undefined ? name : `${name} (pid ${pid})`;
+  }
+
+  /** @throws UnreachableError if no answer comes in time, CommandError if the cluster refuses. */
   get<T>(path: string, timeoutMs = ANSWER_MS): Promise<T> {
-    return this.#ask('GET', path, { timeoutMs });
+    return this.#ask('GET', path, undefined, AbortSignal.timeout(timeoutMs));
+  }
+
+  status(): Promise<ClusterStatus> {
+    return this.get('/v1/status');
   }
 
   /**
    * Waits for the outcome without a time limit. A primary that is blocked is not asked, because it
    * would make the change later.
    *
-   * @throws ClusterUnreachableError, ClusterRefusedError
+   * @throws UnreachableError, CommandError
    */
-  async post<T>(path: string, body: object = {}, signal?: AbortSignal): Promise<T> {
-    await this.get('/v1/status');
-    return this.#ask('POST', path, { body, signal });
+  async post<T>(path: string, body: object = {}): Promise<T> {
+    await this.status();
+    return this.#ask('POST', path, body);
   }
 
-  async #ask<T>(
-    method: 'GET' | 'POST',
-    path: string,
-    more: {
-      readonly body?: object;
-      readonly timeoutMs?: number;
-      readonly signal?: AbortSignal | undefined;
-    },
-  ): Promise<T> {
-    const { body, timeoutMs, signal } = more;
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const socketPath = this.cluster.path;
-      const asked = request({ socketPath, method, path, agent: false, signal }, resolve);
-      if (timeoutMs !== undefined) {
-        const silence = () => asked.destroy(new Error(this.#silence(timeoutMs)));
-        const timer = setTimeout(silence, timeoutMs);
-        for (const sign of ['response', 'close']) asked.once(sign, () => clearTimeout(timer));
-      }
-      asked.once('error', (error) => reject(this.#unreachable(error)));
-      asked.end(body && JSON.stringify(body));
-    });
-    const answer = await text(response).catch((error: Error) => {
-      throw this.#unreachable(error);
-    });
-    if (response.statusCode !== 200) throw refusal(response, answer);
-    return JSON.parse(answer) as T;
-  }
-
-  #unreachable(error: NodeJS.ErrnoException): ClusterUnreachableError {
-    const { code = '', message } = error;
-    return new ClusterUnreachableError(labelOf(this.cluster), clean(MEANING[code] ?? message));
-  }
-
-  /** The likely reason why no answer came in time. */
-  #silence(ms: number): string {
-    return isStopped(this.cluster.pid)
-      ? 'its primary is stopped (SIGSTOP, or a debugger); kill -CONT lets it go on'
-      : `its primary did not answer within ${ms} ms: it is blocked or stopped`;
+  async #ask<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+    const { path: socketPath } = this.cluster;
+    let response: IncomingMessage;
+    let answer: string;
+    try {
+      response = await new Promise((resolve, reject) => {
+        request({ socketPath, method, path, agent: false, signal }, resolve)
+          .once('error', reject)
+          .end(body && JSON.stringify(body));
+      });
+      answer = await text(response);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      const isSilent = signal?.aborted || code === 'EAGAIN';
+      throw new UnreachableError(this.label, isSilent ? SILENCE : message);
+    }
+    if (response.statusCode === 200) return JSON.parse(answer) as T;
+    throw new CommandError(reasonIn(answer) ?? `the cluster answered ${response.statusCode}`);
   }
 }
 
-function refusal({ statusCode }: IncomingMessage, answer: string): Error {
+function reasonIn(answer: string): string | undefined {
   try {
-    const { error } = JSON.parse(answer) as { readonly error: { readonly message: string } };
-    return new ClusterRefusedError(clean(String(error.message)));
+    return (JSON.parse(answer) as { readonly error: { readonly message: string } }).error.message;
   } catch {
-    return new ClusterRefusedError(`the cluster answered with status ${statusCode}`);
+    return undefined; // another program listens at the path that the user has given
   }
 }
 
-const MEANING: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such socket',
-  ECONNREFUSED: 'nobody listens there any more',
-  EACCES: 'the socket belongs to another user',
-  EAGAIN: 'its primary accepts no connection: it is blocked or stopped',
-  ECONNRESET: 'it closed the connection: it has ended, or has no descriptors left',
-  EPIPE: 'it closed the connection: it has ended, or has no descriptors left',
-};
+/** All clusters of this user that listen. Removes the sockets of clusters that have died. */
+export async function runningClusters(): Promise<readonly ControlClient[]> {
+  const directories = [...new Set([ownDirectory(), ownTemporaryDirectory()])].filter(isSafe);
+  const found = await Promise.all(directories.map((each) => listeningSockets(each)));
+  return found.flat().map((each) => new ControlClient(each));
+}
+
+function isSafe(directory: string): boolean {
+  const stats = lstatSync(directory, { throwIfNoEntry: false });
+  return stats !== undefined && problemOfDirectory(stats) === undefined;
+}
+
+export const NO_CLUSTER =
+  'no cluster of this user is running, or it has no control socket; for a socket at another path use --cluster <path>';
+
+/**
+ * Finds the cluster that the user means.
+ *
+ * @param wanted the cluster's name, the pid of its primary or the path of its socket. Default: the
+ *   cluster of the app in the working directory, whose nearest package.json has its name. Outside
+ *   any project: the only cluster.
+ * @throws CommandError with exit code 69 if there is none, 64 if there are several.
+ */
+export async function findCluster(wanted: string | undefined): Promise<ControlClient> {
+  if (wanted?.includes('/')) return new ControlClient({ name: wanted, path: wanted });
+  const all = await runningClusters();
+  const app = wanted === undefined ? packageName(process.cwd()) : undefined;
+  const name = wanted ?? app;
+  const fit = all.filter(
+    ({ cluster }) => name === undefined || hasName(cluster, name) || String(cluster.pid) === wanted,
+  );
+  if (fit.length === 1) return fit[0]!;
+  const list = (fit.length > 1 ? fit : all).map(({ label }) => label).join(', ');
+  if (fit.length > 1) {
+    throw new CommandError(
+      `several clusters are running: ${list}; choose one with --cluster`,
+      EXIT.usage,
+    );
+  }
+  if (all.length === 0) throw new CommandError(NO_CLUSTER, EXIT.unavailable);
+  const missing =
+    app === undefined
+      ? `no cluster has the name or pid ${JSON.stringify(wanted)}`
+      : `${app}, the app of this directory, is not running`;
+  throw new CommandError(
+    `${missing}; running: ${list}; choose one with --cluster`,
+    EXIT.unavailable,
+  );
+}
+
+/** Whether the cluster has the name. The path of a socket has a maximum length, so the name in it may be cut. */
+function hasName({ name, path }: ControlClient['cluster'], wanted: string): boolean {
+  const isCut = Buffer.byteLength(path) === MAX_PATH_BYTES;
+  return isCut ? wanted.startsWith(name) : name === wanted;
+}

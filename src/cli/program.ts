@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { clean, ClusterError } from '../contract/errors/index.js';
-import { USAGE_EXIT_CODE } from './arguments.js';
+import { clean } from '../contract/errors/index.js';
 import { besideThis } from '../contract/process/own-file.js';
-import { addChangeCommands } from './change-commands.js';
-import { addInspectCommands } from './inspect-commands.js';
-import { addProfileCommands } from './profile-commands.js';
-import { addTopCommand } from './top-command.js';
+import { addCommands } from './commands.js';
+import { CommandError, EXIT } from './output.js';
 
 const { version } = JSON.parse(readFileSync(besideThis('package.json')!, 'utf8')) as {
   version: string;
@@ -17,7 +14,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync(args, { from: 'user' });
   } catch (error) {
-    if (!(error instanceof ClusterError)) throw error;
+    if (!(error instanceof CommandError)) throw error;
     process.stderr.write(`error: ${withoutControls(error.message)}\n`);
     process.exit(error.exitCode);
   }
@@ -25,18 +22,15 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
 
 function createProgram(): Command {
   const program = new Command('nestjs-cluster')
-    .description('Shows and steers clusters of NestJS apps.')
+    .description('Inspects and controls running clusters of NestJS apps.')
     .version(version)
-    .showHelpAfterError('(--help shows what there is)')
+    .showHelpAfterError('(use --help to list the commands and options)')
     // Has to be set before the commands are added, because they inherit this setting.
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_EXIT_CODE))
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EXIT.usage))
     .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
-  program.commandsGroup('A running cluster (-c <name> where there are several, slots are from 0):');
-  addInspectCommands(program);
-  addTopCommand(program);
-  addChangeCommands(program);
-  addProfileCommands(program);
+  program.commandsGroup('Commands (-c <name> selects one of several clusters; slots start at 0):');
+  addCommands(program);
   addMoved(program);
   program.helpCommand('help [command]', 'Shows the help of a command');
   return program;
@@ -54,7 +48,7 @@ function addMoved(program: Command): void {
       .helpOption(false)
       .action(() => {
         process.stderr.write(`nestjs-cluster ${name} is now: npx @nestjs-cluster/tools ${name}\n`);
-        process.exit(USAGE_EXIT_CODE);
+        process.exit(EXIT.usage);
       });
   }
 }

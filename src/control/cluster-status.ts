@@ -2,8 +2,26 @@ import { readFileSync } from 'node:fs';
 import { describeCluster, judgeCluster } from '../observe/exposition/cluster-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import { ownFile } from '../contract/process/own-file.js';
-import type { ClusterSnapshot, FailureCause, PrimaryStats } from '../contract/snapshot/index.js';
-import type { Controlled } from './controlled-cluster.js';
+import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/index.js';
+
+/** The description of a cluster that does not change while its primary runs. */
+export interface ClusterDescription {
+  readonly name: string;
+  readonly pid: number;
+  /** The version of nestjs-cluster; `null` in a bundle. */
+  readonly version: string | null;
+  readonly node: string;
+  /** ISO 8601, UTC. */
+  readonly startedAt: string;
+  readonly options: PublishedOptions;
+}
+
+/** The answer of `GET /v1/status`. */
+export interface ClusterStatus extends ClusterDescription, Pick<ClusterSnapshot, 'primary'> {
+  readonly cluster: ClusterReport;
+}
+
+export type ClusterReport = ReturnType<typeof clusterReport>;
 
 /** The cluster as `/health` shows it. */
 export function clusterReport(snapshot: ClusterSnapshot) {
@@ -28,20 +46,19 @@ function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
   return sums;
 }
 
-export type ClusterReport = ReturnType<typeof clusterReport>;
-
-/** The answer of `GET /v1/status`. */
-export interface ClusterStatus {
-  readonly name: string;
-  readonly pid: number;
-  /** The version of nestjs-cluster; `null` in a bundle. */
-  readonly version: string | null;
-  readonly node: string;
-  /** ISO 8601, UTC. */
-  readonly startedAt: string;
-  readonly options: PublishedOptions;
-  readonly cluster: ClusterReport;
-  readonly primary: PrimaryStats | null;
+/** Describes the cluster of this primary. */
+export function describeOwnCluster(
+  name: string,
+  options: ResolvedClusterOptions,
+): ClusterDescription {
+  return {
+    name,
+    pid: process.pid,
+    version: ownVersion(),
+    node: process.versions.node,
+    startedAt: new Date().toISOString(),
+    options: publishedOptions(options),
+  };
 }
 
 export type PublishedOptions = ReturnType<typeof publishedOptions>;
@@ -53,22 +70,6 @@ function publishedOptions({ address, admin }: ResolvedClusterOptions) {
       ? { port: address.port, host: address.host ?? null }
       : { path: address.path }),
     admin: admin === undefined ? null : { port: admin.port, host: admin.host },
-  };
-}
-
-/** Returns a function that creates the status. Fields that never change are created only once. */
-export function statusOf({ cluster, name, options, startedAt }: Controlled): () => ClusterStatus {
-  const fixed = {
-    name,
-    pid: process.pid,
-    version: ownVersion(),
-    node: process.versions.node,
-    startedAt,
-    options: publishedOptions(options),
-  };
-  return () => {
-    const snapshot = cluster.snapshot();
-    return { ...fixed, cluster: clusterReport(snapshot), primary: snapshot.primary };
   };
 }
 

@@ -1,19 +1,87 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { findRoute, readBody, Refusal, type Routes } from './route.js';
+import * as v from 'valibot';
+import {
+  clean,
+  ClusterAddressError,
+  InspectionError,
+  type InspectionFailure,
+} from '../contract/errors/index.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
+import { availableCores } from '../contract/process/machine.js';
+import type {
+  ClusterSnapshot,
+  Recording,
+  RecordingKind,
+  ReloadResult,
+  RestartResult,
+  WorkerStack,
+} from '../contract/snapshot/index.js';
+import { type ClusterDescription, clusterReport, type ClusterStatus } from './cluster-status.js';
+
+/** The state and the actions of a cluster that the routes need. */
+export interface ControlledCluster {
+  /** Whether a reload is under way, for any reason. */
+  readonly reloading: boolean;
+  snapshot(): ClusterSnapshot;
+  reload(reason: string): Promise<ReloadResult>;
+  scale(workers: number, reason: string): Promise<ClusterSnapshot>;
+  restart(slot: number, reason: string): Promise<RestartResult>;
+  stop(reason: string): void;
+  /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */
+  readonly inspections: {
+    stack(slot: number): Promise<WorkerStack>;
+    /** @returns the path of the file that the worker has written. */
+    record(slot: number, recording: Recording): Promise<string>;
+  };
+}
+
+interface Call {
+  /** The slot in the path. `NaN` in a path without a slot. The cluster may not have such a slot. */
+  readonly slot: number;
+  readonly query: URLSearchParams;
+  /** The request's body, parsed as JSON. `undefined` without a body. */
+  readonly body: unknown;
+}
+
+/** Returns the answer, which is sent as JSON. */
+type Handler = (call: Call) => Promise<object> | object;
+
+const REASON = 'control socket';
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+/** The reason why a request is refused. */
+class Refusal extends Error {
+  /** @param code is for programs, and `message` is for people. */
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 /** Answers the requests of the control socket. Its only client is the user that runs the cluster. */
 export class ControlServer {
+  /** Answers the waiting `POST /v1/stop` requests. */
+  end!: (exitCode: number) => void;
+  readonly #ended = new Promise<number>((resolve) => (this.end = resolve));
+  readonly #routes: ReadonlyMap<string, Handler>;
   // An import of node:http would call its getters, and one of them loads a WebSocket client.
   readonly #http: Server = process
     .getBuiltinModule('node:http')
     .createServer((request, response) => void this.#onRequest(request, response));
 
   constructor(
-    private readonly routes: Routes,
+    cluster: ControlledCluster,
+    description: ClusterDescription,
     private readonly warn: (message: string) => void,
-  ) {}
+  ) {
+    this.#routes = new Map(Object.entries(routesOf(cluster, description, this.#ended)));
+  }
 
   take(socket: Socket): void {
     socket.on('error', () => {}); // the client is gone
@@ -22,12 +90,23 @@ export class ControlServer {
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      const { pathname, searchParams: query } = urlOf(request);
-      const { handler, slot } = findRoute(this.routes, request.method!, pathname);
-      const body = await readBody(request);
-      if (request.method === 'POST' && (await hasLeft(request))) return;
-      send(response, 200, await handler({ slot, query, body }));
+      const [path = '', query] = request.url!.split('?');
+      const [, slot, action] = /^\/v1\/workers\/(\d{1,4})(\/.*)$/.exec(path) ?? [];
+      const pattern = slot === undefined ? path : `/v1/workers/:slot${action}`;
+      const handler = this.#routes.get(`${request.method} ${pattern}`);
+      if (handler === undefined) {
+        const routes = [...this.#routes.keys()].join(', ');
+        throw new Refusal(404, 'NOT_FOUND', `no such route; the routes are ${routes}`);
+      }
+      const body = await bodyOf(request);
+      // While this process was stopped, the client may have sent its request and left. The end of
+      // its connection is read right after the request.
+      await nextTurn();
+      if (request.method === 'POST' && !request.socket.readable) return;
+      const call = { slot: Number(slot), query: new URLSearchParams(query), body };
+      send(response, 200, await handler(call));
     } catch (error) {
+      if (request.errored) return; // the client has left
       const { status, code, message } = this.#refusalOf(error);
       send(response, status, { error: { code, message } });
     }
@@ -35,18 +114,122 @@ export class ControlServer {
 
   #refusalOf(error: unknown): Refusal {
     if (error instanceof Refusal) return error;
-    this.warn(`the control socket has no answer: ${String(error)}`);
-    return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster says more');
+    if (error instanceof ClusterAddressError) {
+      return new Refusal(409, error.code, clean(error.message));
+    }
+    if (error instanceof InspectionError) {
+      const code = error.failure.toUpperCase().replaceAll('-', '_');
+      return new Refusal(STATUS[error.failure], code, error.message);
+    }
+    this.warn(`a request of the control socket failed: ${String(error)}`);
+    return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster has the details');
   }
 }
 
+const STATUS: Readonly<Record<InspectionFailure, number>> = {
+  'no-worker': 404,
+  'no-watchdog': 409,
+  busy: 409,
+  silent: 504,
+  ended: 502,
+  failed: 502,
+};
+
+function routesOf(
+  cluster: ControlledCluster,
+  description: ClusterDescription,
+  ended: Promise<number>,
+): Readonly<Record<string, Handler>> {
+  const { inspections } = cluster;
+  const record = async (kind: RecordingKind, { slot, query }: Call) => {
+    return { file: await inspections.record(slot, { kind, seconds: secondsIn(query) }) };
+  };
+  return {
+    'GET /v1/status': () => {
+      const snapshot = cluster.snapshot();
+      const { primary } = snapshot;
+      return { ...description, cluster: clusterReport(snapshot), primary } satisfies ClusterStatus;
+    },
+    'POST /v1/reload': () => {
+      // A running reload may use an older program, so its result is not an answer.
+      if (!cluster.reloading) return cluster.reload(REASON);
+      throw new Refusal(409, 'BUSY', 'a reload is under way; ask again when it is over');
+    },
+    'POST /v1/scale': async ({ body }) => {
+      const { workers, force } = scaleTo(body);
+      const { desired: from } = cluster.snapshot();
+      const most = mostWorkers();
+      if (workers > Math.max(from, most) && !force) {
+        throw new Refusal(
+          409,
+          'TOO_MANY',
+          `${workers} workers are more than four for each core (${most}); --force, or "force": true, starts them`,
+        );
+      }
+      // Fewer are ready than desired if new workers have failed.
+      const { desired, ready } = await cluster.scale(workers, REASON);
+      return { from, workers: desired, ready };
+    },
+    // Answered once every worker has left.
+    'POST /v1/stop': async () => {
+      cluster.stop(REASON);
+      return { exitCode: await ended };
+    },
+    'POST /v1/workers/:slot/restart': ({ slot }) => cluster.restart(slot, REASON),
+    'GET /v1/workers/:slot/stack': ({ slot }) => inspections.stack(slot),
+    'POST /v1/workers/:slot/cpu-profile': (call) => record('cpu-profile', call),
+    'POST /v1/workers/:slot/heap-profile': (call) => record('heap-profile', call),
+  };
+}
+
+const scaleSchema = v.strictObject({
+  workers: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
+  force: v.optional(v.boolean(), false),
+});
+
+function scaleTo(body: unknown): v.InferOutput<typeof scaleSchema> {
+  const { success, output } = v.safeParse(scaleSchema, body);
+  if (success) return output;
+  const expected = `{ "workers": <1 to ${MAX_WORKERS}>, "force": <true or false, default false> }`;
+  throw new Refusal(400, 'BAD_REQUEST', `wrong body; expected ${expected}`);
+}
+
 /**
- * Whether the client has left. It may have sent the request and left while this process was stopped.
- * The end of its connection is read right after the request.
+ * The number of workers up to which a signal or a command adds workers: four for each core. A repeated
+ * signal or a mistyped number would start so many processes that the primary answers nobody.
  */
-async function hasLeft({ socket }: IncomingMessage): Promise<boolean> {
-  await nextTurn();
-  return !socket.readable;
+export function mostWorkers(): number {
+  return Math.min(MAX_WORKERS, 4 * availableCores());
+}
+
+const DEFAULT_SECONDS = '10';
+
+function secondsIn(query: URLSearchParams): number {
+  const text = query.get('seconds') ?? DEFAULT_SECONDS;
+  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= MAX_PROFILE_SECONDS) return seconds;
+  const message = `wrong seconds; expected a whole number from 1 to ${MAX_PROFILE_SECONDS}`;
+  throw new Refusal(400, 'BAD_REQUEST', message);
+}
+
+/** @throws Refusal if the body is too large or not JSON. Another error if the client leaves. */
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // By default the end of the loop destroys the connection, and the refusal could not be sent.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > MAX_BODY_BYTES) {
+      const message = `the body is larger than ${MAX_BODY_BYTES} bytes`;
+      throw new Refusal(413, 'TOO_LARGE', message);
+    }
+    chunks.push(chunk as Buffer);
+  }
+  try {
+    return bytes === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new Refusal(400, 'BAD_REQUEST', 'the body is not JSON');
+  }
 }
 
 function send(response: ServerResponse, status: number, answer: object): void {
@@ -57,12 +240,4 @@ function send(response: ServerResponse, status: number, answer: object): void {
     'Content-Length': Buffer.byteLength(body),
   });
   response.end(body);
-}
-
-/** @throws Refusal */
-function urlOf({ url = '' }: IncomingMessage): URL {
-  if (url.startsWith('/') && URL.canParse(url, 'http://localhost')) {
-    return new URL(url, 'http://localhost');
-  }
-  throw new Refusal(400, 'BAD_REQUEST', 'the target is not a path');
 }

@@ -1,129 +1,133 @@
 import { once } from 'node:events';
-import { chmodSync, lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
+import { chmodSync, existsSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { dirname, join } from 'node:path';
-import { MAX_PATH_BYTES, ownUid, refuseSwappable } from '../contract/files/control-address.js';
-import { probe } from '../contract/files/stale-sockets.js';
+import { dirname, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  appName,
+  claimDirectory,
+  defaultSocketPath,
+  refuseSwappable,
+} from '../contract/files/control-address.js';
+import { isAlive, listeningSockets, removeStaleSocket } from '../contract/files/sockets.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import { type ControlledCluster, ControlServer } from './control-server.js';
+import { describeOwnCluster } from './cluster-status.js';
 
 /** With this umask a new socket has the mode 0600: read and write for the owner alone. */
 const OWNER_ONLY_UMASK = 0o177;
 
 const MAX_CONNECTIONS = 64;
 
-/** A unix socket that only this user can connect to. */
+/** Maximum time to write the last answers before the process exits. */
+const LAST_ANSWERS_MS = 200;
+
+/** The interval of checks of the socket's file: some systems remove it at the user's logout. */
+const CHECK_MS = 5_000;
+
+/** The unix socket by which commands reach this primary. Only this user can connect to it. */
 export class ControlSocket {
-  readonly #onExit = (): void => this.remove();
+  #listening: { readonly path: string; readonly server: Server } | undefined;
+  #server: ControlServer | undefined;
+  /** Whether the last warning reported a missing or unsafe socket. */
+  #hasFailed = false;
+  #check: NodeJS.Timeout | undefined;
+  readonly #onExit = (): void => void this.#close();
 
   private constructor(
-    readonly path: string,
-    private readonly server: Server,
-    private readonly made: Pick<Stats, 'ino' | 'dev'>,
+    private readonly cluster: ControlledCluster,
+    private readonly options: ResolvedClusterOptions,
+    private readonly warn: (message: string) => void,
+    private readonly name = options.name ?? appName(process.argv[1]!),
+    private readonly description = describeOwnCluster(name, options),
   ) {
     process.once('exit', this.#onExit);
   }
 
-  /**
-   * Listens at a temporary path next to `path`, and then renames the socket, so that clients never
-   * find a socket that does not answer yet. When libuv closes the socket, it removes the temporary
-   * path, and never another process's file at `path`.
-   *
-   * @param path in a directory in which no other user can replace files of this user.
-   * @throws Error if the socket cannot be made; its message says what to do.
-   */
-  static async open(path: string, onConnection: (socket: Socket) => void): Promise<ControlSocket> {
-    // The name is not a secret, so node:crypto is not needed: it takes a megabyte of memory.
-    const beside = join(dirname(path), `.s${Math.random().toString(16).slice(2, 8)}`);
-    const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(beside));
-    if (bytes > MAX_PATH_BYTES) {
-      throw new Error(
-        `the path ${path} is too long for a unix socket (${bytes} bytes, at most ${MAX_PATH_BYTES}); give a shorter one`,
+  /** Opens the socket. If that fails, the cluster runs, warns once, and tries again regularly. */
+  static async open(
+    cluster: ControlledCluster,
+    options: ResolvedClusterOptions,
+    warn: (message: string) => void,
+  ): Promise<ControlSocket> {
+    const socket = new ControlSocket(cluster, options, warn);
+    await socket.#keep();
+    socket.#check = setInterval(() => void socket.#keep(), CHECK_MS).unref();
+    return socket;
+  }
+
+  /** Answers the clients that wait for the end. Resolves when the clients have left, or time is up. */
+  async end(exitCode: number): Promise<void> {
+    clearInterval(this.#check);
+    process.off('exit', this.#onExit);
+    this.#server?.end(exitCode);
+    await Promise.race([this.#close(), delay(LAST_ANSWERS_MS)]);
+  }
+
+  /** Listens if this cluster has no socket at its path. Checks that the directory is safe. */
+  async #keep(): Promise<void> {
+    try {
+      const path = this.#claimPath();
+      if (!this.#isAt(path)) await this.#listen(path);
+      if (this.#hasFailed) this.warn(`the control socket works now: ${path}`);
+      this.#hasFailed = false;
+    } catch (error) {
+      if (this.#hasFailed) return;
+      this.#hasFailed = true;
+      const isThere = this.#isAt(this.#listening?.path);
+      const what = isThere ? 'the control socket is not safe' : 'there is no control socket';
+      this.warn(
+        `${what}: ${(error as Error).message}; the primary tries again every ${CHECK_MS / 1_000} s; control: false disables it`,
       );
     }
-    refuseSwappable(dirname(path));
-    const stale = await staleAt(path);
-    const server = createServer(onConnection);
+  }
+
+  #isAt(path: string | undefined): boolean {
+    return path !== undefined && this.#listening?.path === path && existsSync(path);
+  }
+
+  /** @throws Error if another user can reach the default directory, or change a directory of the app. */
+  #claimPath(): string {
+    const given = this.options.control?.path;
+    const path = given ?? defaultSocketPath(this.name, process.pid);
+    if (given === undefined) claimDirectory(dirname(path));
+    else refuseSwappable(dirname(path));
+    return path;
+  }
+
+  /** @throws Error if the socket cannot be made; its message says what to do. */
+  async #listen(path: string): Promise<void> {
+    await removeStaleSocket(path);
+    void this.#close();
+    const server = createServer((socket) => this.#take(socket));
     server.maxConnections = MAX_CONNECTIONS;
-    server.unref();
-    await listen(server, beside);
+    const listening = once(server.unref(), 'listening');
+    const umask = process.umask(OWNER_ONLY_UMASK);
+    try {
+      server.listen(resolve(path)); // a relative path of digits would be a port
+    } finally {
+      process.umask(umask);
+    }
+    await listening;
     server.on('error', () => {}); // without a free descriptor, the server accepts later
-    const made = lstatSync(beside);
-    try {
-      if (!isSame(statsOf(path), stale))
-        throw new Error(`${path} is being made by another process`);
-      renameSync(beside, path);
-    } catch (error) {
-      server.close();
-      throw error;
-    }
-    return new ControlSocket(path, server, made);
-  }
-
-  /** Whether the path leads to this socket, to nothing, or to another file. */
-  get atItsPath(): 'itself' | 'nothing' | 'another' {
-    try {
-      const stats = statsOf(this.path);
-      if (stats === undefined) return 'nothing';
-      return isSame(stats, this.made) ? 'itself' : 'another';
-    } catch {
-      return 'itself'; // this process may no longer read the directory
+    chmodSync(path, 0o600); // some systems ignore the umask for sockets
+    this.#listening = { path, server };
+    // Killed primaries leave their sockets. Live primaries are not asked, since they would load their server.
+    if (this.options.control?.path === undefined) {
+      void listeningSockets(dirname(path), (pid) => !isAlive(pid)).catch(() => {});
     }
   }
 
-  /** Removes the socket's file, unless the path now leads to another file. Closes the server. */
-  remove(): void {
-    process.off('exit', this.#onExit);
-    try {
-      if (isSame(statsOf(this.path), this.made)) unlinkSync(this.path);
-    } catch {
-      // The directory now belongs to another user. The stale socket stays there.
-    }
-    this.server.close();
+  /** Closes the server. libuv also removes its file. Resolves when the clients have left. */
+  async #close(): Promise<void> {
+    const closing = this.#listening?.server;
+    this.#listening = undefined;
+    await new Promise((resolve) => void (closing ? closing.close(resolve) : resolve(undefined)));
   }
-}
 
-/** Listens under a umask, so that the socket has its mode from the first moment on. */
-async function listen(server: Server, path: string): Promise<void> {
-  const listening = once(server, 'listening');
-  const umask = process.umask(OWNER_ONLY_UMASK);
-  try {
-    server.listen(path);
-  } finally {
-    process.umask(umask);
+  #take(socket: Socket): void {
+    // Created at the first connection, because the server loads node:http, and most clusters never need it.
+    this.#server ??= new ControlServer(this.cluster, this.description, this.warn);
+    this.#server.take(socket);
   }
-  await listening;
-  // Some systems ignore the umask for sockets.
-  chmodSync(path, 0o600);
-}
-
-/**
- * The stats of the socket at the path, if it may be replaced because it belongs to this user and no
- * process answers on it. `undefined` if the path is free.
- *
- * @throws Error if the path is not free and must not be replaced.
- */
-async function staleAt(path: string): Promise<Stats | undefined> {
-  const stats = statsOf(path);
-  if (stats === undefined) return undefined;
-  if (!stats.isSocket()) throw new Error(`${path} exists already and is not a socket; remove it`);
-  if (stats.uid !== ownUid()) {
-    throw new Error(`${path} is a socket of another user (uid ${stats.uid}); remove it`);
-  }
-  const answer = await probe(path);
-  if (answer !== 'ECONNREFUSED') {
-    throw new Error(
-      `another process listens on ${path}${answer === undefined ? '' : ` (${answer})`}; give another path`,
-    );
-  }
-  return stats;
-}
-
-function statsOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
-}
-
-function isSame(
-  a: Pick<Stats, 'ino' | 'dev'> | undefined,
-  b: Pick<Stats, 'ino' | 'dev'> | undefined,
-): boolean {
-  return a?.ino === b?.ino && a?.dev === b?.dev;
 }

@@ -6,23 +6,15 @@ import type {
 } from '../contract/snapshot/index.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
-export { closedByOwner } from '../contract/process/closed-by-owner.js';
 export type { Metrics, MetricsClient, MetricsContribution, WorkerIdentity };
+export type { PackageThreadData } from './package-thread.js';
 export {
   REMOTE_RUNNER,
   type RemoteRunner,
   type RemoteSituation,
 } from '../offload/run/remote-runner.js';
-export type { Task } from '../offload/task/task.js';
+export type { Task } from '../offload/run/runner.interface.js';
 export type { TaskError } from '../offload/task/task-error.js';
-
-/** The data with which the primary starts the thread of a package (`workerData`). The thread posts a message once it listens. */
-export interface PackageThreadData {
-  /** The path of the unix socket on which the thread listens. Only this user can enter its directory. */
-  readonly path: string;
-  /** Whether an earlier run of this thread has ended. */
-  readonly restarted: boolean;
-}
 
 /** The parts of this process that the packages `@nestjs-cluster/*` use. Other packages must not rely on them. */
 export interface Extension {
@@ -70,4 +62,9 @@ export function extension(): Extension | undefined {
       refuseStart: (error) => link.reportBootFailure(error),
     }
   );
+}
+
+/** Makes a drain ignore this WebSocket, because the caller will ask its peer to close. */
+export function closedByOwner(socket: object): void {
+  Reflect.set(socket, Symbol.for('nestjs-cluster.closed-by-owner'), true);
 }

@@ -1,5 +1,5 @@
 import { ConsoleLogger, Injectable, type LogLevel } from '@nestjs/common';
-import { workerIdentity } from '../bootstrap/roles/own-identity.js';
+import { workerIdentity } from '../bootstrap/roles/role.js';
 import type { WorkerIdentity } from '../contract/snapshot/index.js';
 
 /** The options of Nest's method. Declared here, because Nest before 11.1.4 lacks the method. */

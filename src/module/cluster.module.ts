@@ -11,16 +11,15 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
-import { bootstrap } from '../bootstrap/bootstrap.js';
+import { bootstrap, linkOfProcess } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
-import { linkOfProcess } from '../bootstrap/link-of-process.js';
 import { ClusterEventExplorer } from './on-cluster-event.js';
 import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
 import {
-  callSite,
+  callerFile,
   MODULE_ORIGIN,
   noteModuleInThread,
   Offload,
@@ -83,7 +82,7 @@ export class ClusterModule
   static forRoot(options?: ClusterModuleOptions): DynamicModule {
     const resolved = resolveModuleOptions(options);
     const provider = { provide: MODULE_OPTIONS, useValue: resolved };
-    return moduleWith([], [provider], resolved.offload.module, callSite());
+    return moduleWith([], [provider], resolved.offload.module, callerFile());
   }
 
   /**
@@ -94,7 +93,7 @@ export class ClusterModule
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const module = resolveAsyncOptions(options);
-    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callSite());
+    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callerFile());
   }
 
   constructor(
@@ -170,14 +169,14 @@ function moduleWith(
   options: readonly Provider[],
   module: Class | undefined,
   /** The call of `forRoot()` or `forRootAsync()`. */
-  origin: ReturnType<typeof callSite>,
+  origin: string | undefined,
 ): DynamicModule {
   noteModuleInThread(module);
   return {
     module: ClusterModule,
     global: true,
     imports: [DiscoveryModule, ...imports],
-    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin?.file }, ...PROVIDERS],
+    providers: [...options, { provide: MODULE_ORIGIN, useValue: origin }, ...PROVIDERS],
     exports: [...PUBLIC_PROVIDERS],
   };
 }

@@ -1,13 +1,71 @@
+import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/cpu-bound.js';
-import { callSite } from './task/call-site.js';
-import {
-  type CpuBoundDefinition,
-  defineCpuBound,
-  type Method,
-  offloadedCall,
-  ownDefinitions,
-} from './cpu-bound.metadata.js';
+import { callerFile } from './task/caller-file.js';
+
+/** Any method. */
+export type Method = (...args: unknown[]) => unknown;
+
+/** The facts about a method that `@CpuBound()` records when the class is declared. */
+export interface CpuBoundDefinition {
+  /** Prototype of the class that declares the method. */
+  readonly owner: object;
+  readonly method: string;
+  readonly options: CpuBoundOptions;
+  /** The decorated function. Decorators above `@CpuBound()` are not in it: they run in the caller. */
+  readonly body: Method;
+  /** Absolute path of the file with the class; `undefined` if it is in no file. */
+  readonly file: string | undefined;
+  /** The functions that offload the calls of instances. Other instances run directly, as in a test or a thread. */
+  readonly offloaded: WeakMap<object, (args: unknown[]) => unknown>;
+}
+
+// Registered symbols, so that two copies of this package in one process find each other's classes.
+const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
+const DECLARED = Symbol.for('nestjs-cluster.declared');
+
+interface Decorated {
+  [DEFINITIONS]?: Map<string, CpuBoundDefinition>;
+}
+
+/** Holds the methods of all classes that this thread has declared. */
+const holder = globalThis as { [DECLARED]?: CpuBoundDefinition[] };
+
+/** The name of a task: unique in an app, and the same in each thread. */
+export function taskNameOf({ owner, method, options }: CpuBoundDefinition): string {
+  return options.name ?? `${owner.constructor.name}.${method}`;
+}
+
+/** Finds a method in a thread; `undefined` if the file declares none of this name, or several. */
+export function declaredTask(name: string, file: string): CpuBoundDefinition | undefined {
+  const found = holder[DECLARED]?.filter((each) => each.file === file && taskNameOf(each) === name);
+  return found?.length === 1 ? found[0] : undefined;
+}
+
+/** Methods of instances with `prototype`: its own, and inherited methods that are not overridden. */
+export function definitionsOf(prototype: object): CpuBoundDefinition[] {
+  const found = new Map<string, CpuBoundDefinition | undefined>();
+  let current: object | null = prototype;
+  while (current !== null) {
+    for (const name of Object.getOwnPropertyNames(current)) {
+      if (!found.has(name)) found.set(name, ownDefinitions(current).get(name));
+    }
+    current = Object.getPrototypeOf(current) as object | null;
+  }
+  return [...found.values()].filter((each) => each !== undefined);
+}
+
+function ownDefinitions(prototype: object): ReadonlyMap<string, CpuBoundDefinition> {
+  const has = Object.hasOwn(prototype, DEFINITIONS);
+  return (has && (prototype as Decorated)[DEFINITIONS]) || new Map<string, CpuBoundDefinition>();
+}
+
+function define(definition: CpuBoundDefinition): void {
+  const { owner, method } = definition;
+  const value = new Map([...ownDefinitions(owner), [method, definition]]);
+  Object.defineProperty(owner, DEFINITIONS, { value, configurable: true });
+  if (!isMainThread) (holder[DECLARED] ??= []).push(definition);
+}
 
 /**
  * Runs a method in a thread, so that the event loop stays free. Controller handlers keep their
@@ -39,14 +97,15 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       method: key as string,
       options: resolveCpuBoundOptions(options, subject),
       body,
-      site: callSite(),
+      file: callerFile(),
+      offloaded: new WeakMap(),
     };
-    if (ownDefinitions(target).some(({ method }) => method === key)) {
+    if (ownDefinitions(target).has(definition.method)) {
       throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);
     }
-    defineCpuBound(definition);
+    define(definition);
     const value = function (this: unknown, ...args: unknown[]): unknown {
-      const offloaded = offloadedCall(this, definition);
+      const offloaded = definition.offloaded.get(this as object);
       return offloaded === undefined ? body.apply(this, args) : offloaded(args);
     };
     copyMethodMetadata(body, value);

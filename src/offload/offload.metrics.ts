@@ -1,7 +1,12 @@
 import type { MetricsClient } from '../contract/snapshot/index.js';
 import { named } from '../contract/snapshot/prometheus.js';
-import type { OffloadSnapshot } from './run/runner.interface.js';
-import { type Task, TASK_OUTCOMES, type TaskObserver, type TaskOutcome } from './task/task.js';
+import {
+  type OffloadSnapshot,
+  type Task,
+  TASK_OUTCOMES,
+  type TaskObserver,
+  type TaskOutcome,
+} from './run/runner.interface.js';
 
 /** Bucket bounds in seconds: from the overhead of a thread to the longest time that a client is likely to wait. */
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

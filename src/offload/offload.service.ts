@@ -1,30 +1,36 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
-import type { Metrics } from '../contract/snapshot/index.js';
+import { type Metrics, CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { ClusterConfigurationError, OnceAMinute } from '../contract/errors/index.js';
 import { COMMON_JS } from '../contract/options/common-js.js';
 import type { FindingName } from '../contract/options/log.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../contract/options/module.js';
 import { availableCores } from '../contract/process/machine.js';
 import { appImport } from '../contract/snapshot/app-import.js';
-import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { bindOffloaded, definitionsOf } from './cpu-bound.metadata.js';
+import { definitionsOf } from './cpu-bound.decorator.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadMetrics } from './offload.metrics.js';
-import { mainFile, refusalOfModule } from './task/refusals.js';
+import { mainFile, refusalOfModule } from './refusals.js';
 import { InlineRunner } from './run/inline-runner.js';
 import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './run/remote-runner.js';
-import type { OffloadSnapshot, Runner } from './run/runner.interface.js';
+import {
+  type OffloadSnapshot,
+  type Runner,
+  type Task,
+  type TaskObserver,
+  UNOBSERVED,
+} from './run/runner.interface.js';
 import { WaitingClient } from './run/waiting-client.js';
-import { type Task, type TaskObserver, UNOBSERVED } from './task/task.js';
-import { captureContexts } from './task/carry-context.js';
 import { describeError, restoreError } from './task/task-error.js';
-import { methodsOf, planOf, tasksOf } from './task/tasks-of.js';
-import type { MainFile } from './thread/plan.js';
+import { currentTrace } from './task/trace-context.js';
+import type { ThreadPlan } from './thread/plan.js';
 import { reasonOf } from './thread/problem.js';
 
 /** Injection token of the path of the file with `offload.module`, which threads import. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
+
+/** Maximum wait for a thread, in ms. A later answer is of little use to a client, and a burst of this length passes without a 503. */
+const QUEUE_TIMEOUT_MS = 5_000;
 
 /** Maximum number of threads per core without a warning. More threads only take memory and slow each other's start. */
 const MAX_THREADS_PER_CORE = 4;
@@ -81,8 +87,10 @@ export class Offload {
       refuse(refusals);
       return false;
     }
-    const methods = methodsOf(found);
-    const tasks = tasksOf(methods, this.options.offload);
+    // Each method once, with the first of its instances.
+    const definitions = [...new Set(found.map(({ definition }) => definition))];
+    const methods = definitions.map((own) => found.find(({ definition }) => definition === own)!);
+    const tasks = methods.map((method, index) => this.#taskOf(method, index));
     const runner = await this.#startRunner(methods, tasks, refusals);
     this.#runner = runner;
     const client = new WaitingClient(this.link);
@@ -95,16 +103,15 @@ export class Offload {
       },
       local: runner,
       threads: runner.size,
-      captureContexts,
+      currentTrace,
       describeError,
       restoreError,
     });
     this.link.provideTasks((before) => runner.hasCallFrom(before));
     for (const { instance, definition } of found) {
       const task = tasks[methods.findIndex((each) => each.definition === definition)]!;
-      bindOffloaded(instance, definition, (args) =>
-        client.call(task.queue === undefined ? runner : this.remote!, task, args),
-      );
+      const submitter = task.queue === undefined ? runner : this.remote!;
+      definition.offloaded.set(instance, (args) => client.call(submitter, task, args));
     }
     return true;
   }
@@ -156,7 +163,7 @@ export class Offload {
     const { ThreadPool } = await import('./run/thread-pool.js');
     const { minThreads, maxQueue } = offload;
     const pool = new ThreadPool(
-      planOf(methods, offload.module, this.moduleOrigin, this.#main),
+      this.#planOf(methods),
       { threads, minThreads: Math.min(minThreads, threads), maxQueue },
       observer,
       {
@@ -165,7 +172,7 @@ export class Offload {
           this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
         },
         died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, String(error)),
-        lostClass: (name) => this.#warn(lostClass(name), 'cpu-bound-threads'),
+        lostClass: ({ name }, type) => this.#warn(lostClass(name, type), 'cpu-bound-threads'),
       },
     );
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
@@ -179,9 +186,30 @@ export class Offload {
     return pool;
   }
 
-  get #main(): MainFile | undefined {
-    const file = this.link.bootstrapped ? mainFile() : undefined;
-    return file === undefined ? undefined : { file, importsApp: appImport() !== undefined };
+  #taskOf({ name, definition: { options } }: Found, index: number): Task {
+    return {
+      name,
+      index,
+      timeoutMs: options.timeoutMs ?? this.options.offload.timeoutMs,
+      queueTimeoutMs: QUEUE_TIMEOUT_MS,
+      abortOnDisconnect: options.abortOnDisconnect ?? false,
+      queue: options.queue,
+    };
+  }
+
+  #planOf(methods: readonly Found[]): ThreadPlan {
+    const { module } = this.options.offload;
+    const main = this.link.bootstrapped ? mainFile() : undefined;
+    return {
+      tasks: methods.map(({ name, definition: { owner, file }, injected }) => ({
+        name,
+        file: file!,
+        className: owner.constructor.name,
+        injected,
+      })),
+      module: module && { name: module.name, file: this.moduleOrigin },
+      main: main === undefined ? undefined : { file: main, importsApp: appImport() !== undefined },
+    };
   }
 
   async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
@@ -211,8 +239,8 @@ export function threadsFor(cores: number, workers: number, slot: number): number
   return Math.max(1, Math.floor(cores / workers) + (slot < cores % workers ? 1 : 0));
 }
 
-function lostClass(name: string): string {
-  return `a @CpuBound() method returned an instance of ${name}, which arrives as a plain object: no file of the app that is loaded exports the class; export it, or return plain data`;
+function lostClass(task: string, className: string): string {
+  return `${task} returned an instance of ${className}, which arrives as a plain object, so that interceptors such as ClassSerializerInterceptor do not see its class; return plain data, or build the instance in the caller`;
 }
 
 function refuse(problems: readonly string[]): void {

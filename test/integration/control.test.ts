@@ -89,7 +89,7 @@ describe('a running cluster', () => {
     await cluster.event('worker-stopped', ({ pid, cause }) => pid === old && cause === 'restart');
     expect(await command('restart', '7')).toMatchObject({
       code: 1,
-      stderr: 'error: there is no slot 7: slots are 0, 1\n',
+      stderr: 'error: worker 7 was not restarted: there is no slot 7: slots are 0, 1\n',
     });
     expect(await json('scale', '+1')).toEqual({ from: 2, workers: 3, ready: 3 });
     expect(await done('scale', '-1')).toMatch(/scaled from 3 to 2 workers\n$/);
@@ -135,7 +135,9 @@ describe('a running cluster', () => {
       for (const args of [['status'], ['reload'], ['ps', '--json']]) {
         const { code, stdout, stderr } = await command(...args);
         expect(code).toBe(args[0] === 'ps' ? 0 : 69);
-        expect(stdout + stderr).toContain('its primary is stopped (SIGSTOP, or a debugger)');
+        expect(stdout + stderr).toContain(
+          'the primary does not answer: it is blocked, or stopped by SIGSTOP',
+        );
       }
     } finally {
       cluster.kill('SIGCONT');
@@ -160,7 +162,7 @@ describe('a running cluster', () => {
       for (const result of await Promise.all(asked.map((args) => command(...args)))) {
         expect(result).toMatchObject({
           code: 69,
-          stderr: expect.stringContaining('within 1000 ms: it is blocked or stopped'),
+          stderr: expect.stringContaining('the primary does not answer: it is blocked'),
         });
       }
       await eventually('a warning', () => warned);
@@ -210,7 +212,7 @@ describeOnce('a cluster whose control socket cannot be made', () => {
     const cluster = await ClusterProcess.start({ options: { workers: 1, control: { path } } });
     expect((await request(cluster.url, '/hello')).status).toBe(200);
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^there is no control socket: ENOENT.*; control: false leaves it out$/),
+      expect.stringMatching(/^there is no control socket: ENOENT.*; control: false disables it$/),
     ]);
   });
 });

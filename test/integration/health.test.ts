@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { MAX_FAILURES } from '../../src/supervisor/decide/policies/restart.policy.js';
+import { MAX_FAILURES } from '../../src/decide/policies/restart.policy.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';

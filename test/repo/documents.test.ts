@@ -129,13 +129,7 @@ describe('the reference of errors', () => {
   const page = readDocument('docs/reference/errors.md');
 
   it('has every exit code', () => {
-    const source = [
-      'src/contract/errors',
-      'src/bootstrap',
-      'src/supervisor',
-      'src/worker',
-      'src/cli',
-    ]
+    const source = ['src/contract/errors', 'src/bootstrap', 'src/primary', 'src/worker', 'src/cli']
       .flatMap(filesOf)
       .map(sourceOf)
       .join('\n');

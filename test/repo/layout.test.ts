@@ -14,8 +14,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   observe: ['contract', 'offload'],
   control: ['contract', 'observe'],
   extension: ['contract', 'offload'],
-  supervisor: ['contract', 'extension'],
-  bootstrap: ['contract', 'control', 'observe', 'supervisor', 'worker'],
+  decide: ['contract'],
+  primary: ['contract', 'decide', 'extension'],
+  bootstrap: ['contract', 'control', 'decide', 'observe', 'primary', 'worker'],
   module: ['bootstrap', 'contract', 'observe', 'offload'],
   'index.ts': ['bootstrap', 'contract', 'module', 'observe', 'offload'],
   integrations: ['contract', 'module', 'observe', 'offload', 'worker'],
@@ -23,7 +24,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */
-const WITHOUT_NEST = ['contract', 'supervisor', 'worker', 'bootstrap', 'control'];
+const WITHOUT_NEST = ['contract', 'decide', 'primary', 'worker', 'bootstrap', 'control'];
 
 /** Lines of the core, of a room of it, and of the whole source, at most. These limits only fall. */
 const CORE = [
@@ -31,7 +32,8 @@ const CORE = [
   'module',
   'bootstrap',
   'contract',
-  'supervisor',
+  'decide',
+  'primary',
   'worker',
   'observe',
   'offload',

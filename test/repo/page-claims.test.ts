@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
-import { seal } from '../../src/contract/ipc/index.js';
+import { seal } from '../../src/contract/messages.js';
 import { clusterOptions } from '../../src/contract/options/index.js';
 import {
   documentedProtocolVersion,

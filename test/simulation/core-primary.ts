@@ -1,14 +1,9 @@
-import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type {
-  Requester,
-  ClusterState,
-  WorkerId,
-} from '../../src/supervisor/decide/cluster-state.js';
-import type { Timer } from '../../src/supervisor/decide/timer.js';
-import type { Effect } from '../../src/supervisor/decide/effect.js';
-import { PING_INTERVAL_MS } from '../../src/supervisor/decide/policies/heartbeat.policy.js';
-import { keyOf } from '../../src/supervisor/decide/step.js';
-import { newCluster, transition } from '../../src/supervisor/decide/transition.js';
+import type { ClusterEvent, WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { ClusterState, Requester, Timer, WorkerId } from '../../src/decide/cluster-state.js';
+import type { Effect } from '../../src/decide/effect.js';
+import { PING_INTERVAL_MS } from '../../src/decide/policies/heartbeat.policy.js';
+import { keyOf } from '../../src/decide/step.js';
+import { newCluster, transition } from '../../src/decide/transition.js';
 import type { Due } from './clock.js';
 import type { Primary } from './primary.js';
 import { RELEASE, type SIGINT, type World } from './world.js';

@@ -1,6 +1,6 @@
-import { keyOf } from '../../src/supervisor/decide/step.js';
-import type { Effect } from '../../src/supervisor/decide/effect.js';
-import type { ClusterEvent } from '../../src/supervisor/decide/cluster-event.js';
+import { keyOf } from '../../src/decide/step.js';
+import type { Effect } from '../../src/decide/effect.js';
+import type { ClusterEvent } from '../../src/decide/cluster-event.js';
 import { isRoutine } from './life.js';
 import type { Observation } from './world.js';
 

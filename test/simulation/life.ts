@@ -1,4 +1,4 @@
-import { EXIT_TIMEOUT_MS } from '../../src/supervisor/decide/step.js';
+import { EXIT_TIMEOUT_MS } from '../../src/decide/step.js';
 import { Clock } from './clock.js';
 import { CorePrimary } from './core-primary.js';
 import { Broken, checkAtRest, type Invariant, invariants } from './invariants/index.js';

@@ -1,10 +1,6 @@
-import type { ClusterEvent, WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type {
-  Requester,
-  ClusterState,
-  WorkerId,
-} from '../../src/supervisor/decide/cluster-state.js';
-import type { Transition } from '../../src/supervisor/decide/transition.js';
+import type { ClusterEvent, WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { Requester, ClusterState, WorkerId } from '../../src/decide/cluster-state.js';
+import type { Transition } from '../../src/decide/transition.js';
 import type { SIGINT, World } from './world.js';
 
 /** The primary of a simulated machine. */

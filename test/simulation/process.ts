@@ -1,7 +1,7 @@
-import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
-import type { WorkerId } from '../../src/supervisor/decide/cluster-state.js';
-import type { PrimaryMessage } from '../../src/contract/ipc/index.js';
-import type { Settings } from '../../src/supervisor/decide/step.js';
+import type { WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { WorkerId } from '../../src/decide/cluster-state.js';
+import type { PrimaryMessage } from '../../src/contract/messages.js';
+import type { Settings } from '../../src/decide/step.js';
 import type { Clock } from './clock.js';
 import type { Behaviour, Death } from './scenario.js';
 
@@ -153,7 +153,7 @@ export class SimulatedProcess {
     if (hasJobs && !asksLate) this.#say({ type: 'lead-request' });
     this.#say({ type: 'ready', residentBytes: this.residentBytes, verifiable });
     if (hasJobs && asksLate) this.#in(50, () => this.#say({ type: 'lead-request' }));
-    if (debugged) this.#say({ type: 'pong', stats: {}, debugged });
+    if (debugged) this.#say({ type: 'pong', seq: 0, stats: {}, debugged });
     if (fate.kind !== 'lives') this.#in(fate.afterMs, () => this.#meetFate());
   }
 
@@ -243,7 +243,7 @@ export class SimulatedProcess {
     const { type } = message;
     if (type === 'ping') this.#pong(message.seq);
     else if (type === 'lead') this.#lead(message);
-    else if (type === 'check') this.#check(message.id);
+    else if (type === 'check') this.#check();
     else if (type === 'verify') this.#verify();
     else if (type === 'drain') this.#drain();
     else if (type === 'force' && this.state === 'draining') this.#in(1, () => this.#die('exit-0'));
@@ -274,10 +274,10 @@ export class SimulatedProcess {
     this.#resigned = true;
   }
 
-  #check(id: number): void {
+  #check(): void {
     const { check } = this.behaviour;
     if (check === 'silent') return;
-    const verdict = { type: 'checked', id, healthy: check !== 'ill', detail: null } as const;
+    const verdict = { type: 'checked', healthy: check !== 'ill', detail: null } as const;
     this.#say(verdict);
     if (check === 'twice') this.#say(verdict);
   }

@@ -1,5 +1,5 @@
 import { resolveOptions } from '../../src/contract/options/index.js';
-import type { Settings } from '../../src/supervisor/decide/step.js';
+import type { Settings } from '../../src/decide/step.js';
 import type { Scenario } from './scenario.js';
 
 const DEFAULTS = resolveOptions({}, {});

@@ -1,16 +1,18 @@
 import { resolveOptions } from '../../src/contract/options/index.js';
-import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
+import type { WorkerEvent } from '../../src/decide/cluster-event.js';
 import type {
-  Requester,
   ClusterState,
+  ProgramPaths,
+  Requester,
   WorkerId,
-} from '../../src/supervisor/decide/cluster-state.js';
-import { SLICE_MS } from '../../src/supervisor/timers.js';
-import { transition } from '../../src/supervisor/decide/transition.js';
-import type { ProcessEvent } from '../../src/supervisor/processes/fork-worker.js';
-import type { Program, ProgramPaths } from '../../src/supervisor/processes/release.js';
-import { DECISIVE, WorkerHandle } from '../../src/supervisor/processes/worker-handle.js';
-import { Supervisor } from '../../src/supervisor/supervisor.js';
+} from '../../src/decide/cluster-state.js';
+import { SLICE_MS } from '../../src/primary/timers.js';
+import { transition } from '../../src/decide/transition.js';
+import type { ProcessEvent } from '../../src/primary/fork-worker.js';
+import type { Listening } from '../../src/primary/listening/listening.js';
+import type { Program } from '../../src/primary/release.js';
+import { DECISIVE, WorkerHandle } from '../../src/primary/worker-handle.js';
+import { Supervisor } from '../../src/primary/supervisor.js';
 import { Broken, hold } from './invariants/index.js';
 import type { Observation, Primary } from './primary.js';
 import type { SimulatedProcess } from './process.js';
@@ -26,7 +28,7 @@ const EVERY = 7;
 const LATE_MS = 4_000;
 
 /**
- * The real supervisor with its table, timers, switchboard and channels, but simulated processes.
+ * The real supervisor with its table, timers, messages and channels, but simulated processes.
  */
 export class ShellPrimary implements Primary {
   /** Two slices: a suspended slice counts as awake, and a pause of up to a slice is not noticed. */
@@ -58,7 +60,7 @@ export class ShellPrimary implements Primary {
         },
         settle: () => {},
         close: () => {},
-      },
+      } as unknown as Listening,
       {
         resolve: () => RELEASE,
         find: (earlier?: ProgramPaths) => world.find(earlier),

@@ -1,11 +1,11 @@
-import type { WorkerEvent } from '../../src/supervisor/decide/cluster-event.js';
+import type { WorkerEvent } from '../../src/decide/cluster-event.js';
 import type {
-  Requester,
   ClusterState,
+  ProgramPaths,
+  Requester,
   WorkerId,
-} from '../../src/supervisor/decide/cluster-state.js';
-import { keyOf, type Settings } from '../../src/supervisor/decide/step.js';
-import type { ProgramPaths } from '../../src/supervisor/processes/release.js';
+} from '../../src/decide/cluster-state.js';
+import { keyOf, type Settings } from '../../src/decide/step.js';
 import { Clock } from './clock.js';
 import type { Observation, Primary } from './primary.js';
 import { SimulatedProcess, type Surface } from './process.js';

@@ -37,9 +37,12 @@ export class NotifyListener {
     return listener;
   }
 
-  /** The messages about the states READY, RELOADING and STOPPING, in order. */
+  /** The states READY, RELOADING and STOPPING, in order. Each message repeats the state. */
   get states(): string[] {
-    return this.messages.flat().filter((each) => /^(READY|RELOADING|STOPPING)=1$/.test(each));
+    return this.messages
+      .flat()
+      .filter((each) => /^(READY|RELOADING|STOPPING)=1$/.test(each))
+      .filter((each, index, all) => each !== all[index - 1]);
   }
 
   count(variable: string): number {

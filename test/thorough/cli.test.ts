@@ -7,7 +7,7 @@ import { NODE } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
-import { STATUS } from '../unit/support/fake-control-client.js';
+import { STATUS } from '../unit/support/cluster-status.js';
 
 // test/unit/cli tests the output and the refusals of each argument.
 

@@ -31,7 +31,7 @@ it('loads in the primary and in a worker no more than they need to serve', async
   const worker = loadsOf(cluster.workerPids[0]!, lines);
 
   expect(primary.packages).toEqual(['valibot']);
-  expect(primary.own).toContain('supervisor/supervisor.ts');
+  expect(primary.own).toContain('primary/supervisor.ts');
   expect(
     primary.own.filter((path) => /^(worker|tools|offload|observe\/(health|metrics))\//.test(path)),
   ).toEqual([]);
@@ -44,7 +44,7 @@ it('loads in the primary and in a worker no more than they need to serve', async
     expect(worker.packages).not.toContain(name);
   }
   expect(
-    worker.own.filter((path) => /^(supervisor|tools|observe\/admin)\/|standalone/.test(path)),
+    worker.own.filter((path) => /^(primary|decide|tools|observe\/admin)\/|standalone/.test(path)),
   ).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
-import { PING_INTERVAL_MS } from '../../src/supervisor/decide/policies/heartbeat.policy.js';
+import { PING_INTERVAL_MS } from '../../src/decide/policies/heartbeat.policy.js';
 import { ClusterProcess, NODE, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { printed } from '../support/command-line.js';
 import { readDocument } from '../support/documents.js';
@@ -196,7 +196,7 @@ if (IS_FIRST_RUN) {
       await cluster.event('warning');
       expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
       expect(cluster.all('warning')).toMatchObject([
-        { message: expect.stringContaining('systemd is not told the state of the cluster') },
+        { message: expect.stringContaining('systemd does not get the state of the cluster') },
       ]);
     });
   });

@@ -1,36 +1,48 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterUncloneableError } from '../../src/contract/errors/index.js';
-import { resolveModuleOptions } from '../../src/contract/options/module.js';
-import { definitionsOf } from '../../src/offload/cpu-bound.metadata.js';
+import { definitionsOf } from '../../src/offload/cpu-bound.decorator.js';
 import {
   TaskAbortedException,
   TaskTimeoutException,
   ThreadLostException,
 } from '../../src/offload/offload.exceptions.js';
+import type { Task, TaskOutcome, Watch } from '../../src/offload/run/runner.interface.js';
 import { ThreadPool } from '../../src/offload/run/thread-pool.js';
-import type { Watch } from '../../src/offload/run/runner.interface.js';
-import type { Task, TaskOutcome } from '../../src/offload/task/task.js';
-import { planOf, tasksOf } from '../../src/offload/task/tasks-of.js';
+import type { PlannedTask, ThreadPlan } from '../../src/offload/thread/plan.js';
 
 const FILE = fileURLToPath(new URL('../fixtures/behaviours/pooled.mjs', import.meta.url));
-type Class = new () => object;
-const { Pooled, PooledModule } = createRequire(import.meta.url)(FILE) as Record<string, Class>;
+const { Pooled } = createRequire(import.meta.url)(FILE) as { Pooled: { prototype: object } };
 
-const METHODS = definitionsOf(Pooled!.prototype as object).map((definition) => ({
-  name: `Pooled.${definition.method}`,
-  definition,
-  className: 'Pooled',
-  instance: {},
-  injected: true,
+const TASKS = definitionsOf(Pooled.prototype).map(({ method }, index): Task => ({
+  name: `Pooled.${method}`,
+  index,
+  timeoutMs: 30_000,
+  queueTimeoutMs: 60_000, // a busy machine may take long to start a thread
+  abortOnDisconnect: false,
+  queue: undefined,
 }));
-// A machine that is busy may take long to start a thread.
-const TASKS = tasksOf(METHODS, resolveModuleOptions({}, {}).offload).map((task): Task => ({
-  ...task,
-  queueTimeoutMs: 60_000,
-}));
-const PLAN = planOf(METHODS, PooledModule, FILE, undefined);
+
+/** A plan of the tasks with changes, such as another file. */
+function planOf(about: Partial<PlannedTask> = {}, module = 'PooledModule'): ThreadPlan {
+  const planned = { file: FILE, className: 'Pooled', injected: true, ...about };
+  return {
+    tasks: TASKS.map(({ name }) => ({ name, ...planned })),
+    module: { name: module, file: FILE },
+    main: undefined,
+  };
+}
+
+/** A file of an app that a test writes and removes. */
+function appFile(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return join(directory, 'tasks.mjs');
+}
 
 /** TypeScript has its type from ES2024. */
 const atomics = Atomics as unknown as {
@@ -65,14 +77,15 @@ class Client {
   };
 }
 
-function start({ threads = 1, minThreads = 0, maxQueue = 10 } = {}, plan = PLAN) {
+function start({ threads = 1, minThreads = 0, maxQueue = 10 } = {}, plan = planOf()) {
   const outcomes: TaskOutcome[] = [];
   const lost: unknown[] = [];
+  const died = vi.fn<(error: unknown) => void>();
   const pool = new ThreadPool(
     plan,
     { threads, minThreads, maxQueue },
     { began() {}, ran() {}, ended: (_, outcome) => outcomes.push(outcome) },
-    { lost: (_, error) => lost.push(error), died() {}, lostClass() {} },
+    { lost: (_, error) => lost.push(error), died, lostClass() {} },
   );
   onTestFinished(() => pool.close());
   const call = (
@@ -92,7 +105,7 @@ function start({ threads = 1, minThreads = 0, maxQueue = 10 } = {}, plan = PLAN)
     const result = call('hold', [gate.shared], about);
     return { gate, result, thread: await gate.thread() };
   };
-  return { pool, outcomes, lost, call, hold };
+  return { pool, outcomes, lost, died, call, hold };
 }
 
 describe('calls', () => {
@@ -150,12 +163,16 @@ describe('calls', () => {
     expect([outcomes, lost]).toEqual([['timeout', 'completed'], []]);
   });
 
-  it('fail if their thread ends, and the others run', async () => {
+  it.each([
+    ['exit', 0, 'exited with code: 0'],
+    ['exit', 3, 'exited with code: 3'],
+    ['throw', 'outside of the call', 'Error: outside of the call'],
+  ])('fail if their thread ends, and the others run: %s(%j)', async (method, argument, reason) => {
     const { call, outcomes, lost } = start();
-    const [failed, waiting] = [call('exit'), call('echo', [1])];
+    const [failed, waiting] = [call(method, [argument]), call('echo', [1])];
     await expect(failed).rejects.toThrow(ThreadLostException);
     await expect(failed).rejects.toMatchObject({ cause: lost[0] });
-    expect(String(lost[0])).toContain('exited with code: 3');
+    expect(String(lost[0])).toContain(reason);
     expect([await waiting, await call('echo', [2])]).toEqual([1, 2]);
     expect(outcomes).toEqual(['thread_lost', 'completed', 'completed']);
   });
@@ -163,14 +180,24 @@ describe('calls', () => {
   it('fail if an argument or the result cannot be copied, and the thread lives on', async () => {
     const { call, outcomes, lost } = start();
     const thread = await call('where');
-    for (const argument of [() => 1, new ReadableStream()]) {
+    const nested = [4_000, 45_000].map((n): unknown => JSON.parse('['.repeat(n) + ']'.repeat(n)));
+    for (const argument of [() => 1, new ReadableStream(), ...nested]) {
       await expect(call('echo', [argument])).rejects.toThrow(ClusterUncloneableError);
     }
     await expect(call('uncloneable')).rejects.toThrow(ClusterUncloneableError);
     expect(await call('where')).toBe(thread);
-    expect(outcomes).toEqual(['completed', 'failed', 'failed', 'failed', 'completed']);
+    expect(outcomes).toEqual([
+      'completed',
+      ...Array.from({ length: 5 }, () => 'failed'),
+      'completed',
+    ]);
     expect(lost).toEqual([]);
   });
+});
+
+it('a Buffer is a Buffer in the thread, and in the result', async () => {
+  const { call } = start();
+  expect(await call('inspect', [Buffer.from('x')])).toEqual(Buffer.from('<Buffer 78>'));
 });
 
 describe('the call of a client that has left', () => {
@@ -273,6 +300,27 @@ describe('threads', () => {
     await pool.close();
     expect(await gate.thread()).toBe(thread);
   });
+
+  it('are replaced if an error ends them outside of any call', async () => {
+    const { call, died } = start();
+    const gate = new Gate();
+    const thread = await call('reject', [gate.shared]);
+    gate.open();
+    await vi.waitFor(() => expect(died).toHaveBeenCalledOnce());
+    expect(String(died.mock.calls[0])).toBe('Error: outside of any call');
+    expect(await call('where')).not.toBe(thread);
+  });
+
+  it('fail their call if the file of the app is missing, and load it when it is back', async () => {
+    const file = appFile();
+    const { call, lost } = start({}, planOf({ file }));
+    await expect(call('where')).rejects.toThrow(ThreadLostException);
+    expect(String(lost)).toContain(`a thread cannot import ${file}, which declares Pooled.where: `);
+    const source = readFileSync(FILE, 'utf8');
+    const url = (_: string, name: string) => `from ${JSON.stringify(import.meta.resolve(name))}`;
+    writeFileSync(file, source.replace(/from '([^']*)'/g, url));
+    expect(await call('echo', [1])).toBe(1);
+  });
 });
 
 describe('the check', () => {
@@ -282,12 +330,42 @@ describe('the check', () => {
     expect(pool.snapshot().threads).toBe(0);
   });
 
-  it('names what a thread cannot load', async () => {
-    const [task] = PLAN.tasks;
-    const site = { file: '/gone.mjs', place: '' };
-    const { pool } = start({}, { ...PLAN, tasks: [{ ...task!, site }] });
+  it('names each reason why threads cannot load a task, once for all of its tasks', async () => {
+    const [task] = planOf().tasks;
+    const broken = { ...task!, name: 'Broken.run', className: 'Broken', injected: false };
+    const hidden = { ...task!, className: 'Hidden' };
+    const plan = planOf({ injected: false }, 'BrokenModule');
+    const tasks = [
+      { ...task!, file: '/gone.mjs' },
+      { ...task!, file: '/gone.ts' },
+      { ...hidden, name: 'Hidden.run' },
+      { ...hidden, name: 'Hidden.stop' },
+      broken,
+      task!,
+    ];
+    const { pool } = start({}, { ...plan, tasks });
+    const inline =
+      'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do';
+    const problems = (await pool.check()).map((each) =>
+      each.replace(/Cannot find \S+ .*?(?=\. )/, '…'),
+    );
+    expect(problems.map((each) => each.replaceAll(FILE, '<file>').replace(/:\d+:\d+/, ''))).toEqual(
+      [
+        `a thread cannot import /gone.mjs, which declares Pooled.hold: Error: …. The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${inline}`,
+        `a thread cannot import /gone.ts, which declares Pooled.hold: Error: …. It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), or ${inline}`,
+        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop. Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${inline}`,
+        'a thread has imported <file>, but cannot make an instance of Broken for Broken.run: TypeError: not built in threads at new Broken (file://<file>). Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too',
+        'offload.module (BrokenModule) cannot be built in a thread: RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<file>); what it provides must work there too (needed by Pooled.hold)',
+      ],
+    );
+  });
+
+  it('names the files if the import ends the thread', async () => {
+    const file = appFile();
+    writeFileSync(file, 'process.exit(3)');
+    const { pool } = start({}, planOf({ file }));
     expect(await pool.check()).toEqual([
-      expect.stringMatching(/^a thread cannot import \/gone\.mjs, which declares Pooled\.hold: /),
+      `a thread ended while it loaded ${file} (Error: worker exited with code: 3); the code that runs at import must not end it: no process.exit() there`,
     ]);
   });
 });

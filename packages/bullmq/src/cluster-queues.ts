@@ -63,8 +63,8 @@ export class ClusterQueues {
         `${type.name}.${method}() cannot be enqueued: no method of this app with @CpuBound({ queue }) has this name, the app has no ClusterModule.forRoot(), it has not started, or this is a thread`,
       );
     }
-    const contexts = situation.captureContexts();
-    const given = encode({ args: args as readonly unknown[], contexts }, name);
+    const trace = situation.currentTrace();
+    const given = encode({ args: args as readonly unknown[], trace }, name);
     const jobId = options?.jobId ?? randomUUID();
     await this.runner.add(queue, name, { given, call: false }, { ...DEFAULTS, ...options, jobId });
     return `${queue}/${jobId}`;

@@ -84,11 +84,11 @@ export class Consumer extends Worker<JobData, string> {
     const { local, describeError } = this.situation;
     const task = this.tasks.get(job.name);
     if (task === undefined) return giveBack(job);
-    const { args, contexts } = decode(job.data.given) as Given;
+    const { args, trace } = decode(job.data.given) as Given;
     this.#jobs.add(job);
     try {
       const patient: Task = { ...task, queueTimeoutMs: NEVER_MS };
-      const value = await local.submit(patient, args, contexts as never);
+      const value = await local.submit(patient, args, trace as never);
       return encode({ value } satisfies Outcome, task.name);
     } catch (error) {
       if (this.#isEnding) throw new WaitingError(); // close() has given the job back

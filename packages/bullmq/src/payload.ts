@@ -10,10 +10,10 @@ export interface JobData {
   readonly call: boolean;
 }
 
-/** The arguments of a job, and the caller's contexts. */
+/** The arguments of a job, and the caller's trace. */
 export interface Given {
   readonly args: readonly unknown[];
-  readonly contexts: unknown;
+  readonly trace: unknown;
 }
 
 /** The result of a job, or the error that its method threw. */

@@ -99,11 +99,11 @@ export class QueueRunner implements RemoteRunner {
     }
   }
 
-  async #call(...[task, args, contexts, watch]: Parameters<RemoteRunner['submit']>) {
+  async #call(...[task, args, trace, watch]: Parameters<RemoteRunner['submit']>) {
     if (this.#pending.size >= MAX_PENDING) throw new TaskRejectedException(task.name, 'queue-full');
     const { callTimeoutMs } = this.options;
     const { queue, name } = task as QueuedTask;
-    const given = encode({ args, contexts }, name);
+    const given = encode({ args, trace }, name);
     const id = randomUUID();
     // Before the job is added: its end may be told before Redis has confirmed it.
     const result = new Promise<string>((resolve, reject) => {

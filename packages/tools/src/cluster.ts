@@ -56,7 +56,7 @@ export async function findCluster(wanted?: string): Promise<ControlClient> {
   if (fit.length === 1) return new ControlClient(fit[0]!);
   const list = all.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ') || 'none';
   if (fit.length > 1) throw new ToolError(`several clusters run: ${list}; choose by --cluster`, 64);
-  throw new ToolError(`no such cluster of this user runs here; running: ${list}`, 69);
+  throw new ToolError(`no such cluster of this user is running; running: ${list}`, 69);
 }
 
 async function running(): Promise<readonly Found[]> {

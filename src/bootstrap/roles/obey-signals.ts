@@ -1,8 +1,8 @@
 import { isatty } from 'node:tty';
 import type { EmitEvent } from '../../contract/events/index.js';
 import { OnceAMinute } from '../../contract/errors/index.js';
-import { mostWorkers } from '../../control/control-api.js';
-import type { Supervisor } from '../../supervisor/supervisor.js';
+import { mostWorkers } from '../../control/control-server.js';
+import type { Supervisor } from '../../primary/supervisor.js';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 

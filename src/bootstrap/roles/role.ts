@@ -1,7 +1,8 @@
 import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { type OwnAssignment, readAssignment } from '../../contract/ipc/assignment.js';
+import { type OwnAssignment, readAssignment } from '../../contract/process/assignment.js';
+import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 
 export type Role =
   | { readonly name: 'parent' }
@@ -18,9 +19,8 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   if (!isMainThread) return { name: 'bystander' };
   const assigned = readAssignment(env);
   if (assigned !== undefined) {
-    if (!cluster.isWorker || process.ppid !== assigned.primaryPid) return { name: 'bystander' };
-    const { slot, generation } = assigned;
-    const identity = { slot, generation, pid: process.pid };
+    const identity = identityIn(env);
+    if (!cluster.isWorker || identity === undefined) return { name: 'bystander' };
     return { name: 'worker', assignment: { ...assigned, identity } };
   }
   if (cluster.isWorker) {
@@ -29,4 +29,31 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
     );
   }
   return { name: 'parent' };
+}
+
+/** Read once at the start, so that a worker keeps its identity after its primary has ended. */
+const OWN_IDENTITY = identityIn(process.env);
+
+/**
+ * The worker in which this code runs, for loggers and other code without `ClusterService`. Works
+ * without Nest and before `bootstrap()` is called, so it can be used at the top level of any file,
+ * and also in threads of the worker.
+ *
+ * @returns `undefined` outside of a worker: in the primary, with `workers: 0`, without
+ *   `bootstrap()`, and in a process that a worker started.
+ */
+export function workerIdentity(): WorkerIdentity | undefined {
+  return OWN_IDENTITY;
+}
+
+/** The identity that the primary has put into the environment of this process. */
+export function identityIn(
+  env: NodeJS.ProcessEnv,
+  { pid, ppid }: Pick<NodeJS.Process, 'pid' | 'ppid'> = process,
+): WorkerIdentity | undefined {
+  const assigned = readAssignment(env);
+  if (assigned === undefined) return undefined;
+  const { slot, generation, primaryPid } = assigned;
+  // A process that a worker started inherits the variable, but has another parent.
+  return ppid === primaryPid ? { slot, pid, generation } : undefined;
 }

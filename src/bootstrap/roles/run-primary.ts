@@ -15,17 +15,14 @@ import {
   checkWorkerCount,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
-import { transition } from '../../supervisor/decide/transition.js';
-import { ClusterAcceptors } from '../../supervisor/listening/cluster-acceptors.js';
-import { forkWorker } from '../../supervisor/processes/fork-worker.js';
-import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
-import { DeferredListening } from '../../supervisor/listening/deferred-listening.js';
-import type { Listening } from '../../supervisor/listening/listening.interface.js';
-import { openListening } from '../../supervisor/listening/open-listening.js';
-import { SharedListening } from '../../supervisor/listening/shared-listening.js';
-import { Program } from '../../supervisor/processes/release.js';
-import { PackageThreads } from '../../supervisor/serve/package-threads.js';
-import { Supervisor } from '../../supervisor/supervisor.js';
+import { transition } from '../../decide/transition.js';
+import { ClusterAcceptors } from '../../primary/listening/cluster-acceptors.js';
+import { forkWorker } from '../../primary/fork-worker.js';
+import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
+import { Listening } from '../../primary/listening/listening.js';
+import { Program } from '../../primary/release.js';
+import { PackageThreads } from '../../primary/package-threads.js';
+import { Supervisor } from '../../primary/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
 import { setTitle } from '../../contract/process/process-title.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
@@ -33,8 +30,8 @@ import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../guard-output.js';
 import { tellOfListener } from '../tell-of-listener.js';
 import { obeySignals } from './obey-signals.js';
-import { Control } from '../../control/open-control.js';
-import { isTickLate } from '../../supervisor/decide/policies/heartbeat.policy.js';
+import { isTickLate } from '../../decide/policies/heartbeat.policy.js';
+import { ControlSocket } from '../../control/control-socket.js';
 
 type Warn = (message: string) => void;
 
@@ -77,22 +74,24 @@ export async function runPrimary(
   const outside = { decide: transition, startProcess: forkWorker, acceptors, threads };
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
-  const doors = new Doors(inForce(options, listening), supervisor, listeners, emit);
-  await doors.openAdmin();
-  doors.openControl();
-  await doors.informSystemd();
+  const adminUrl = await openAdmin(options.admin, supervisor, warn);
+  const control = openControl(inForce(options, listening), supervisor, warn);
+  await informSystemd(supervisor, listeners, warn);
   obeySignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   if (lacking !== undefined) warn(lacking);
   supervisor.start();
-  const ended = supervisor.ended.then((exitCode) => end(exitCode, startedAt, doors, emit));
-  const served = await supervisor.serving;
-  await doors.control;
+  const ended = supervisor.ended.then(async (exitCode): Promise<never> => {
+    emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
+    await (await control)?.end(exitCode);
+    process.exit(exitCode);
+  });
+  const { url: servedUrl, endpoints } = await supervisor.serving;
+  await control;
   const { workers } = options;
   const { ports, balancing } = listening;
-  const { endpoints } = served;
-  const url = withPort(served.url, ports[0]);
-  const { adminUrl } = doors;
+  // The port of slot 0, because any worker may have been ready first.
+  const url = (ports[0] && servedUrl?.replace(/:\d+$/, `:${ports[0]}`)) || servedUrl;
   if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
   // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
@@ -123,25 +122,9 @@ function openEvents(options: ResolvedClusterOptions) {
 /** @throws ClusterAddressError, ClusterConfigurationError */
 async function openSockets(options: ResolvedClusterOptions, warn: Warn): Promise<Listening> {
   const socket = takeActivatedSocket(options, warn);
-  if (socket !== undefined) return new SharedListening('shared', socket);
-  return options.addressGiven ? openListening(options) : new DeferredListening(options);
-}
-
-async function end(
-  exitCode: number,
-  startedAt: number,
-  doors: Doors,
-  emit: EmitEvent,
-): Promise<never> {
-  const control = await doors.control;
-  emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
-  await control?.end(exitCode);
-  process.exit(exitCode);
-}
-
-/** Puts the port of slot 0 into the URL, because any worker may have been ready first. */
-function withPort(url: string | null, port: number | undefined): string | null {
-  return url === null || port === undefined ? url : url.replace(/:\d+$/, `:${port}`);
+  const listening = new Listening(options, socket);
+  if (socket === undefined && options.addressGiven) await listening.open();
+  return listening;
 }
 
 function runtimeOf(
@@ -184,43 +167,37 @@ function announce(log: EmitEvent, tell: EmitEvent, firstStart: FirstStart): Emit
   return emit;
 }
 
-/** The ways by which others reach the primary itself: admin listener, control socket and systemd. */
-class Doors {
-  adminUrl: string | null = null;
-  /** Resolves with `undefined` if the cluster has no control socket. */
-  control: Promise<Control | undefined> = Promise.resolve(undefined);
-  readonly #warn = (message: string): void => this.emit('warning', { message });
+/** @returns the URL of the admin listener. @throws ClusterAddressError */
+async function openAdmin(
+  admin: ResolvedClusterOptions['admin'],
+  supervisor: Supervisor,
+  warn: Warn,
+): Promise<string | null> {
+  if (admin === undefined) return null;
+  // Loaded only here, because most clusters have no admin listener.
+  const { openAdminListener } = await import('../../observe/admin/admin-listener.js');
+  return openAdminListener(admin, supervisor, warn);
+}
 
-  constructor(
-    private readonly options: ResolvedClusterOptions,
-    private readonly supervisor: Supervisor,
-    private readonly events: EventListeners,
-    private readonly emit: EmitEvent,
-  ) {}
+/** Never fails, because a cluster also serves without a control socket. */
+async function openControl(
+  options: ResolvedClusterOptions,
+  supervisor: Supervisor,
+  warn: Warn,
+): Promise<ControlSocket | undefined> {
+  // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
+  if (options.control === undefined || process.platform === 'win32') return undefined;
+  return ControlSocket.open(supervisor, options, warn);
+}
 
-  /** @throws ClusterAddressError */
-  async openAdmin(): Promise<void> {
-    const { admin } = this.options;
-    if (admin === undefined) return;
-    // Loaded only here, because most clusters have no admin listener.
-    const { openAdminListener } = await import('../../observe/admin/admin-listener.js');
-    this.adminUrl = await openAdminListener(admin, this.supervisor, this.#warn);
-  }
-
-  /** Never fails, because a cluster also serves without a control socket. */
-  openControl(): void {
-    const { options, supervisor: cluster } = this;
-    // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
-    if (options.control === undefined || process.platform === 'win32') return;
-    this.control = Control.open({ cluster, options }, this.#warn);
-  }
-
-  async informSystemd(): Promise<void> {
-    if (!process.env['NOTIFY_SOCKET']) return;
-    // Loaded only here, because most clusters do not tell systemd their state.
-    const { tellSystemd } = await import('../tell-systemd.js');
-    const { snapshot, lastBeatAt } = this.supervisor;
-    const isWell = () => !isTickLate(lastBeatAt(), performance.now());
-    tellSystemd(this.events, { workers: snapshot, isWell, warn: this.#warn });
-  }
+async function informSystemd(
+  { snapshot, lastBeatAt }: Supervisor,
+  events: EventListeners,
+  warn: Warn,
+): Promise<void> {
+  if (!process.env['NOTIFY_SOCKET']) return;
+  // Loaded only here, because most clusters do not tell systemd their state.
+  const { tellSystemd } = await import('../tell-systemd.js');
+  const isWell = () => !isTickLate(lastBeatAt(), performance.now());
+  tellSystemd(events, { workers: snapshot, isWell, warn });
 }

@@ -6,17 +6,18 @@ import {
   EventListeners,
   lossOf,
 } from '../../contract/events/index.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import { takeActivatedSocket } from '../../supervisor/listening/activated-socket.js';
-import { BoundSocket } from '../../supervisor/listening/bound-socket.js';
+import type { ResolvedClusterOptions, FindingName } from '../../contract/options/index.js';
+import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
+import { BoundSocket } from '../../primary/listening/bound-socket.js';
+import type { AppView } from '../../observe/findings/app-view.js';
+import type { Finding } from '../../observe/findings/checks.js';
 import { whenFree } from '../../contract/process/when-free.js';
-import { reportUncaught } from '../../contract/ipc/index.js';
+import { reportUncaught } from '../../contract/errors/error-report.js';
 import { catchUncaught } from '../../worker/life/uncaught.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
-import { ConnectionLimit } from '../../worker/http/connection-limit.js';
 import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/life/signals.js';
-import { SoloLink } from '../../worker/link/solo-link.js';
+import { ProcessLink } from '../../worker/link/process-link.js';
 import { ServedApp } from '../../worker/life/served-app.js';
 import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
@@ -44,11 +45,50 @@ export function runStandalone(
   return new Standalone(options).run(createApp);
 }
 
+/** Examines an app that listens. */
+export type Examine = (app: AppView, start: ExaminedStart) => void;
+
+/** The result of an app's start. */
+interface ExaminedStart {
+  readonly findings: readonly Finding[];
+  readonly warnings: readonly string[];
+  /** The option `warnings.ignore`. */
+  readonly ignored: readonly FindingName[];
+  /** The number of workers that the options ask for. */
+  readonly workers: number;
+}
+
+/** Runs the app in this process on a free port, and passes it to `examine` when it listens. */
+export async function runExamined(
+  createApp: AppFactory,
+  options: ResolvedClusterOptions,
+  examine: Examine,
+): Promise<StandaloneRuntime<INestApplicationContext>> {
+  const { findingsOf } = await import('../../observe/findings/checks.js');
+  const { viewOf } = await import('../../observe/findings/app-view.js');
+  const warnings: string[] = [];
+  const runtime = await runStandalone(createApp, {
+    ...options,
+    workers: 0,
+    address: { kind: 'tcp', port: 0, host: '127.0.0.1' },
+    admin: undefined,
+    warnings: { shown: true, ignore: [] },
+    on: { warning: ({ message }) => void warnings.push(message) },
+  });
+  const app = viewOf(runtime.app);
+  const {
+    workers,
+    warnings: { ignore: ignored },
+  } = options;
+  examine(app, { findings: findingsOf(app), warnings, ignored, workers: Math.max(workers, 1) });
+  return runtime;
+}
+
 class Standalone {
   readonly #startedAt = performance.now();
   readonly #emit: EmitEvent;
   readonly #warn = (message: string): void => this.#emit('warning', { message });
-  readonly #link: SoloLink;
+  readonly #link: ProcessLink;
   readonly #served: ServedApp;
   readonly #leaveSignalsToNest: () => void;
   readonly #leaveErrorsToNode: () => void = () => {};
@@ -60,10 +100,11 @@ class Standalone {
     const log = createEventLog(options.log, output);
     const listeners = new EventListeners(tellOfListener(log), options.on);
     // Not an event of the link: a listener in the app that throws makes the link warn again.
-    this.#link = new SoloLink(true, output.dropped, (message) => {
+    const say = (message: string): void => {
       log('warning', { message });
       listeners.call('warning', { message });
-    });
+    };
+    this.#link = new ProcessLink({ options, droppedLogLines: output.dropped, say });
     this.#emit = (name, event) => {
       log(name, event);
       listeners.call(name, event);
@@ -76,9 +117,7 @@ class Standalone {
         process.exit(1);
       });
     }
-    this.#link.configure(options);
-    const limit = new ConnectionLimit(this.#link.tracker, this.#warn);
-    this.#served = new ServedApp(this.#link, limit, this.#warn);
+    this.#served = new ServedApp(this.#link, this.#warn);
     this.#served.sockets.nobodyFollows(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     let told = false;

@@ -1,6 +1,7 @@
-import type { OwnAssignment } from '../../contract/ipc/assignment.js';
+import type { OwnAssignment } from '../../contract/process/assignment.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { WorkerAgent } from '../../worker/life/agent.js';
+import type { ProcessLink } from '../../worker/link/process-link.js';
 import { settleAsyncContexts } from '../../worker/life/async-contexts.js';
 import { quietStart } from '../../worker/boot/quiet-start.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
@@ -8,7 +9,6 @@ import { setTitle } from '../../contract/process/process-title.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
-import { warnOfFindings } from '../examination.js';
 import { guardOutput } from '../guard-output.js';
 
 /** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
@@ -50,4 +50,21 @@ async function quietNest(): Promise<(() => void) | undefined> {
   } catch {
     return undefined; // the app's own import of Nest will report the error
   }
+}
+
+/**
+ * The slot of the only worker that warns, because all workers would log the same warnings. Two or
+ * more workers always have a slot 1, even after scaling.
+ */
+const WARNING_SLOT = 1;
+
+/** Warns if the app does not work correctly in several workers. */
+export async function warnOfFindings(
+  app: object,
+  link: Pick<ProcessLink, 'identity' | 'warn'>,
+  { shown, ignore }: ResolvedClusterOptions['warnings'],
+): Promise<void> {
+  if (!shown || link.identity.slot !== WARNING_SLOT) return;
+  const { startWarnings } = await import('../../observe/findings/checks.js');
+  for (const line of startWarnings(app, ignore)) link.warn(line);
 }

@@ -53,28 +53,6 @@ export class ClusterUncloneableError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/** A running cluster did not answer a request. Exit code 69 (`EX_UNAVAILABLE`). */
-export class ClusterUnreachableError extends ClusterError {
-  readonly code = 'CLUSTER_UNREACHABLE';
-  readonly exitCode = 69;
-
-  constructor(url: string, why: string) {
-    super(`cannot ask the cluster at ${url}: ${why}`);
-  }
-}
-
-/** No running cluster was found, or no running cluster fits the request. Exit code 69 (`EX_UNAVAILABLE`). */
-export class NoClusterError extends ClusterError {
-  readonly code = 'CLUSTER_NOT_FOUND';
-  readonly exitCode = 69;
-}
-
-/** A running cluster refused a request or could not fulfil it. Exit code 1. */
-export class ClusterRefusedError extends ClusterError {
-  readonly code = 'CLUSTER_REFUSED';
-  readonly exitCode = 1;
-}
-
 /** Why a worker could not be inspected. */
 export type InspectionFailure =
   | 'no-worker'

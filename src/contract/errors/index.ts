@@ -1,9 +1,6 @@
 export {
   ClusterConfigurationError,
   ClusterError,
-  ClusterRefusedError,
-  ClusterUnreachableError,
-  NoClusterError,
   InspectionError,
   type InspectionFailure,
   ClusterNoPrimaryError,

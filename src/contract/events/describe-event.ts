@@ -1,4 +1,5 @@
-import type { BlockedRequest, BlockReport, DrainReport, ErrorReport } from '../ipc/index.js';
+import type { ErrorReport } from '../errors/error-report.js';
+import type { BlockedRequest, BlockReport, DrainReport } from '../messages.js';
 import type { LogLevel } from '../options/index.js';
 import { formatIdentity, SHUTTING_DOWN } from '../snapshot/index.js';
 import type { ClusterEventName, ClusterEventMap } from './event-map.js';

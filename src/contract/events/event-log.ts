@@ -1,5 +1,5 @@
 import { oneLine } from '../errors/index.js';
-import { reportError } from '../ipc/error-report.js';
+import { reportError } from '../errors/error-report.js';
 import { LOG_LEVELS, type LogOptions, type ResolvedLogOptions } from '../options/log.js';
 import type { ClusterEventName, ClusterEventMap, EmitEvent } from './event-map.js';
 import { describeEvent } from './describe-event.js';

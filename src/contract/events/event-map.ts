@@ -1,4 +1,5 @@
-import type { BlockedRequest, BlockReport, ErrorReport } from '../ipc/index.js';
+import type { ErrorReport } from '../errors/error-report.js';
+import type { BlockedRequest, BlockReport } from '../messages.js';
 import type {
   FailureCause,
   ReloadResult,

@@ -1,25 +1,31 @@
-import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 
 /** Maximum length of a socket path: the size of `sun_path` in sockaddr_un without the closing NUL. */
 export const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 
-const SUFFIX = '.sock';
 const MAX_NAME_LENGTH = 40;
 
 const OTHERS = 0o077;
-const WRITABLE_BY_GROUP = 0o020;
-const WRITABLE_BY_ALL = 0o002;
+const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
-/** Directories in which clusters of this user may have their sockets. A new socket goes into the first suitable directory. */
-export function controlDirectories(env: NodeJS.ProcessEnv = process.env): readonly string[] {
-  const runtime = env['XDG_RUNTIME_DIR'];
-  return [
-    ...(runtime !== undefined && isAbsolute(runtime) ? [join(runtime, 'nestjs-cluster')] : []),
-    ownTemporaryDirectory(),
-  ];
+/** The directory for new sockets and for the compile cache. It need not exist. */
+export function ownDirectory({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv = process.env): string {
+  // After `su` or `sudo`, the variable may name a directory of another user.
+  if (XDG_RUNTIME_DIR === undefined || !isAbsolute(XDG_RUNTIME_DIR) || !isOwn(XDG_RUNTIME_DIR)) {
+    return ownTemporaryDirectory();
+  }
+  return join(XDG_RUNTIME_DIR, 'nestjs-cluster');
 }
 
 /** The directory of this user in the system's temporary directory. It need not exist. */
@@ -27,27 +33,39 @@ export function ownTemporaryDirectory(): string {
   return join(tmpdir(), `nestjs-cluster-${ownUid()}`);
 }
 
-/** The directory for new sockets and for the compile cache. It need not exist. */
-export function ownDirectory(env?: NodeJS.ProcessEnv): string {
-  const directories = controlDirectories(env);
-  // Skips directories of other users. After `su` or `sudo`, `XDG_RUNTIME_DIR` may name such a directory.
-  return directories.find((each) => isOwn(dirname(each))) ?? directories.at(-1)!;
-}
-
 /** The default path of a new cluster's control socket. The directory need not exist. */
 export function defaultSocketPath(name: string, pid: number, env?: NodeJS.ProcessEnv): string {
   const directory = ownDirectory(env);
-  const end = `.${pid}${SUFFIX}`;
+  const end = `.${pid}.sock`;
   const room = MAX_PATH_BYTES - Buffer.byteLength(directory) - 1 - end.length;
   return join(directory, `${name.slice(0, Math.max(1, room))}${end}`);
 }
 
-/** Parses the file name of a socket that {@link defaultSocketPath} named. */
-export function parseSocketName(
-  path: string,
-): { readonly name: string; readonly pid: number } | undefined {
-  const [, name, pid] = /^([\w.-]+)\.(\d{1,10})\.sock$/.exec(basename(path)) ?? [];
-  return name === undefined ? undefined : { name, pid: Number(pid) };
+/**
+ * The name in the nearest package.json above a program, or else the name of the program's directory.
+ * pm2 runs an app from a script of its own, and names the app in `pm_exec_path`.
+ */
+export function appName(script: string): string {
+  const isOfPm2 = /\bProcessContainer\w*\.js$/.test(script);
+  const main = (isOfPm2 && process.env['pm_exec_path']) || script;
+  const directory = dirname(existsSync(main) ? realpathSync(main) : main);
+  return packageName(directory) ?? (cleanName(basename(directory)) || 'app');
+}
+
+/** The name in the nearest package.json that has one, in this directory or above it. */
+export function packageName(directory: string): string | undefined {
+  const parent = dirname(directory);
+  const name = nameIn(join(directory, 'package.json'));
+  return name ?? (parent === directory ? undefined : packageName(parent));
+}
+
+function nameIn(file: string): string | undefined {
+  try {
+    const { name } = JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: unknown };
+    return (typeof name === 'string' && cleanName(name)) || undefined;
+  } catch {
+    return undefined; // the file is missing or cannot be read
+  }
 }
 
 /** Makes a name safe for a path, a log line and a terminal: `@acme/shop` becomes `acme-shop`. */
@@ -59,7 +77,7 @@ export function cleanName(name: string): string {
 }
 
 /**
- * Creates a directory for sockets that only this user can access.
+ * Creates a directory that only this user can access and replace.
  *
  * @throws Error as {@link makeOwnDirectory}, or if another user can replace the directory.
  */
@@ -99,10 +117,8 @@ export function refuseSwappable(directory: string): void {
   if (uid !== ownUid() && uid !== 0) {
     throw new Error(`${directory} belongs to another user (uid ${uid})`);
   }
-  if ((mode & STICKY) !== 0) return;
-  if ((mode & WRITABLE_BY_ALL) !== 0) throw new Error(`${directory} is writable by everybody`);
-  if ((mode & WRITABLE_BY_GROUP) !== 0) {
-    throw new Error(`${directory} is writable by its group; chmod g-w it, or give another path`);
+  if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) {
+    throw new Error(`${directory} is writable by other users; chmod go-w it, or give another path`);
   }
 }
 

@@ -9,6 +9,9 @@ export const MAX_WORKERS = 256;
 
 export const MAX_PORT = 65_535;
 
+/** Maximum length of a profile, in seconds. Longer profiles are large and do not show more. */
+export const MAX_PROFILE_SECONDS = 60;
+
 /** A whole number between two bounds. */
 export const integer = (
   min: number,

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterSnapshot, ReloadResult, RestartResult } from './cluster-snapshot.js';
+import type { WorkerIdentity } from './worker-identity.js';
 import type { WorkerStats } from './stats.js';
 import type { MetricsContribution } from './prometheus.js';
 import type { CollectedMetrics } from './collected-metrics.js';
-import type { WorkerIdentity } from './worker-identity.js';
 
 /** A listener of any event; `events/` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;
@@ -86,8 +86,8 @@ export interface LeaderRole {
 }
 
 /**
- * A Nest app's only link to its cluster. The link of a worker asks the primary. In a process
- * without a primary, the link answers by itself.
+ * A Nest app's only link to its cluster. In a worker it asks the primary. In a process without a
+ * primary it answers for this process alone.
  */
 export interface ClusterLink {
   readonly identity: WorkerIdentity;
@@ -95,6 +95,12 @@ export interface ClusterLink {
   readonly bootstrapped: boolean;
   /** The desired number of worker processes, which share the machine. */
   readonly workers: number;
+  /** Whether the app's own port shows details, not only whether the app is up. */
+  readonly showsDetails: boolean;
+  /** Whether this process accepts new requests: false from the start of a drain. */
+  readonly accepting: boolean;
+  readonly leaderRole: LeaderRole;
+
   /** Resolves within 500 ms, if necessary with the last known snapshot. */
   snapshot(): Promise<AgedSnapshot>;
   /** @throws ClusterError without a primary. */
@@ -105,6 +111,8 @@ export interface ClusterLink {
   restart(slot: number): Promise<RestartResult>;
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
+  /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
+  thread(name: string): (() => Promise<string>) | undefined;
   /**
    * Logs a warning for the operator, in one line. The same warning of several workers is logged
    * once.
@@ -113,32 +121,37 @@ export interface ClusterLink {
    */
   warn(message: string, name?: string): void;
 
-  /** Whether the app's own port shows details, not only whether the app is up. */
-  readonly showsDetails: boolean;
+  stats(): WorkerStats;
+  /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
+  collectMetrics(): Promise<CollectedMetrics>;
+  provideMetrics(source: MetricsSource): void;
+  /** Registers metrics of an optional feature, which are created if this process has metrics. */
+  contributeMetrics(contribution: MetricsContribution): void;
   observeResponses(observer: ResponseObserver): void;
+
   /** Whether each request runs in an asynchronous context of its own. */
   followScopes(on: boolean): void;
   /** The scope in whose context the current code runs; `undefined` if there is none. */
   readonly scope: RequestScope | undefined;
   /**
    * Calls `gone` once if the client disconnects, or has disconnected, before the response is
-   * complete.
-   *
-   * @returns a function that ends the watch.
+   * complete. Returns a function that ends the watch.
    */
   watchClient(response: ServerResponse, gone: () => void): () => void;
 
-  /** Whether this process accepts new requests: false from the start of a drain. */
-  readonly accepting: boolean;
   /** Reports that an app serves, with its HTTP server if it has one. A process may have several apps. */
   attach(server: unknown): void;
   detach(): void;
+  /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
+  reportBootFailure(error: unknown): void | Promise<void>;
   /** Has work done once the process serves and its event loop is idle: work that no first request needs. */
   afterStart(work: () => unknown): void;
   /** Sets the paths of endpoints to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;
   /** Sets the health check by which the primary tests a new process, and how many workers must be ready. */
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
+  /** Registers threads to verify and start once the process serves. Returns false if this process does neither. */
+  provideThreads(threads: ThreadsOfProcess): boolean;
   /**
    * Sets a function that says whether a drain must wait for other work than requests. `before` is a
    * time in monotonic ms: only work that began earlier counts. Called during a drain.
@@ -150,22 +163,4 @@ export interface ClusterLink {
    * More clients may come until then.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
-  /**
-   * Registers the threads of this process, which are verified and started once the process serves.
-   *
-   * @returns false if this process does not verify and start them.
-   */
-  provideThreads(threads: ThreadsOfProcess): boolean;
-  /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
-  reportBootFailure(error: unknown): void | Promise<void>;
-
-  stats(): WorkerStats;
-  readonly leaderRole: LeaderRole;
-  /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
-  collectMetrics(): Promise<CollectedMetrics>;
-  provideMetrics(source: MetricsSource): void;
-  /** Registers metrics of an optional feature, which are created if this process has metrics. */
-  contributeMetrics(contribution: MetricsContribution): void;
-  /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
-  thread(name: string): (() => Promise<string>) | undefined;
 }

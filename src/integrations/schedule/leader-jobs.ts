@@ -1,4 +1,4 @@
-import { clockMs, wasClockSet } from '../../contract/ipc/machine-clock.js';
+import { clockMs, wasClockSet } from '../../contract/process/machine-clock.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 import type { JobOutcome } from './job-metrics.js';
 

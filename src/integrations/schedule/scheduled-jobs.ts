@@ -12,7 +12,7 @@ import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
 import type { ClusterLink } from '../../contract/snapshot/cluster-link.js';
 import { CLUSTER_LINK, currentLink } from '../../contract/snapshot/current-link.js';
-import { SoloLink } from '../../worker/link/solo-link.js';
+import { ProcessLink } from '../../worker/link/process-link.js';
 import { type CronJob, divertTicks } from './cron-ticks.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
 import type { JobMetrics } from './job-metrics.js';
@@ -114,7 +114,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
 
   get #clusterLink(): ClusterLink {
     return (this.#link ??=
-      this.#provided<ClusterLink>(CLUSTER_LINK) ?? currentLink() ?? new SoloLink());
+      this.#provided<ClusterLink>(CLUSTER_LINK) ?? currentLink() ?? new ProcessLink());
   }
 
   /** A provider of any module of the app, or `undefined`, for example without `ClusterModule`. */

@@ -1,4 +1,4 @@
-import type { TaskObserver, TaskOutcome, Task } from '../task/task.js';
+import type { TaskObserver, TaskOutcome, Task } from './runner.interface.js';
 
 /** One call of a task, from its submission to its end. */
 export class Call {

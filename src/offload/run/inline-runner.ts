@@ -1,9 +1,7 @@
-import { buffersIn, restoreBuffers } from '../task/buffers.js';
-import type { CarriedContexts } from '../task/carry-context.js';
-import { cloneOf, resultOf, runBody } from '../task/run-body.js';
-import type { Task, TaskObserver } from '../task/task.js';
+import { buffersIn, cloneOf, restoreBuffers, resultOf, runBody } from '../task/run-body.js';
+import type { TraceHeaders } from '../task/trace-context.js';
 import { Calls } from './calls.js';
-import type { OffloadSnapshot, Runner } from './runner.interface.js';
+import type { OffloadSnapshot, Runner, Task, TaskObserver } from './runner.interface.js';
 
 /** Runs calls on the event loop. Copies arguments and results, as a thread would. */
 export class InlineRunner implements Runner {
@@ -21,13 +19,13 @@ export class InlineRunner implements Runner {
   async submit(
     task: Task,
     args: readonly unknown[],
-    contexts: CarriedContexts | undefined,
+    trace: TraceHeaders | undefined,
   ): Promise<unknown> {
     const call = this.#calls.add(task);
     this.#calls.begin(call);
     try {
-      const [given, carried] = [copy(task.name, args), cloneOf(task.name, contexts)];
-      const result = await runBody(task.name, () => this.call(task.index, given), carried);
+      const given = copy(task.name, args);
+      const result = await runBody(task.name, () => this.call(task.index, given), trace);
       const value = resultOf(
         result.ok ? { ...result, value: copy(task.name, [result.value])[0] } : result,
       );

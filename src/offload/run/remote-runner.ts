@@ -1,9 +1,8 @@
 import type { Class } from '../../contract/options/module.js';
 import type { Found } from '../offload.explorer.js';
-import type { CarriedContexts } from '../task/carry-context.js';
-import type { Task } from '../task/task.js';
 import type { TaskError } from '../task/task-error.js';
-import type { Submitter } from './runner.interface.js';
+import type { TraceHeaders } from '../task/trace-context.js';
+import type { Submitter, Task } from './runner.interface.js';
 
 /** The parts of this process that a remote runner needs. */
 export interface RemoteSituation {
@@ -15,8 +14,8 @@ export interface RemoteSituation {
   readonly local: Submitter;
   /** Number of calls that this process can run at the same time. */
   readonly threads: number;
-  /** The caller's contexts, which a call carries to its method. */
-  readonly captureContexts: () => CarriedContexts | undefined;
+  /** The caller's trace, which a call carries to its method. */
+  readonly currentTrace: () => TraceHeaders | undefined;
   /** A thrown value as plain data, and back. */
   readonly describeError: (thrown: unknown) => TaskError;
   readonly restoreError: (error: TaskError) => unknown;

@@ -1,9 +1,44 @@
-import type { Class } from '../../contract/options/module.js';
-import type { CarriedContexts } from '../task/carry-context.js';
-import type { Place } from '../task/buffers.js';
-import type { Instance } from '../task/instances.js';
-import type { Task } from '../task/task.js';
-import type { TaskError } from '../task/task-error.js';
+import type { TraceHeaders } from '../task/trace-context.js';
+
+/** A `@CpuBound()` method of this app, with its options and the defaults applied. */
+export interface Task {
+  /** Unique name, which is the label `task` of metrics. */
+  readonly name: string;
+  /** Index of the task in the plan of the threads. */
+  readonly index: number;
+  readonly timeoutMs: number;
+  /** Maximum wait for a thread, in ms. */
+  readonly queueTimeoutMs: number;
+  /** Whether a running call ends with its thread when the caller's client disconnects. */
+  readonly abortOnDisconnect: boolean;
+  /** The remote queue whose consumers run the task, if there is one. */
+  readonly queue: string | undefined;
+}
+
+/** How a call ended. */
+export const TASK_OUTCOMES = [
+  'completed',
+  'failed',
+  'rejected',
+  'queue_timeout',
+  'timeout',
+  'aborted',
+  'thread_lost',
+] as const;
+export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
+
+/** Observes each call, for metrics. Must be cheap and must not throw. */
+export interface TaskObserver {
+  /** The call begins, after it has waited for `waitedMs`. */
+  began(task: Task, waitedMs: number): void;
+  /** The call ran for `ms`, whether it succeeded or failed. */
+  ran(task: Task, ms: number): void;
+  /** The call has ended. */
+  ended(task: Task, outcome: TaskOutcome): void;
+}
+
+/** The observer if nothing is measured. */
+export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };
 
 /** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
 export type Watch = (gone: () => void) => () => void;
@@ -14,7 +49,7 @@ export interface Submitter {
   submit(
     task: Task,
     args: readonly unknown[],
-    contexts: CarriedContexts | undefined,
+    trace: TraceHeaders | undefined,
     watch?: Watch,
   ): Promise<unknown>;
 }
@@ -39,19 +74,3 @@ export interface Runner extends Submitter {
   /** Refuses further calls and ends the others. */
   close(): Promise<void>;
 }
-
-/** How a call ended in the thread. */
-export type RunResult = (
-  | {
-      readonly ok: true;
-      readonly value: unknown;
-      /** The parts of `[value]` that were Buffers. */
-      readonly buffers: readonly Place[];
-      /** The parts of `value` that were instances of classes. */
-      readonly instances?: readonly Instance[];
-    }
-  | { readonly ok: false; readonly error: TaskError }
-) & {
-  /** The classes of the result or the error, by their number, as far as this thread knows them. */
-  readonly types?: readonly (Class | undefined)[];
-};

@@ -8,17 +8,22 @@ import {
   TaskTimeoutException,
   ThreadLostException,
 } from '../offload.exceptions.js';
-import { buffersIn } from '../task/buffers.js';
-import type { CarriedContexts } from '../task/carry-context.js';
 import { classAt } from '../task/exported-classes.js';
-import { cloneOf, resultOf } from '../task/run-body.js';
-import type { Task, TaskObserver, TaskOutcome } from '../task/task.js';
+import { buffersIn, cloneOf, resultOf, type RunResult } from '../task/run-body.js';
+import type { TraceHeaders } from '../task/trace-context.js';
 import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
 import type { SentResult, ThreadMessage } from '../thread/thread-host.js';
 import { THREAD_PROGRAM } from '../thread/thread-program.js';
 import { type Call, Calls } from './calls.js';
-import type { OffloadSnapshot, Runner, RunResult, Watch } from './runner.interface.js';
+import type {
+  OffloadSnapshot,
+  Runner,
+  Task,
+  TaskObserver,
+  TaskOutcome,
+  Watch,
+} from './runner.interface.js';
 
 /** Time without a call after which the threads end, in ms. */
 const IDLE_MS = 60_000;
@@ -47,8 +52,8 @@ interface PoolEvents {
   lost(task: Task, error: unknown): void;
   /** A thread has ended by an error outside of any call. */
   died(error: unknown): void;
-  /** A result has an instance of a class that this process does not know. */
-  lostClass(name: string): void;
+  /** A result was an instance of a class, and arrives as a plain object. */
+  lostClass(task: Task, className: string): void;
 }
 
 /** Runs calls in the threads of one Piscina, in the order in which they were made. */
@@ -96,7 +101,7 @@ export class ThreadPool implements Runner {
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
     } catch (error) {
-      const files = [...new Set(this.plan.tasks.map(({ site }) => site.file))].join(', ');
+      const files = [...new Set(this.plan.tasks.map(({ file }) => file))].join(', ');
       return [
         `a thread ended while it loaded ${files} (${String(error)}); the code that runs at import must not end it: no process.exit() there`,
       ];
@@ -113,7 +118,7 @@ export class ThreadPool implements Runner {
   async submit(
     task: Task,
     args: readonly unknown[],
-    contexts: CarriedContexts | undefined,
+    trace: TraceHeaders | undefined,
     watch: Watch = () => () => {},
   ): Promise<unknown> {
     const call = this.#calls.add(task);
@@ -127,7 +132,7 @@ export class ThreadPool implements Runner {
       this.#admit(call);
       await this.#turn(call);
       if (call.ended !== undefined) throw call.ended.error;
-      const result = await this.#run(call, { args, contexts });
+      const result = await this.#run(call, { args, trace });
       if (result.ok) outcome = 'completed';
       return resultOf(result);
     } catch (error) {
@@ -196,7 +201,7 @@ export class ThreadPool implements Runner {
 
   async #run(
     call: Call,
-    given: { args: readonly unknown[]; contexts: CarriedContexts | undefined },
+    given: { args: readonly unknown[]; trace: TraceHeaders | undefined },
   ): Promise<RunResult> {
     const piscina = await this.#open();
     if (call.ended !== undefined) throw call.ended.error;
@@ -210,9 +215,11 @@ export class ThreadPool implements Runner {
         ...given,
         buffers: buffersIn(given.args),
       } as const;
-      return await this.#withTypes(
-        (await post(piscina, message, { call, signal: controller.signal })) as SentResult,
-      );
+      const sent = { call, signal: controller.signal };
+      const result = (await post(piscina, message, sent)) as SentResult;
+      if (result.ok && result.className) this.events.lostClass(call.task, result.className);
+      if (result.ok || result.place === undefined) return result;
+      return { ...result, type: await classAt(result.place) };
     } catch (error) {
       if (call.ended === undefined) call.ended = this.#failure(call.task, given, error);
       throw error;
@@ -228,20 +235,6 @@ export class ThreadPool implements Runner {
     }
     this.events.lost(task, error);
     return { outcome: 'thread_lost', error: new ThreadLostException(task.name, error) };
-  }
-
-  async #withTypes(result: SentResult): Promise<RunResult> {
-    if (result.places === undefined) return result;
-    const types = await Promise.all(
-      result.places.map(async (place) => {
-        const type = typeof place === 'string' ? undefined : await classAt(place);
-        if (type === undefined && result.ok) {
-          this.events.lostClass(typeof place === 'string' ? place : place.name);
-        }
-        return type;
-      }),
-    );
-    return { ...result, types };
   }
 
   #begin(call: Call): void {

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { ClusterLink } from '../../contract/snapshot/index.js';
 import { TaskRejectedException } from '../offload.exceptions.js';
-import { captureContexts } from '../task/carry-context.js';
-import type { Task } from '../task/task.js';
-import type { Submitter, Watch } from './runner.interface.js';
+import { currentTrace } from '../task/trace-context.js';
+import type { Submitter, Task, Watch } from './runner.interface.js';
 
 /**
  * Makes calls for the client that waits for the current work, found by the asynchronous context.
@@ -25,7 +24,7 @@ export class WaitingClient {
     try {
       const watch: Watch | undefined =
         response && ((gone) => this.link.watchClient(response, gone));
-      return await submitter.submit(task, args, captureContexts(), watch);
+      return await submitter.submit(task, args, currentTrace(), watch);
     } catch (error) {
       if (error instanceof TaskRejectedException && response !== undefined) {
         adviseRetry(response, error.retryAfterSeconds);

@@ -1,5 +1,3 @@
-import type { ContextStorage } from './carry-context.js';
-
 /** The key under which version 1 of OpenTelemetry's API keeps this thread's SDK; see telemetry.ts. */
 const API = Symbol.for('opentelemetry.js.api.1');
 
@@ -17,28 +15,29 @@ interface Api {
 const openTelemetry = (): Api => (globalThis as { readonly [API]?: Api })[API] ?? {};
 
 /** The headers of a trace, such as `traceparent`, as the propagator of the app's SDK writes them. */
-type TraceHeaders = Record<string, string>;
+export type TraceHeaders = Readonly<Record<string, string>>;
 
 const WRITE = {
-  set: (headers: TraceHeaders, name: string, value: string) => void (headers[name] = value),
+  set: (headers: Record<string, string>, name: string, value: string) =>
+    void (headers[name] = value),
 };
 const READ = {
   get: (headers: TraceHeaders, name: string) => headers[name],
   keys: (headers: TraceHeaders) => Object.keys(headers),
 };
 
-/** The trace of OpenTelemetry. `undefined` if none is active, and without an SDK in this thread. */
-export const traceContext: ContextStorage<TraceHeaders> = {
-  getStore() {
-    const { context, propagation } = openTelemetry();
-    if (context === undefined || propagation === undefined) return undefined;
-    const headers: TraceHeaders = {};
-    propagation.inject(context.active(), headers, WRITE);
-    return Object.keys(headers).length === 0 ? undefined : headers;
-  },
-  run(headers, body) {
-    const { context, propagation } = openTelemetry();
-    if (context === undefined || propagation === undefined) return body();
-    return context.with(propagation.extract(context.active(), headers, READ), body);
-  },
-};
+/** The active trace of OpenTelemetry; `undefined` if none is active, and without an SDK in this thread. */
+export function currentTrace(): TraceHeaders | undefined {
+  const { context, propagation } = openTelemetry();
+  if (context === undefined || propagation === undefined) return undefined;
+  const headers: TraceHeaders = {};
+  propagation.inject(context.active(), headers, WRITE);
+  return Object.keys(headers).length === 0 ? undefined : headers;
+}
+
+/** Runs `body` in a trace of another thread or process. */
+export function runInTrace<R>(headers: TraceHeaders | undefined, body: () => R): R {
+  const { context, propagation } = openTelemetry();
+  if (headers === undefined || context === undefined || propagation === undefined) return body();
+  return context.with(propagation.extract(context.active(), headers, READ), body);
+}

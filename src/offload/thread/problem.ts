@@ -16,36 +16,33 @@ const TYPESCRIPT = /\.[cm]?tsx?$/;
 
 /** Describes problems in words. A problem of several tasks is described once. */
 export function describeProblems(problems: readonly Problem[]): string[] {
-  const groups = new Map<string, Problem[]>();
+  const tasks = new Map<string, string[]>();
   for (const problem of problems) {
-    const { kind, file, className, reason } = problem;
-    const key = [kind, kind === 'module' ? '' : file, kind === 'import' ? '' : className, reason];
-    const known = groups.get(key.join('\n'));
-    if (known === undefined) groups.set(key.join('\n'), [problem]);
-    else known.push(problem);
+    const text = describe(problem);
+    tasks.set(text, [...(tasks.get(text) ?? []), problem.task]);
   }
-  return [...groups.values()].map((group) => {
-    const tasks = [...new Set(group.map(({ task }) => task))].join(', ');
-    return describe(group[0]!, tasks);
-  });
+  return [...tasks].map(([text, names]) => text.replace(TASKS, () => names.join(', ')));
 }
 
-function describe({ kind, file, className, reason }: Problem, tasks: string): string {
+/** Stands for the names of tasks in a description. */
+const TASKS = '\0';
+
+function describe({ kind, file, className, reason }: Problem): string {
   switch (kind) {
     case 'import':
-      return `a thread cannot import ${file}, which declares ${tasks}: ${reason}. ${remedyForImport(file)}`;
+      return `a thread cannot import ${file}, which declares ${TASKS}: ${reason}. ${remedyForImport(file)}`;
     case 'undeclared':
       return (
-        `a thread has imported ${file}, but the import did not declare the class ${className} with ${tasks}. ` +
+        `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}. ` +
         `Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${INLINE}`
       );
     case 'construct':
       return (
-        `a thread has imported ${file}, but cannot make an instance of ${className} for ${tasks}: ${reason}. ` +
+        `a thread has imported ${file}, but cannot make an instance of ${className} for ${TASKS}: ${reason}. ` +
         `Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too`
       );
     case 'module':
-      return `${reason} (needed by ${tasks})`;
+      return `${reason} (needed by ${TASKS})`;
   }
 }
 

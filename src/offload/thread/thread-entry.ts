@@ -1,8 +1,14 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { openCompileCache } from '../../contract/process/compile-cache.js';
-import { NICE_INCREMENT, type ThreadSettings } from './plan.js';
+import type { ThreadSettings } from './plan.js';
 import { ThreadHost, type ThreadMessage } from './thread-host.js';
+
+/**
+ * How much a thread raises its nice value, so that the event loop comes first when cores are scarce.
+ * With 10, a busy thread gets about a tenth of a core that the event loop also wants.
+ */
+const NICE_INCREMENT = 10;
 
 const { plan, compileCache } = workerData as ThreadSettings;
 if (compileCache !== undefined) openCompileCache(compileCache);

@@ -1,14 +1,10 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import type { Class } from '../../contract/options/module.js';
-import { type CpuBoundDefinition, declaredTask } from '../cpu-bound.metadata.js';
+import { type CpuBoundDefinition, declaredTask } from '../cpu-bound.decorator.js';
 import { type ExportedClass, ExportedClasses } from '../task/exported-classes.js';
-import type { RunResult } from '../run/runner.interface.js';
-import { type Place, restoreBuffers } from '../task/buffers.js';
-import type { CarriedContexts } from '../task/carry-context.js';
-import { runBody } from '../task/run-body.js';
-import { AppCode } from './app-code.js';
-import { instancesOf, moduleGivenTo } from './module-in-thread.js';
+import { type Place, restoreBuffers, runBody, type RunResult } from '../task/run-body.js';
+import type { TraceHeaders } from '../task/trace-context.js';
+import { AppCode, instancesOf, moduleGivenTo } from './app-code.js';
 import type { PlannedTask, ThreadPlan } from './plan.js';
 import { describeProblems, type Problem, reasonOf } from './problem.js';
 
@@ -17,16 +13,13 @@ interface SentCall {
   /** Number of the task in the plan. */
   readonly task: number;
   readonly args: readonly unknown[];
-  readonly contexts: CarriedContexts | undefined;
+  readonly trace: TraceHeaders | undefined;
   /** The places of Buffers in the arguments. */
   readonly buffers: readonly Place[];
 }
 
-/** A result in the form in which a thread sends it. */
-export type SentResult = RunResult & {
-  /** The places of its classes; the name of a class that no file exports. */
-  readonly places?: readonly (ExportedClass | string)[];
-};
+/** A result in the form in which a thread sends it: the class of an error is named by its place. */
+export type SentResult = RunResult & { readonly place?: ExportedClass | undefined };
 
 /** The messages to a thread. */
 export type ThreadMessage =
@@ -93,21 +86,15 @@ export class ThreadHost {
     }
   }
 
-  async #run({ task, args, buffers, contexts }: SentCall): Promise<SentResult> {
+  async #run({ task, args, buffers, trace }: SentCall): Promise<SentResult> {
     const loaded = this.#tasks[task]!;
     if ('problem' in loaded) return endThread(new Error(describeProblems([loaded.problem])[0]));
     const { name, definition, instance } = loaded;
     const given = restoreBuffers([...args], buffers);
-    const { types, ...ran } = await runBody(
-      name,
-      () => definition.body.apply(instance, given),
-      contexts,
-    );
-    return types === undefined ? ran : { ...ran, places: await this.#placesOf(types as Class[]) };
-  }
-
-  #placesOf(types: readonly Class[]): Promise<SentResult['places'] & object> {
-    return Promise.all(types.map(async (type) => (await this.#classes.find(type)) ?? type.name));
+    const result = await runBody(name, () => definition.body.apply(instance, given), trace);
+    if (result.ok || result.type === undefined) return result;
+    const { type, ...ran } = result;
+    return { ...ran, place: await this.#classes.find(type) };
   }
 
   async #buildModule(): Promise<string | undefined> {
@@ -132,14 +119,13 @@ export class ThreadHost {
   }
 
   async #load(task: PlannedTask, moduleProblem: string | undefined): Promise<Loaded> {
-    const { name, site, className, injected } = task;
-    const { file } = site;
+    const { name, file, className, injected } = task;
     const problem = (kind: Problem['kind'], reason: string): Loaded => ({
       problem: { kind, task: name, file, className, reason },
     });
     let definition: CpuBoundDefinition | undefined;
     try {
-      definition = await this.#code.evaluate(file, () => declaredTask(name, site));
+      definition = await this.#code.evaluate(file, () => declaredTask(name, file));
     } catch (error) {
       return problem('import', reasonOf(error));
     }

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { reportError, type ErrorReport } from '../../contract/ipc/index.js';
+import { reportError, type ErrorReport } from '../../contract/errors/error-report.js';
 import { explainDoubleClass } from '../../contract/process/two-copies.js';
 
 /** Maximum length of the kept output on standard error, in characters. Older output is dropped. */

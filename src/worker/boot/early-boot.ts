@@ -2,10 +2,9 @@
 // fails to load: such an app never calls bootstrap(), so only the worker's exit code would be known.
 import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
-import { readAssignment } from '../../contract/ipc/assignment.js';
-import type { Envelope } from '../../contract/ipc/envelope.js';
-import { reportError } from '../../contract/ipc/error-report.js';
-import type { WorkerMessage } from '../../contract/ipc/worker-message.js';
+import { readAssignment } from '../../contract/process/assignment.js';
+import type { Envelope, WorkerMessage } from '../../contract/messages.js';
+import { reportError } from '../../contract/errors/error-report.js';
 import { openCompileCache } from '../../contract/process/compile-cache.js';
 
 /** The key of the global function that ends this watch. `BootWatch` calls it and takes over. */

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DrainReport } from '../../contract/ipc/index.js';
+import type { DrainReport } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { MAX_TIMER_MS } from '../../contract/options/schema.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
-import type { LocalLink } from '../link/local-link.js';
+import type { ProcessLink } from '../link/process-link.js';
 import type { WorkerApp } from '../life/worker-app.interface.js';
 import type { WorkerSockets } from '../listen/worker-sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
 import type { QueueWorkers } from './queue-workers.js';
 
 export interface DrainedParts {
-  readonly link: Pick<LocalLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
+  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
   readonly microservices: Microservices;
   readonly queues: QueueWorkers;

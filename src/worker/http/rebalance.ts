@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { LoadReport } from '../../contract/ipc/index.js';
+import type { LoadReport } from '../../contract/messages.js';
 import type { Connection } from './connection.js';
 import type { RequestTracker } from './request-tracker.js';
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { DrainReport } from '../../contract/ipc/index.js';
+import type { DrainReport } from '../../contract/messages.js';
 import { askToClose, takeBack } from './close-notice.js';
 import {
   Connection,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
-import { type BlockedRequest, MAX_BLOCKED_REQUESTS } from '../../contract/ipc/index.js';
+import { type BlockedRequest, MAX_BLOCKED_REQUESTS } from '../../contract/messages.js';
 import { isOpenEventStream } from './event-stream.js';
 import type { RequestTracker } from './request-tracker.js';
 

@@ -1,8 +1,9 @@
 import cluster from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../../contract/errors/index.js';
-import type { OwnAssignment } from '../../contract/ipc/assignment.js';
-import { LEAVE_SIGNAL, type PrimaryMessage, reportError } from '../../contract/ipc/index.js';
+import type { OwnAssignment } from '../../contract/process/assignment.js';
+import { reportError } from '../../contract/errors/error-report.js';
+import { LEAVE_SIGNAL, type PrimaryMessage } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from '../boot/boot-watch.js';
 import { ListenRequest } from '../listen/listen.js';
@@ -12,7 +13,8 @@ import { ServedApp } from './served-app.js';
 import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
 import type { WorkerApp } from './worker-app.interface.js';
-import { WorkerLink } from '../link/worker-link.js';
+import { WorkerLeaderRole } from './worker-leader-role.js';
+import { ProcessLink } from '../link/process-link.js';
 import { WorkerReports } from '../link/worker-reports.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
@@ -27,8 +29,9 @@ export class WorkerAgent {
   #end!: (exitCode: number) => void;
   /** Resolves with the exit code when this process has nothing left to do. */
   readonly ended = new Promise<number>((resolve) => (this.#end = resolve));
-  readonly link: WorkerLink;
+  readonly link: ProcessLink;
   readonly #channel = new PrimaryChannel();
+  readonly #leaderRole = new WorkerLeaderRole((message) => void this.#channel.send(message));
   readonly #rebalance: Rebalance;
   readonly #reports: WorkerReports;
   readonly #served: ServedApp;
@@ -52,12 +55,15 @@ export class WorkerAgent {
       (error) => void this.#channel.send({ type: 'boot-failed', error }),
       () => this.#end(1),
     );
-    const { balancing } = options;
-    const link = new WorkerLink(identity, this.#channel, workers, balancing, droppedLogLines);
+    const link = new ProcessLink({
+      options,
+      droppedLogLines,
+      say: (message) => void this.#channel.send({ type: 'warning', message }),
+      worker: { identity, workers, channel: this.#channel, leaderRole: this.#leaderRole },
+    });
     this.link = link;
-    link.configure(options);
     this.#rebalance = new Rebalance(link.tracker);
-    this.#served = new ServedApp(link, link.connectionLimit, (message) => link.warn(message));
+    this.#served = new ServedApp(link, (message) => link.warn(message));
     this.#reports = new WorkerReports(this.#channel, link);
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());
@@ -93,15 +99,13 @@ export class WorkerAgent {
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => this.#reports.fatal(error, true));
-      this.link.state = 'ready';
-      this.link.meter.restart();
+      this.link.serve();
       this.#rebalance.report(); // leaves the cost of the start out of the first load report
       const { endpoints, minReady, threads } = this.link;
       const verifiable = threads !== undefined;
       await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
       if (threads !== undefined) this.link.afterStart(() => threads.keep());
       void this.link.snapshot();
-      this.link.idleWork.start();
       return app;
     } catch (error) {
       this.#boot.end();
@@ -113,9 +117,7 @@ export class WorkerAgent {
     }
   }
 
-  #onMessage(message: PrimaryMessage, handle: unknown): void {
-    // A message with an id answers a request of this worker, except `check`, which is a request.
-    if ('id' in message && message.type !== 'check') return this.link.answer(message);
+  #onMessage(message: Exclude<PrimaryMessage, { type: 'answer' }>, handle: unknown): void {
     switch (message.type) {
       case 'listen':
       case 'listen-refused':
@@ -130,9 +132,9 @@ export class WorkerAgent {
       case 'ping':
         return this.#reports.pong(message.seq);
       case 'lead':
-        return this.link.leaderRole.hear(message);
+        return this.#leaderRole.hear(message);
       case 'check':
-        return void this.#reports.health(message.id);
+        return void this.#reports.health();
       case 'verify':
         return void this.#reports.threads();
       case 'report-load':
@@ -148,9 +150,9 @@ export class WorkerAgent {
       case 'force':
         return this.#served.force();
       case 'event':
-        return this.link.hear(message);
+        return this.link.receive(message);
       case 'collect':
-        return void this.#reports.metrics(true);
+        return void this.#reports.metrics();
     }
   }
 
@@ -174,7 +176,7 @@ export class WorkerAgent {
   async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
     if (this.link.state === 'draining') return;
     this.link.state = 'draining';
-    this.link.leaderRole.resign();
+    this.#leaderRole.resign();
     if (!this.#served.isUp) return this.#end(0);
     const report = await this.#served.drain(shutdown, () => this.#reports.lastMetrics());
     await this.#channel.send({ type: 'drained', report });
@@ -198,7 +200,6 @@ export class WorkerAgent {
 
   async #onOrphaned(): Promise<void> {
     outliveChannel();
-    this.link.abandon();
     this.#served.signal ??= LEAVE_SIGNAL;
     // Sets its own timers, because a drain that has already begun has the longer times of the options.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;

@@ -1,12 +1,12 @@
 import type { Server } from 'node:http';
-import type { DrainReport } from '../../contract/ipc/index.js';
+import type { DrainReport } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { drain } from '../drain/drain.js';
 import { QueueWorkers } from '../drain/queue-workers.js';
-import type { ConnectionLimit } from '../http/connection-limit.js';
+import { ConnectionLimit } from '../http/connection-limit.js';
 import { presetExpressPrototypes } from '../http/express-prototypes.js';
-import type { LocalLink } from '../link/local-link.js';
+import type { ProcessLink } from '../link/process-link.js';
 import { addressOf, ALREADY_LISTENING } from '../listen/listen.js';
 import { WorkerSockets } from '../listen/worker-sockets.js';
 import { isConsuming, Microservices } from '../microservices/microservices.js';
@@ -41,11 +41,11 @@ export class ServedApp {
   #dueAt = 0;
 
   constructor(
-    private readonly link: LocalLink,
-    limit: ConnectionLimit,
+    private readonly link: ProcessLink,
     private readonly warn: (message: string) => void,
   ) {
-    this.sockets = new WorkerSockets((server) => link.followServer(server), limit);
+    const limit = new ConnectionLimit(link.tracker, warn);
+    this.sockets = new WorkerSockets((server) => link.tracker.follow(server), limit);
   }
 
   /** Whether the app has started. If so, the process must drain before it ends. */

@@ -1,5 +1,5 @@
 import { callSites } from '../../contract/errors/call-sites.js';
-import { LEAVE_SIGNAL } from '../../contract/ipc/index.js';
+import { LEAVE_SIGNAL } from '../../contract/messages.js';
 
 /** Signals that a terminal or shell sends to the whole process group. Workers leave them to the primary. */
 const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;

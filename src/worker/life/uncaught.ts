@@ -1,6 +1,6 @@
 import { inspected } from '../../contract/errors/thrown.js';
 import { createEventFormat } from '../../contract/events/index.js';
-import { reportUncaught } from '../../contract/ipc/error-report.js';
+import { reportUncaught } from '../../contract/errors/error-report.js';
 import type { ResolvedLogOptions } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';
 

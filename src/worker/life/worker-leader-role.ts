@@ -1,12 +1,12 @@
-import { machineNow } from '../../contract/ipc/machine-clock.js';
-import type { PrimaryMessage, WorkerMessage } from '../../contract/ipc/index.js';
+import { machineNow } from '../../contract/process/machine-clock.js';
+import type { PrimaryMessage, WorkerMessage } from '../../contract/messages.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 
 /** A margin for reading two clocks one after the other. A run due within it may be lost, but never runs twice. */
 const ROUNDING_MS = 10;
 
 /**
- * The worker's lease as the leader. `supervisor/decide/leadership.ts` explains why at most one
+ * The worker's lease as the leader. `decide/leadership.ts` explains why at most one
  * worker has a lease. Each call compares the lease's end with the clock, because no message
  * announces that end.
  */

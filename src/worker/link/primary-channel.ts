@@ -1,43 +1,61 @@
+import { ClusterAddressError } from '../../contract/errors/index.js';
 import {
   closeHandle,
   isOurs,
   parsePrimaryMessage,
   type PrimaryMessage,
-  reportError,
+  type Refusal,
+  type Results,
   seal,
   type WorkerMessage,
-} from '../../contract/ipc/index.js';
+} from '../../contract/messages.js';
 
-/** Messages that can come with a socket. */
-const WITH_HANDLE: ReadonlySet<PrimaryMessage['type'] | undefined> = new Set(['listen', 'adopt']);
+type Answer = PrimaryMessage & { readonly type: 'answer' };
+
+/** The fields of a request that tell it from others of its type. */
+type Request<T extends keyof Results> = { readonly type: T } & Omit<
+  WorkerMessage & { readonly type: T },
+  'id' | 'stats' | 'body' | 'ageMs'
+>;
+
+/** The part of `process` that is used here. */
+type Ipc = Pick<
+  NodeJS.Process,
+  'connected' | 'listenerCount' | 'on' | 'prependOnceListener' | 'send'
+>;
+
+type More = () => object | Promise<object>;
 
 /** The worker's end of the IPC channel to its primary. */
 export class PrimaryChannel {
   #unsent = 0;
+  #lastId = 0;
+  readonly #waiting = new Map<number, (answer?: Answer) => void>();
+  /** The requests without an answer, by their content. */
+  readonly #asked = new Map<string, Promise<unknown>>();
 
-  /** @param listener gets each message of the primary, and the socket that came with it. */
-  onMessage(listener: (message: PrimaryMessage, handle: unknown) => void): void {
-    process.on('message', (raw, handle) => {
+  constructor(private readonly ipc: Ipc = process) {}
+
+  /** @param listener gets each message of the primary except answers, and the socket that came with it. */
+  onMessage(listener: (message: Exclude<PrimaryMessage, Answer>, handle: unknown) => void): void {
+    this.ipc.on('message', (raw: unknown, handle: unknown) => {
       const message = parsePrimaryMessage(raw);
-      const isHeard = isOurs(raw)
-        ? WITH_HANDLE.has(message?.type)
-        : process.listenerCount('message') > 1;
-      if (!isHeard) closeHandle(handle);
-      if (message === undefined) return;
-      try {
-        listener(message, handle);
-      } catch (error) {
-        // A primary of another version may leave out fields. The error must not end this worker.
-        const reason = `could not take '${message.type}' of the primary: ${reportError(error).message}`;
-        void this.send({ type: 'warning', message: reason });
-      }
+      const isTaken = isOurs(raw)
+        ? message?.type === 'listen' || message?.type === 'adopt'
+        : this.ipc.listenerCount('message') > 1; // the app listens too
+      if (!isTaken) closeHandle(handle);
+      if (message?.type === 'answer') this.#waiting.get(message.id)?.(message);
+      else if (message !== undefined) listener(message, handle);
     });
   }
 
-  /** Calls `listener` once when the primary is gone or has closed the channel. */
+  /** Calls `listener` once when the primary is gone or has closed the channel. Ends all requests. */
   onClosed(listener: () => void): void {
     // Must run before node:cluster's own listener, because that listener ends the process at once.
-    process.prependOnceListener('disconnect', listener);
+    this.ipc.prependOnceListener('disconnect', () => {
+      for (const settle of this.#waiting.values()) settle();
+      listener();
+    });
   }
 
   /** Whether the kernel has taken all messages that were sent. */
@@ -48,12 +66,55 @@ export class PrimaryChannel {
   /** Resolves when the kernel has taken the message or the channel is closed. Never rejects. */
   send(message: WorkerMessage): Promise<void> {
     return new Promise((resolve) => {
-      if (!process.connected || process.send === undefined) return resolve();
+      if (!this.ipc.connected || this.ipc.send === undefined) return resolve();
       this.#unsent += 1;
-      process.send(seal(message), undefined, undefined, () => {
+      this.ipc.send(seal(message), undefined, undefined, () => {
         this.#unsent -= 1;
         resolve(); // an error means that the primary is gone, which onClosed() reports
       });
     });
   }
+
+  /**
+   * Asks the primary. Equal requests are sent once, and share the answer.
+   *
+   * @param more creates the rest of the message. Must not reject.
+   * @returns `undefined` at the deadline, and when the channel closes. A later answer is dropped.
+   * @throws the reason if the primary refuses.
+   */
+  ask<T extends keyof Results>(
+    request: Request<T>,
+    timeoutMs = Infinity,
+    more: More = () => ({}),
+  ): Promise<Results[T] | undefined> {
+    if (!this.ipc.connected) return Promise.resolve(undefined);
+    const key = JSON.stringify(request);
+    let asked = this.#asked.get(key);
+    if (asked === undefined) {
+      asked = this.#ask(request, timeoutMs, more).finally(() => this.#asked.delete(key));
+      this.#asked.set(key, asked);
+    }
+    return asked as Promise<Results[T] | undefined>;
+  }
+
+  async #ask(request: object, timeoutMs: number, more: More): Promise<unknown> {
+    const id = (this.#lastId += 1);
+    const answered = new Promise<Answer | undefined>((resolve) => this.#waiting.set(id, resolve));
+    const timer = Number.isFinite(timeoutMs)
+      ? setTimeout(() => this.#waiting.get(id)?.(), timeoutMs)
+      : undefined;
+    // Not awaited: the deadline also holds if the primary is stopped and its channel is full.
+    void (async () => this.send({ ...request, ...(await more()), id } as WorkerMessage))();
+    const answer = await answered;
+    clearTimeout(timer);
+    this.#waiting.delete(id);
+    if (answer?.refusal !== undefined) throw errorOf(answer.refusal);
+    return answer?.result;
+  }
+}
+
+function errorOf({ address, ...report }: Refusal): Error {
+  return address === undefined
+    ? new Error(report.message)
+    : new ClusterAddressError(address, report);
 }

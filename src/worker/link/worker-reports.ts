@@ -1,10 +1,11 @@
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BlockedRequest, reportError, reportUncaught } from '../../contract/ipc/index.js';
+import { reportError, reportUncaught } from '../../contract/errors/error-report.js';
+import type { BlockedRequest } from '../../contract/messages.js';
 import { ARE_CONTEXTS_CHEAP } from '../http/request-scopes.js';
 import { runningRequests } from '../http/running-requests.js';
 import type { PrimaryChannel } from './primary-channel.js';
-import { SNAPSHOT_TIMEOUT_MS, type WorkerLink } from './worker-link.js';
+import { type ProcessLink, SNAPSHOT_TIMEOUT_MS } from './process-link.js';
 
 /** The interval at which metrics are also sent unasked, so that a crash loses few of them. */
 const PUSH_METRICS_MS = 10_000;
@@ -13,7 +14,7 @@ const PUSH_METRICS_MS = 10_000;
 export class WorkerReports {
   constructor(
     private readonly channel: PrimaryChannel,
-    private readonly link: WorkerLink,
+    private readonly link: ProcessLink,
   ) {
     if (ARE_CONTEXTS_CHEAP) link.followScopes(true);
     // 'exit' is emitted in the asynchronous context of the call of process.exit().
@@ -36,18 +37,18 @@ export class WorkerReports {
     const { link } = this;
     const stats = link.measure();
     const due = performance.now() - link.metrics.serializedAt >= PUSH_METRICS_MS;
-    if (due && this.channel.drained) void this.metrics(false);
+    if (due && this.channel.drained) void this.metrics();
     // Replaces the snapshot of a starting cluster. The last snapshot is used if the primary fails.
     if (link.knowsLittle) void link.snapshot();
     void this.channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
-  async health(id: number): Promise<void> {
+  async health(): Promise<void> {
     const verdict = await this.link.checkHealth().catch((error: unknown) => ({
       healthy: false,
       detail: reportError(error).message,
     }));
-    await this.channel.send({ type: 'checked', id, ...verdict });
+    await this.channel.send({ type: 'checked', ...verdict });
   }
 
   /** Answers whether threads can load the `@CpuBound()` methods that they are to run. */
@@ -56,15 +57,14 @@ export class WorkerReports {
     await this.channel.send({ type: 'verified', error: error ?? null });
   }
 
-  /** Sends the metrics. @param asked whether the primary has asked for them by `collect`. */
-  async metrics(asked: boolean): Promise<void> {
-    const metrics = await this.link.metrics.serialize();
-    await this.channel.send({ type: 'metrics', asked, stats: this.link.stats(), ...metrics });
+  /** Sends the metrics. */
+  async metrics(): Promise<void> {
+    await this.channel.send({ type: 'metrics', ...(await this.link.report()) });
   }
 
   /** Sends the metrics for the last time. The app's hooks run later and may clear the metrics registry. */
   async lastMetrics(): Promise<void> {
-    await Promise.race([this.metrics(false), delay(SNAPSHOT_TIMEOUT_MS)]);
+    await Promise.race([this.metrics(), delay(SNAPSHOT_TIMEOUT_MS)]);
     this.link.metrics.seal();
   }
 }

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type net from 'node:net';
 import tls from 'node:tls';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import type { ListenTarget, PrimaryMessage } from '../../contract/ipc/index.js';
+import type { ListenTarget, PrimaryMessage } from '../../contract/messages.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../life/worker-app.interface.js';
 import type { PrimaryChannel } from '../link/primary-channel.js';

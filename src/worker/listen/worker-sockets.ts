@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import net from 'node:net';
-import { closeHandle } from '../../contract/ipc/index.js';
+import { closeHandle } from '../../contract/messages.js';
 import { emptySockets, expectClose, stopAccepting } from '../drain/leave-sockets.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { HttpServers } from './http-servers.js';

@@ -2,9 +2,7 @@
 // such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
 import { readSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import type { WatchdogRequest } from '../../contract/ipc/block-report.js';
-import type { Envelope } from '../../contract/ipc/envelope.js';
-import type { WorkerMessage } from '../../contract/ipc/worker-message.js';
+import type { WatchdogRequest, Envelope, WorkerMessage } from '../../contract/messages.js';
 import { Recorder } from './recorder.js';
 import type { Description, WatchdogData } from './watchdog.js';
 

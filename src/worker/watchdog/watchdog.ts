@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { type BlockReport, MAX_FRAMES } from '../../contract/ipc/index.js';
+import { type BlockReport, MAX_FRAMES } from '../../contract/messages.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { RequestTracker } from '../http/request-tracker.js';
 import { runningRequests } from '../http/running-requests.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-const CORE = 'src/supervisor/decide/';
+const CORE = 'src/decide/';
 
 /**
  * The faults of `faults.diff`, which the simulation has to find. Below the line `@ FILE` each fault

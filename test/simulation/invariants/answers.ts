@@ -1,10 +1,5 @@
 import type { RestartResult } from '../../../src/contract/snapshot/index.js';
-import type {
-  ClusterState,
-  Requester,
-  Slot,
-  WorkerId,
-} from '../../../src/supervisor/decide/cluster-state.js';
+import type { ClusterState, Requester, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
 import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';

@@ -1,6 +1,6 @@
-import type { Candidacy, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
-import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
-import { CANARY_MS } from '../../../src/supervisor/decide/replace/replacement.js';
+import type { Candidacy, WorkerId } from '../../../src/decide/cluster-state.js';
+import { EXIT_TIMEOUT_MS } from '../../../src/decide/step.js';
+import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

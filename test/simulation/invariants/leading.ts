@@ -1,8 +1,4 @@
-import type {
-  ClusterState,
-  ReadyWorker,
-  WorkerId,
-} from '../../../src/supervisor/decide/cluster-state.js';
+import type { ClusterState, ReadyWorker, WorkerId } from '../../../src/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,6 +1,6 @@
-import type { Replacement, WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
-import type { Effect } from '../../../src/supervisor/decide/effect.js';
-import { EXIT_TIMEOUT_MS } from '../../../src/supervisor/decide/step.js';
+import type { Replacement, WorkerId } from '../../../src/decide/cluster-state.js';
+import type { Effect } from '../../../src/decide/effect.js';
+import { EXIT_TIMEOUT_MS } from '../../../src/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted, workerOf } from './telling.js';

@@ -1,4 +1,4 @@
-import type { ClusterState, Slot } from '../../../src/supervisor/decide/cluster-state.js';
+import type { ClusterState, Slot } from '../../../src/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,5 +1,4 @@
-import type { ClusterState, Worker } from '../../../src/supervisor/decide/cluster-state.js';
-import type { Release } from '../../../src/supervisor/processes/release.js';
+import type { ClusterState, Release, Worker } from '../../../src/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,11 +1,11 @@
-import type { WorkerId } from '../../../src/supervisor/decide/cluster-state.js';
-import type { Effect } from '../../../src/supervisor/decide/effect.js';
+import type { WorkerId } from '../../../src/decide/cluster-state.js';
+import type { Effect } from '../../../src/decide/effect.js';
 import type { Observation } from '../world.js';
 import {
   MAX_BACKOFF_MS,
   MAX_FAILURES,
   RECOVERY_MS,
-} from '../../../src/supervisor/decide/policies/restart.policy.js';
+} from '../../../src/decide/policies/restart.policy.js';
 import { hold, type Invariant } from './invariant.js';
 import { workerOf } from './telling.js';
 

@@ -1,9 +1,5 @@
-import type {
-  ClusterState,
-  Worker,
-  WorkerId,
-} from '../../../src/supervisor/decide/cluster-state.js';
-import type { Effect } from '../../../src/supervisor/decide/effect.js';
+import type { ClusterState, Worker, WorkerId } from '../../../src/decide/cluster-state.js';
+import type { Effect } from '../../../src/decide/effect.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

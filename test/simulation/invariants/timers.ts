@@ -1,7 +1,6 @@
-import type { ClusterState, Worker } from '../../../src/supervisor/decide/cluster-state.js';
-import type { Timer } from '../../../src/supervisor/decide/timer.js';
-import { RECOVERY_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
-import { keyOf } from '../../../src/supervisor/decide/step.js';
+import type { ClusterState, Timer, Worker } from '../../../src/decide/cluster-state.js';
+import { RECOVERY_MS } from '../../../src/decide/policies/restart.policy.js';
+import { keyOf } from '../../../src/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

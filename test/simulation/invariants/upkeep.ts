@@ -3,8 +3,8 @@ import type {
   ReadyWorker,
   ReplacementRequest,
   WorkerId,
-} from '../../../src/supervisor/decide/cluster-state.js';
-import { MAX_BACKOFF_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
+} from '../../../src/decide/cluster-state.js';
+import { MAX_BACKOFF_MS } from '../../../src/decide/policies/restart.policy.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -10,51 +11,58 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, Server } from 'node:net';
+import { createServer, Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { appName, mainScript } from '../../../src/contract/files/app-name.js';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
+  appName,
   claimDirectory,
   cleanName,
-  controlDirectories,
   defaultSocketPath,
   MAX_PATH_BYTES,
-  parseSocketName,
+  ownTemporaryDirectory,
   problemOfDirectory,
 } from '../../../src/contract/files/control-address.js';
-import type { Controlled } from '../../../src/control/controlled-cluster.js';
-import { Control } from '../../../src/control/open-control.js';
-import { ControlSocket } from '../../../src/control/control-socket.js';
-import {
-  listeningSockets,
-  probe,
-  removeStaleSockets,
-} from '../../../src/contract/files/stale-sockets.js';
+import { listeningSockets, parseSocketName } from '../../../src/contract/files/sockets.js';
 import { resolveOptions } from '../../../src/contract/options/index.js';
+import { ControlSocket } from '../../../src/control/control-socket.js';
 import { eventually } from '../../support/eventually.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 
-async function open(path: string): Promise<ControlSocket> {
-  const socket = await ControlSocket.open(path, (client) => client.destroy());
-  onTestFinished(() => socket.remove());
-  return socket;
+/** A pid that is free on every Linux: the largest pid is 4194304. */
+const DEAD = 4_194_305;
+
+/** Opens the control socket of a primary that gets no requests. Default path: in XDG_RUNTIME_DIR. */
+async function open(path?: string) {
+  const warnings: string[] = [];
+  const socket = await ControlSocket.open(
+    {} as never,
+    resolveOptions({ name: 'shop', control: { path } }, {}),
+    (message) => void warnings.push(message),
+  );
+  onTestFinished(() => socket.end(0));
+  return { socket, warnings };
 }
 
-/** A socket on which nobody listens any more, as one that was killed leaves it. */
+/** A server of another process at a path. */
+async function listenAt(path: string, onConnection?: (socket: Socket) => void): Promise<Server> {
+  const server = createServer(onConnection).listen(path);
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return server;
+}
+
+/** A socket without a listening process, as a killed primary leaves it. */
 async function leaveStale(path: string): Promise<void> {
-  const beside = `${path}.x`;
-  const server = createServer().listen(beside);
-  await new Promise((resolve) => void server.once('listening', resolve));
-  linkSync(beside, path);
-  unlinkSync(beside);
+  const server = await listenAt(`${path}.x`);
+  linkSync(`${path}.x`, path);
   await new Promise((resolve) => void server.close(resolve));
 }
 
 const mode = (path: string): number => lstatSync(path).mode & 0o777;
 
 describe('the control socket', () => {
-  it('is its owner’s alone from the first moment on, also with a umask of 0', async () => {
+  it('belongs to its owner alone from the first moment on, also with a umask of 0', async () => {
     const directory = join(temporaryDirectory(), 'own');
     const before = process.umask(0);
     const seen: number[] = [];
@@ -65,7 +73,7 @@ describe('the control socket', () => {
       ...args: unknown[]
     ) {
       listen.apply(this, args as never);
-      // It is there by now, and nobody has touched its mode yet.
+      // The socket exists now, and its mode was not changed yet.
       seen.push(mode(String(args[0])));
       return this;
     } as never);
@@ -80,90 +88,86 @@ describe('the control socket', () => {
     }
     expect(seen).toEqual([0o700, 0o600]);
     expect(mode(join(directory, 'a.sock'))).toBe(0o600);
-    expect(readdirSync(directory)).toEqual(['a.sock']);
   });
 
-  it('takes the place of a socket on which nobody answers, and of no other', async () => {
+  it('replaces a socket without a listening process, and no other file', async () => {
     const directory = temporaryDirectory();
     const path = join(directory, 'a.sock');
     await leaveStale(path);
-    const first = await open(path);
-    await expect(open(path)).rejects.toThrow('another process listens on');
+    const { socket, warnings } = await open(path);
+    expect(warnings).toEqual([]);
+    expect((await open(path)).warnings).toEqual([
+      `there is no control socket: another process listens on ${path}; give another path; the primary tries again every 5 s; control: false disables it`,
+    ]);
     writeFileSync(join(directory, 'file'), 'precious');
     symlinkSync(path, join(directory, 'link'));
     for (const name of ['file', 'link']) {
-      await expect(open(join(directory, name))).rejects.toThrow('is not a socket; remove it');
+      expect((await open(join(directory, name))).warnings).toEqual([
+        expect.stringContaining('exists and is not a socket of this user; remove it'),
+      ]);
     }
     expect(readdirSync(directory).toSorted()).toEqual(['a.sock', 'file', 'link']);
-    first.remove();
+    await socket.end(0);
     expect(existsSync(path)).toBe(false);
   });
 
-  it('removes at the end only what it has made', async () => {
-    const path = join(temporaryDirectory(), 'a.sock');
-    const first = await open(path);
-    unlinkSync(path);
-    await open(path);
-    first.remove();
-    expect(lstatSync(path).isSocket()).toBe(true);
-  });
-
-  it('says of a path that is too long what it is', async () => {
-    const path = join(temporaryDirectory(), 'x'.repeat(MAX_PATH_BYTES));
-    await expect(open(path)).rejects.toThrow(/is too long for a unix socket \(\d+ bytes, at most/);
-  });
-
-  it('is not put where everybody may put something else in its place', async () => {
+  it('is not created where another user could replace it', async () => {
     const directory = join(temporaryDirectory(), 'open');
     mkdirSync(directory);
-    chmodSync(directory, 0o777);
-    await expect(open(join(directory, 'a.sock'))).rejects.toThrow('is writable by everybody');
-    expect(() => claimDirectory(join(directory, 'own'))).toThrow('is writable by everybody');
-    chmodSync(directory, 0o770);
-    await expect(open(join(directory, 'a.sock'))).rejects.toThrow('is writable by its group');
+    for (const each of [0o777, 0o770]) {
+      chmodSync(directory, each);
+      expect((await open(join(directory, 'a.sock'))).warnings).toEqual([
+        expect.stringContaining('open is writable by other users'),
+      ]);
+      expect(() => claimDirectory(join(directory, 'own'))).toThrow('is writable by other users');
+    }
     chmodSync(directory, 0o1777);
-    await open(join(directory, 'a.sock'));
+    expect((await open(join(directory, 'a.sock'))).warnings).toEqual([]);
   });
 
-  it('is removed by the next one of its directory, if its primary was killed', async () => {
-    const directory = temporaryDirectory();
-    const [dead, busy] = ['shop.4194305.sock', `shop.${process.pid}.sock`];
-    await leaveStale(join(directory, dead));
-    await leaveStale(join(directory, busy)); // its primary is about to listen
-    writeFileSync(join(directory, 'notes.4194305.sock'), '');
-    await open(join(directory, 'live.1.sock'));
-    const found = await listeningSockets(directory);
-    expect(found).toEqual([{ name: 'live', pid: 1, path: join(directory, 'live.1.sock') }]);
-    expect(readdirSync(directory).toSorted()).toEqual(
-      ['live.1.sock', 'notes.4194305.sock', busy].toSorted(),
-    );
-  });
-
-  it('is left alone by the start of another cluster, which removes stale ones', async () => {
-    const directory = temporaryDirectory();
+  it('removes the sockets of killed primaries at its start, and leaves others alone', async () => {
+    vi.stubEnv('XDG_RUNTIME_DIR', temporaryDirectory());
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const directory = join(process.env['XDG_RUNTIME_DIR']!, 'nestjs-cluster');
+    mkdirSync(directory, { mode: 0o700 });
+    const [dead, live] = [`gone.${DEAD}.sock`, `live.${process.ppid}.sock`];
     let connected = 0;
-    const live = `live.${process.pid}.sock`;
-    const socket = await ControlSocket.open(join(directory, live), (client) => {
-      connected += 1;
-      client.destroy();
-    });
-    onTestFinished(() => socket.remove());
-    await leaveStale(join(directory, 'gone.4194305.sock'));
-    await removeStaleSockets(directory);
-    expect(readdirSync(directory)).toEqual([live]);
-    // A connection comes before one that is made after it.
-    await probe(join(directory, live));
-    await eventually(
-      'a connection',
-      () => connected,
-      (count) => count > 0,
+    await leaveStale(join(directory, dead));
+    await listenAt(join(directory, live), () => (connected += 1));
+    await open();
+    await eventually('its removal', () => !existsSync(join(directory, dead)));
+    expect(readdirSync(directory).toSorted()).toEqual(
+      [live, `shop.${process.pid}.sock`].toSorted(),
     );
-    expect(connected).toBe(1);
+    expect(connected).toBe(0);
+  });
+
+  it('is never taken for a port if its path is a number', async () => {
+    const before = process.cwd();
+    process.chdir(temporaryDirectory());
+    onTestFinished(() => process.chdir(before));
+    const { socket } = await open('3000');
+    expect(lstatSync('3000').isSocket()).toBe(true);
+    await socket.end(0);
   });
 });
 
+it('only sockets with a listening process are found, and stale ones are removed', async () => {
+  const directory = temporaryDirectory();
+  const [dead, busy] = [`shop.${DEAD}.sock`, `shop.${process.pid}.sock`];
+  await leaveStale(join(directory, dead));
+  await leaveStale(join(directory, busy)); // its primary is about to listen
+  writeFileSync(join(directory, `notes.${DEAD}.sock`), '');
+  await listenAt(join(directory, 'live.1.sock'));
+  const found = await listeningSockets(directory);
+  expect(found).toEqual([{ name: 'live', pid: 1, path: join(directory, 'live.1.sock') }]);
+  expect(readdirSync(directory).toSorted()).toEqual(
+    ['live.1.sock', `notes.${DEAD}.sock`, busy].toSorted(),
+  );
+});
+
 describe('the directory of control sockets', () => {
-  it('is refused where it is a link, a file, open to others or of another user', () => {
+  it('is refused if it is a link or a file, or if other users can access it', () => {
     const directory = temporaryDirectory();
     const [own, link, file, wide] = ['own', 'link', 'file', 'wide'].map((each) =>
       join(directory, each),
@@ -183,14 +187,13 @@ describe('the directory of control sockets', () => {
     );
   });
 
-  it('is in XDG_RUNTIME_DIR only where that is this user’s', () => {
+  it('is in XDG_RUNTIME_DIR only if that directory belongs to this user', () => {
     const own = temporaryDirectory();
-    const [, fallback] = controlDirectories({ XDG_RUNTIME_DIR: own });
-    const at = (runtime: string) => defaultSocketPath('shop', 7, { XDG_RUNTIME_DIR: runtime });
+    const at = (runtime?: string) => defaultSocketPath('shop', 7, { XDG_RUNTIME_DIR: runtime });
     expect(at(own)).toBe(join(own, 'nestjs-cluster/shop.7.sock'));
-    expect(at(join(own, 'missing'))).toBe(join(fallback!, 'shop.7.sock'));
-    expect(controlDirectories({ XDG_RUNTIME_DIR: 'relative' })).toEqual([fallback]);
-    expect(controlDirectories({})).toEqual([fallback]);
+    for (const runtime of [join(own, 'missing'), 'relative', '.', undefined]) {
+      expect(at(runtime)).toBe(join(ownTemporaryDirectory(), 'shop.7.sock'));
+    }
   });
 
   it('leaves room for the name of the socket', () => {
@@ -213,7 +216,7 @@ describe('the name of a cluster', () => {
     expect(cleanName(name)).toBe(cleaned);
   });
 
-  it('is that of the nearest package.json that has one', () => {
+  it('is the name in the nearest package.json that has one, also under pm2', () => {
     const directory = temporaryDirectory();
     const write = (path: string, text: string) => {
       mkdirSync(join(directory, path), { recursive: true });
@@ -226,145 +229,87 @@ describe('the name of a cluster', () => {
     for (const path of ['main.js', 'dist/main.js', 'dist/bad/main.js', 'dist/odd/main.js']) {
       expect(appName(join(directory, path))).toBe('acme-shop');
     }
-  });
-
-  it('is the name of the app that pm2 runs, not of pm2', () => {
-    vi.stubEnv('pm_exec_path', '/srv/shop/dist/main.js');
+    vi.stubEnv('pm_exec_path', join(directory, 'dist/main.js'));
     onTestFinished(() => void vi.unstubAllEnvs());
-    const ofPm2 = '/usr/lib/node_modules/pm2/lib/ProcessContainerFork.js';
-    expect(mainScript(ofPm2)).toBe('/srv/shop/dist/main.js');
-    expect(mainScript('/srv/other/main.js')).toBe('/srv/other/main.js');
+    expect(appName('/usr/lib/node_modules/pm2/lib/ProcessContainerFork.js')).toBe('acme-shop');
+    expect(appName('/srv/other/main.js')).toBe('other');
   });
 });
 
-it('a control socket in the working directory is never taken for a port', async () => {
-  const before = process.cwd();
-  process.chdir(temporaryDirectory());
-  onTestFinished(() => process.chdir(before));
-  vi.spyOn(Math, 'random').mockReturnValueOnce(0x814e74 / 2 ** 24);
-  const socket = await open('control.sock');
-  expect(lstatSync('control.sock').isSocket()).toBe(true);
-  socket.remove();
-});
-
-/** Opens the control socket of a primary that gets no requests. */
-const openControl = (path: string | undefined, warn: (message: string) => void) =>
-  Control.open(
-    { options: resolveOptions({ control: { path } }, {}), cluster: {} } as Controlled,
-    warn,
-  );
-
-it('a control socket that was removed is made again, once there is a directory for it', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const directory = join(temporaryDirectory(), 'own');
-  mkdirSync(directory, { mode: 0o700 });
-  const path = join(directory, 'shop.sock');
-  const warn = vi.fn();
-  const control = await openControl(path, warn);
-  rmSync(directory, { recursive: true });
-  await vi.advanceTimersByTimeAsync(5_000);
-  mkdirSync(directory, { mode: 0o700 });
-  await vi.advanceTimersByTimeAsync(5_000);
-  await eventually('it is there', () => existsSync(path));
-  await vi.advanceTimersByTimeAsync(5_000);
-  await control.end(0);
-  expect(existsSync(path)).toBe(false);
-  expect(warn).not.toHaveBeenCalled();
-});
-
-it.each([undefined, 'own.sock'])(
-  'a directory that others may write to from now on is spoken of once: path %s',
-  async (file) => {
+describe('the checks of the socket', () => {
+  beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    const runtime = temporaryDirectory();
-    vi.stubEnv('XDG_RUNTIME_DIR', runtime);
-    const directory = join(runtime, 'nestjs-cluster');
-    mkdirSync(directory, { mode: 0o700 });
-    const warnings: string[] = [];
-    const control = await openControl(file && join(directory, file), (message) => {
-      warnings.push(message);
-    });
-    onTestFinished(async () => {
-      vi.useRealTimers();
-      vi.unstubAllEnvs();
-      await control.end(0);
-    });
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(warnings).toEqual([]);
+    onTestFinished(() => void vi.useRealTimers());
+  });
 
-    chmodSync(directory, 0o777);
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(warnings).toEqual([
-      expect.stringMatching(
-        /^the control socket is not safe: \S+\/nestjs-cluster is (open to other users; chmod 700 it|writable by everybody)$/,
-      ),
-    ]);
-  },
-);
-
-describe('a fixed path of the control socket', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
-  afterEach(() => void vi.useRealTimers());
-
-  /** A primary at a path, and what it warns of. */
-  async function primaryAt(path: string) {
-    const warnings: string[] = [];
-    const control = await openControl(path, (message) => void warnings.push(message));
-    onTestFinished(() => control.end(0));
-    return { control, warnings };
-  }
-  /** Runs checks until one of them has done it. */
-  const atNextChecks = (what: string, done: () => boolean) =>
+  /** Runs checks until the condition is met. */
+  const checkUntil = (what: string, isMet: () => boolean) =>
     eventually(
       what,
       async () => {
         await vi.advanceTimersByTimeAsync(5_000);
-        return done();
+        return isMet();
       },
       (is) => is,
     );
 
-  it('is had by a second primary once the first has ended', async () => {
+  it('give a fixed path to a second primary once the first has ended', async () => {
     const path = join(temporaryDirectory(), 'shop.sock');
-    const first = await primaryAt(path);
-    const second = await primaryAt(path);
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(second.warnings).toEqual([
-      `there is no control socket: another process listens on ${path}; give another path; it is tried again every 5 s; control: false leaves it out`,
-    ]);
-    await first.control.end(0);
-    await atNextChecks('the second has it', () => existsSync(path));
-    await atNextChecks('it says so', () => second.warnings.length === 2);
-    expect(second.warnings[1]).toBe(`the control socket is there now: ${path}`);
-    expect(await probe(path)).toBeUndefined();
+    const first = await open(path);
+    const second = await open(path);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(second.warnings).toEqual([expect.stringContaining('another process listens on')]);
+
+    await first.socket.end(0);
+    await checkUntil('the second', () => second.warnings.length === 2);
+    expect(second.warnings[1]).toBe(`the control socket works now: ${path}`);
+    expect(existsSync(path)).toBe(true);
     expect(first.warnings).toEqual([]);
   });
 
-  it('is spoken of once if its directory was removed and does not come again', async () => {
+  it('create a removed socket again', async () => {
+    const path = join(temporaryDirectory(), 'shop.sock');
+    const { socket, warnings } = await open(path);
+    unlinkSync(path);
+    await checkUntil('the socket', () => existsSync(path));
+    expect(warnings).toEqual([]);
+    await socket.end(0);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('warn once if the directory of the socket was removed, and say when it works again', async () => {
     const directory = join(temporaryDirectory(), 'own');
     mkdirSync(directory, { mode: 0o700 });
     const path = join(directory, 'shop.sock');
-    const { warnings } = await primaryAt(path);
+    const { warnings } = await open(path);
     rmSync(directory, { recursive: true });
     await vi.advanceTimersByTimeAsync(20_000);
     expect(warnings).toEqual([expect.stringMatching(/^there is no control socket: ENOENT/)]);
     mkdirSync(directory, { mode: 0o700 });
-    await atNextChecks('it says that it is back', () => warnings.length === 2);
-    expect(warnings[1]).toBe(`the control socket is there now: ${path}`);
-    expect(await probe(path)).toBeUndefined();
+    await checkUntil('a message', () => warnings.length === 2);
+    expect(warnings[1]).toBe(`the control socket works now: ${path}`);
+    expect(existsSync(path)).toBe(true);
   });
 
-  it('is spoken of once if something else has taken it, and taken back once that is dead', async () => {
-    const path = join(temporaryDirectory(), 'shop.sock');
-    const { warnings } = await primaryAt(path);
-    rmSync(path);
-    const other = await open(path);
-    await atNextChecks('a warning', () => warnings.length > 0);
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(warnings).toEqual([expect.stringContaining(`another process listens on ${path}`)]);
-    other.remove();
-    await atNextChecks('it has it again', () => warnings.length === 2);
-    expect(await probe(path)).toBeUndefined();
-  });
+  it.each([undefined, 'own.sock'])(
+    'warn once if other users can write to the directory: path %s',
+    async (file) => {
+      const runtime = temporaryDirectory();
+      vi.stubEnv('XDG_RUNTIME_DIR', runtime);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const directory = join(runtime, 'nestjs-cluster');
+      mkdirSync(directory, { mode: 0o700 });
+      const { warnings } = await open(file && join(directory, file));
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(warnings).toEqual([]);
+
+      chmodSync(directory, 0o777);
+      await vi.advanceTimersByTimeAsync(15_000);
+      expect(warnings).toEqual([
+        expect.stringMatching(
+          /^the control socket is not safe: \S+\/nestjs-cluster is (open to other users; chmod 700 it|writable by other users)/,
+        ),
+      ]);
+    },
+  );
 });

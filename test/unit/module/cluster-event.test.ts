@@ -7,7 +7,7 @@ import { OnClusterEvent } from '../../../src/module/on-cluster-event.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
 import type { ClusterEventMap } from '../../../src/contract/events/index.js';
-import { SoloLink } from '../../../src/worker/link/solo-link.js';
+import { ProcessLink } from '../../../src/worker/link/process-link.js';
 import { FakeWorker } from '../support/fake-worker.js';
 
 const EXIT: ClusterEventMap['worker-exit'] = {
@@ -42,7 +42,7 @@ listens(Alerts, 'onFailure', 'worker-exit');
 
 async function start(providers: object[]) {
   const warned = vi.fn();
-  const link = new SoloLink(true, undefined, warned);
+  const link = new ProcessLink({ say: warned });
   setCurrentLink(link);
   class AppModule {}
   Module({

@@ -1,28 +1,27 @@
 import 'reflect-metadata';
-import { type INestApplication, Injectable, Module } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Metric } from 'prom-client';
-import { afterEach, describe, expect, it, vi, onTestFinished } from 'vitest';
-import { ClusterModule } from '../../../src/module/cluster.module.js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
-import { CpuBound, Offload, type OffloadExplorer } from '../../../src/offload/index.js';
-import { threadsFor } from '../../../src/offload/offload.service.js';
-import { definitionsOf } from '../../../src/offload/cpu-bound.metadata.js';
-import type { Exploration } from '../../../src/offload/offload.explorer.js';
 import {
   type ClusterModuleOptions,
   resolveModuleOptions,
 } from '../../../src/contract/options/module.js';
+import { availableCores } from '../../../src/contract/process/machine.js';
 import type { ClusterLink } from '../../../src/contract/snapshot/index.js';
+import { ClusterModule } from '../../../src/module/cluster.module.js';
+import { definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
+import { CpuBound, Offload, type OffloadExplorer } from '../../../src/offload/index.js';
+import { threadsFor } from '../../../src/offload/offload.service.js';
+import type { RemoteRunner, RemoteSituation } from '../../../src/offload/run/remote-runner.js';
 
-afterEach(() => vi.restoreAllMocks());
-
-/** Ends when it is told to. */
+/** Its calls end when the test ends them. */
 class Slow {
   readonly ends: ((value: unknown) => void)[] = [];
 
   @CpuBound({ timeoutMs: 5_000 })
-  async count(..._args: unknown[]): Promise<unknown> {
+  async count(): Promise<unknown> {
     return new Promise((end) => this.ends.push(end));
   }
 
@@ -32,100 +31,86 @@ class Slow {
   }
 }
 
-async function start(options: ClusterModuleOptions = {}, about: Partial<Exploration> = {}) {
+type Explored = ReturnType<OffloadExplorer['explore']>;
+
+async function start(options: ClusterModuleOptions = {}, about: Partial<Explored> = {}) {
   const instance = new Slow();
   const found = definitionsOf(Slow.prototype).map((definition) => ({
     name: definition.options.name ?? `Slow.${definition.method}`,
     definition,
-    className: 'Slow',
     instance,
     injected: false,
   }));
-  let hasTasksFrom = (_before: number) => false;
-  let follows = false;
+  const provideTasks = vi.fn<ClusterLink['provideTasks']>();
+  const followScopes = vi.fn<ClusterLink['followScopes']>();
   const link = {
-    workers: 1,
+    workers: 2,
     bootstrapped: false,
-    identity: { slot: 4, pid: 1, generation: 0 },
-    provideTasks: (has: (before: number) => boolean) => (hasTasksFrom = has),
-    followScopes: (on: boolean) => (follows = on),
+    identity: { slot: 1, pid: 1, generation: 0 },
+    provideTasks,
+    followScopes,
     scope: undefined,
   } as unknown as ClusterLink;
-  const resolved = resolveModuleOptions(options, { CLUSTER_OFFLOAD: 'inline' });
-  const explorer = {
-    explore: () => ({ found, refusals: [], ...about }),
-  } as unknown as OffloadExplorer;
-  const offload = new Offload(resolved, undefined, link, explorer);
+  let situation: RemoteSituation | undefined;
+  const remote = { start: async (given: RemoteSituation) => void (situation = given) };
+  const offload = new Offload(
+    resolveModuleOptions(options, { CLUSTER_OFFLOAD: 'inline' }),
+    undefined,
+    link,
+    { explore: () => ({ found, refusals: [], ...about }) } as unknown as OffloadExplorer,
+    { ...remote, close: async () => {} } as unknown as RemoteRunner,
+  );
   await offload.start();
-  return {
-    offload,
-    instance,
-    pending: () => hasTasksFrom(Infinity),
-    observes: () => follows,
-  };
+  const pending = () => provideTasks.mock.calls[0]![0](Infinity);
+  return { offload, instance, followScopes, pending, situation };
 }
 
-const turn = () => new Promise(setImmediate);
-
-describe('threads of a process', () => {
+describe('the threads of a process', () => {
   it.each([
-    [8, 1, [8]],
-    [8, 2, [4, 4]],
-    [8, 8, [1, 1, 1, 1, 1, 1, 1, 1]],
-    [8, 3, [3, 3, 2]],
-    [2, 4, [1, 1, 1, 1]],
-    [1, 1, [1]],
-    [10, 4, [3, 3, 2, 2]],
-  ])('of %i cores with %i workers are %j', (cores, workers, expected) => {
-    expect(expected.map((_, slot) => threadsFor(cores, workers, slot))).toEqual(expected);
+    [8, [8]],
+    [8, [4, 4]],
+    [8, [3, 3, 2]],
+    [2, [1, 1, 1, 1]],
+    [1, [1]],
+    [10, [3, 3, 2, 2]],
+  ])('of %i cores are %j in the workers', (cores, expected) => {
+    const each = expected.map((_, slot) => threadsFor(cores, expected.length, slot));
+    expect(each).toEqual(expected);
   });
 
-  it('are one for each core in all, and at least one for each worker', () => {
-    for (let cores = 1; cores <= 64; cores += 1) {
-      for (let workers = 1; workers <= 64; workers += 1) {
-        const each = Array.from({ length: workers }, (_, slot) => threadsFor(cores, workers, slot));
-        expect(Math.min(...each)).toBeGreaterThanOrEqual(1);
-        expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(1);
-        expect(each.reduce((sum, n) => sum + n)).toBe(Math.max(cores, workers));
-      }
-    }
-  });
-
-  it('are one for a worker that was added beyond them', () => {
+  it('are 1 in a slot beyond the configured workers', () => {
     expect(threadsFor(4, 4, 9)).toBe(1);
   });
-});
 
-describe('an app that has nothing to offload', () => {
-  it('has nothing watched, measured or counted', async () => {
-    const { offload, observes } = await start({}, { found: [] });
-    expect(observes()).toBe(false);
-    expect(offload.metrics).toEqual({ all: [], labelled: [] });
-    expect(offload.snapshot()).toEqual({ threads: 0, running: 0, queueSize: 0 });
-    await offload.close();
+  it('are for its slot, or what the options say', async () => {
+    const threads = async (options?: ClusterModuleOptions) =>
+      (await start(options)).situation!.threads;
+    expect(await threads()).toBe(threadsFor(availableCores(), 2, 1));
+    expect(await threads({ offload: { threads: 3 } })).toBe(3);
   });
 });
 
-describe('an app that cannot be offloaded', () => {
-  it('does not start: all reasons are in one message', async () => {
-    const refused = start({}, { refusals: ['A.a takes @Req()', 'B.b is inherited'] });
-    await expect(refused).rejects.toThrow(ClusterConfigurationError);
-    await expect(refused).rejects.toThrow(
-      '@CpuBound() cannot work here: A.a takes @Req() | B.b is inherited',
-    );
-  });
+it('an app that has nothing to offload is not watched, measured or counted', async () => {
+  const { offload, followScopes } = await start({}, { found: [] });
+  expect(followScopes).not.toHaveBeenCalled();
+  expect(offload.metrics).toEqual({ all: [], labelled: [] });
+  expect(offload.snapshot()).toEqual({ threads: 0, running: 0, queueSize: 0 });
+  await offload.close();
+});
+
+it('an app that cannot be offloaded does not start, with all reasons in one message', async () => {
+  const refused = start({}, { refusals: ['A.a takes @Req()', 'B.b is inherited'] });
+  await expect(refused).rejects.toThrow(ClusterConfigurationError);
+  await expect(refused).rejects.toThrow(
+    '@CpuBound() cannot work here: A.a takes @Req() | B.b is inherited',
+  );
 });
 
 describe('@CpuBound() methods on the event loop', () => {
-  it('answer their callers', async () => {
-    const { instance } = await start();
-    expect(await instance.twice(4)).toBe(8);
-  });
-
-  it('run at once, and are known by number', async () => {
+  it('run immediately, and are counted until they end', async () => {
     const { offload, instance, pending } = await start();
     const calls = [instance.count(), instance.count()];
-    await turn();
+    await new Promise(setImmediate);
     expect(offload.snapshot()).toEqual({ threads: 0, running: 2, queueSize: 0 });
     expect(pending()).toBe(true);
     for (const end of instance.ends) end('a');
@@ -133,7 +118,7 @@ describe('@CpuBound() methods on the event loop', () => {
     expect(pending()).toBe(false);
   });
 
-  it('are measured, unless nothing is', async () => {
+  it('are measured, unless metrics are off', async () => {
     const { offload, instance } = await start();
     await instance.twice(1);
     const { all, labelled = [] } = offload.metrics;
@@ -143,46 +128,33 @@ describe('@CpuBound() methods on the event loop', () => {
     const { metrics } = (await start({ metrics: false })).offload;
     expect(metrics).toEqual({ all: [], labelled: [] });
   });
-});
 
-describe('an app in a test, with vitest, inline', () => {
-  @Injectable()
-  class Tools {
-    readonly factor = 3;
-  }
-
-  @Injectable()
-  class Cats {
-    constructor(readonly tools: Tools) {}
-
-    @CpuBound()
-    async count(n: number): Promise<number> {
-      return n * this.tools.factor;
+  it('run on the instances of the app, also with offload.module', async () => {
+    @Injectable()
+    class Tools {
+      readonly factor = 3;
     }
-  }
+    @Injectable()
+    class Cats {
+      constructor(readonly tools: Tools) {}
 
-  it('starts, and its methods run on its own instances', async () => {
+      @CpuBound()
+      async count(n: number): Promise<number> {
+        return n * this.tools.factor;
+      }
+    }
     vi.stubEnv('CLUSTER_OFFLOAD', 'inline');
     onTestFinished(() => void vi.unstubAllEnvs());
+    const offload = { module: Tools };
     @Module({
-      imports: [
-        ClusterModule.forRoot({
-          health: false,
-          metrics: false,
-          offload: { module: Tools },
-        }),
-      ],
+      imports: [ClusterModule.forRoot({ health: false, metrics: false, offload })],
       providers: [Tools, Cats],
     })
     class App {}
-    let app: INestApplication | undefined;
-    try {
-      app = await NestFactory.create(App, { logger: false, abortOnError: false });
-      await app.init();
-      expect(await app.get(Cats).count(2)).toBe(6);
-      expect(app.get(Offload).snapshot()).toMatchObject({ threads: 0 });
-    } finally {
-      await app?.close();
-    }
+    const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+    onTestFinished(() => app.close());
+    await app.init();
+    expect(await app.get(Cats).count(2)).toBe(6);
+    expect(app.get(Offload).snapshot()).toMatchObject({ threads: 0 });
   });
 });

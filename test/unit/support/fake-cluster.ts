@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
-import { MAX_BACKOFF_MS } from '../../../src/supervisor/decide/policies/restart.policy.js';
-import { CANARY_MS } from '../../../src/supervisor/decide/replace/replacement.js';
+import { MAX_BACKOFF_MS } from '../../../src/decide/policies/restart.policy.js';
+import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import {
   type ClusterEventName,
   type ClusterEventMap,
@@ -12,11 +12,13 @@ import {
   type ResolvedClusterOptions,
   resolveOptions,
 } from '../../../src/contract/options/index.js';
-import type { Listening } from '../../../src/supervisor/listening/listening.interface.js';
-import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
-import type { Program, ProgramPaths } from '../../../src/supervisor/processes/release.js';
-import { transition } from '../../../src/supervisor/decide/transition.js';
-import { Supervisor } from '../../../src/supervisor/supervisor.js';
+import type { Listening } from '../../../src/primary/listening/listening.js';
+import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import type { Program } from '../../../src/primary/release.js';
+import type { ProgramPaths } from '../../../src/decide/cluster-state.js';
+import { transition } from '../../../src/decide/transition.js';
+import type { WorkerHandle } from '../../../src/primary/worker-handle.js';
+import { Supervisor } from '../../../src/primary/supervisor.js';
 import type {
   ClusterSnapshot,
   PrimaryStats,
@@ -38,9 +40,6 @@ export const PRIMARY: PrimaryStats = {
   logLinesDroppedTotal: 4,
 };
 
-/** The primary's measurements of itself. */
-export const METER = { stats: () => PRIMARY };
-
 /** Its first random numbers are close to 0.5: the jitter is 0. */
 const NO_JITTER_SEED = 911388993;
 
@@ -61,6 +60,12 @@ export class FakeCluster {
   refuseToListen: Error | undefined;
   /** For how many slots there was to be something to listen on. */
   readonly reserved: number[] = [];
+  /** The workers that were given their socket. */
+  readonly granted: WorkerHandle[] = [];
+  /** Starts the thread of a package. */
+  readonly threadOf = vi.fn<(name: string) => Promise<string>>();
+  /** Called after each event. */
+  heard: (name: ClusterEventName) => void = () => {};
   exitCode: number | undefined;
   listeningClosed = 0;
   readonly #events: [ClusterEventName, unknown][] = [];
@@ -75,19 +80,19 @@ export class FakeCluster {
     jitters = false,
   ) {
     this.options = resolveOptions({ ...options, workers }, {});
-    const listening: Listening = {
+    const listening = {
       balancing: 'shared',
       url: 'http://127.0.0.1:3000',
       ports: [],
       sockets: [],
-      grant: () => {},
-      reserve: (workers) => {
+      grant: (worker: WorkerHandle) => void this.granted.push(worker),
+      reserve: (workers: number) => {
         this.reserved.push(workers);
         if (this.refuseToListen) throw this.refuseToListen;
       },
       settle: () => {},
       close: () => void (this.listeningClosed += 1),
-    };
+    } as unknown as Listening;
     const program = {
       resolve: () => this.program,
       find: (earlier?: ProgramPaths) =>
@@ -98,7 +103,7 @@ export class FakeCluster {
       decide: (core, ...rest) =>
         transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
-      threads: { path: () => Promise.reject(new Error('no thread')) },
+      threads: { path: this.threadOf },
       startProcess: ({ slot, release, printsBootError }, _program, _options, tell) => {
         const { generation, script } = release;
         const worker = new FakeWorker(
@@ -115,7 +120,10 @@ export class FakeCluster {
     if (state === 'ready') for (const worker of this.forked) worker.becomeReady();
   }
 
-  readonly emit: EmitEvent = (name, event) => void this.#events.push([name, event]);
+  readonly emit: EmitEvent = (name, event) => {
+    this.#events.push([name, event]);
+    this.heard(name);
+  };
 
   /** Every event of one name, oldest first. */
   events<N extends ClusterEventName>(name: N): ClusterEventMap[N][] {

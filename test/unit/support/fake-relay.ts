@@ -1,7 +1,7 @@
 import type { ClusterSnapshot, CollectedMetrics } from '../../../src/contract/snapshot/index.js';
 import { encodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
-import { type Later, MetricsRelay } from '../../../src/supervisor/serve/metrics-relay.js';
-import type { WorkerTable } from '../../../src/supervisor/processes/worker-table.js';
+import { type Later, MetricsRelay } from '../../../src/primary/metrics-relay.js';
+import type { WorkerTable } from '../../../src/primary/worker-table.js';
 import { PRIMARY } from './fake-cluster.js';
 import type { FakeWorker } from './fake-worker.js';
 import { counter } from './metric-json.js';
@@ -46,7 +46,7 @@ export function relayOf(...workers: FakeWorker[]) {
       relay.collectFor(worker.handle, id, body(id), performance.now()),
     /** `worker` answers `collect`. */
     answer: (worker: FakeWorker, text: string): void =>
-      relay.store(worker.handle, text, true, performance.now()),
+      relay.store(worker.handle, text, performance.now()),
     /** The primary asks; each answer that it has had by then. */
     gather: (): CollectedMetrics[] => {
       const answers: CollectedMetrics[] = [];
@@ -56,7 +56,7 @@ export function relayOf(...workers: FakeWorker[]) {
     },
     /** `worker` sends its metrics of its own accord. */
     push: (worker: FakeWorker, text: string): void =>
-      relay.store(worker.handle, text, false, performance.now()),
+      relay.store(worker.handle, text, performance.now()),
     /** The process of `worker` ends. */
     die: (worker: FakeWorker): void => {
       live.splice(live.indexOf(worker), 1);

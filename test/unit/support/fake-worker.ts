@@ -1,17 +1,14 @@
+import type { ErrorReport } from '../../../src/contract/errors/error-report.js';
 import {
   type DrainReport,
-  type ErrorReport,
   type PrimaryMessage,
   seal,
   type WorkerMessage,
-} from '../../../src/contract/ipc/index.js';
-import type { Worker } from '../../../src/supervisor/decide/cluster-state.js';
-import type { ProcessEvent } from '../../../src/supervisor/processes/fork-worker.js';
-import type { ProcessExit } from '../../../src/supervisor/decide/policies/exit-cause.policy.js';
-import {
-  WorkerHandle,
-  type WorkerProcess,
-} from '../../../src/supervisor/processes/worker-handle.js';
+} from '../../../src/contract/messages.js';
+import type { Worker } from '../../../src/decide/cluster-state.js';
+import type { ProcessEvent } from '../../../src/primary/fork-worker.js';
+import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import { WorkerHandle, type WorkerProcess } from '../../../src/primary/worker-handle.js';
 import type {
   WorkerSnapshot,
   WorkerState,
@@ -92,6 +89,8 @@ export function knownWorker(
 export class FakeWorker {
   readonly handle: WorkerHandle;
   connected = true;
+  /** What sending a message throws. */
+  failsToSend: Error | undefined;
   /** Whether the channel is full, so that sent messages wait. */
   clogged = false;
   /** Whether the worker answers each ping at once. */
@@ -112,6 +111,7 @@ export class FakeWorker {
     const channel: WorkerProcess = {
       isConnected: () => this.connected,
       send: (message, handle, taken) => {
+        if (this.failsToSend !== undefined) throw this.failsToSend;
         this.handles.push(handle);
         // As on the wire: a copy, made now.
         this.messages.push(JSON.parse(JSON.stringify(message)) as PrimaryMessage);
@@ -141,8 +141,8 @@ export class FakeWorker {
   }
 
   /** Its process sends a message. */
-  say(message: WorkerMessage, handle?: unknown): void {
-    this.tell({ type: 'message', message: seal(message), handle });
+  say(message: WorkerMessage): void {
+    this.tell({ type: 'message', message: seal(message) });
   }
 
   /** It comes up. */
@@ -170,8 +170,7 @@ export class FakeWorker {
 
   /** The answer to the last health check that it was sent. */
   answerCheck(healthy: boolean, detail: string | null = null): void {
-    const { id } = this.sent('check').at(-1)!;
-    this.say({ type: 'checked', id, healthy, detail });
+    this.say({ type: 'checked', healthy, detail });
   }
 
   /** The answer to the last ping that it was sent. */
@@ -198,6 +197,6 @@ export class FakeWorker {
 
   /** Sends the worker's statistics without a ping. */
   reports(stats: Partial<WorkerStats>): void {
-    this.say({ type: 'pong', stats });
+    this.say({ type: 'pong', seq: 0, stats });
   }
 }

@@ -1,4 +1,4 @@
-import type { Task, TaskObserver, TaskOutcome } from '../../../src/offload/task/task.js';
+import type { Task, TaskObserver, TaskOutcome } from '../../../src/offload/run/runner.interface.js';
 
 export const TASK: Task = {
   name: 'Cats.count',

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { obeySignals } from '../../../../src/bootstrap/roles/obey-signals.js';
 import { availableCores } from '../../../../src/contract/process/machine.js';
-import type { Supervisor } from '../../../../src/supervisor/supervisor.js';
+import type { Supervisor } from '../../../../src/primary/supervisor.js';
 
 /** The signals of a primary whose reload never ends. */
 function start() {

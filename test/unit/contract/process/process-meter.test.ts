@@ -2,7 +2,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PrimaryMeter } from '../../../../src/supervisor/serve/primary-meter.js';
 import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
 
 let meter: ProcessMeter;
@@ -150,15 +149,5 @@ describe('a measurement that fails', () => {
     vi.spyOn(process, 'resourceUsage').mockReturnValue({ maxRSS: 80_000 } as never);
     meter.restart();
     expect(meter.peek().residentMemoryBytes).toBe(80_000 * 1024);
-  });
-});
-
-describe('the meter of the primary', () => {
-  it('says whose it is, and for how long that has been there', () => {
-    vi.spyOn(process, 'uptime').mockReturnValue(12.345_678);
-    const primary = new PrimaryMeter(() => 5);
-    primary.measure();
-    const whose = { pid: process.pid, uptimeSeconds: 12.346, logLinesDroppedTotal: 5 };
-    expect(primary.stats()).toMatchObject({ ...whose, cpuSecondsTotal: expect.any(Number) });
   });
 });

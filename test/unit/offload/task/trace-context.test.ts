@@ -1,10 +1,12 @@
 import { context, trace } from '@opentelemetry/api';
 import { NodeSDK, tracing } from '@opentelemetry/sdk-node';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { captureContexts, runInContexts } from '../../../../src/offload/task/carry-context.js';
+import { runBody } from '../../../../src/offload/task/run-body.js';
+import { currentTrace } from '../../../../src/offload/task/trace-context.js';
 
 const activeSpan = () => trace.getSpanContext(context.active());
 const inSpan = <R>(body: () => R): R => trace.getTracer('app').startActiveSpan('request', body);
+const endApi = () => Reflect.deleteProperty(globalThis, Symbol.for('opentelemetry.js.api.1'));
 
 let sdk: NodeSDK;
 
@@ -20,27 +22,29 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await sdk.shutdown();
-  Reflect.deleteProperty(globalThis, Symbol.for('opentelemetry.js.api.1'));
+  endApi();
 });
 
-it('a trace of OpenTelemetry goes on where its call runs', () => {
-  const { made, contexts } = inSpan(() => ({ made: activeSpan(), contexts: captureContexts() }));
-  const carried = structuredClone(contexts);
-  expect(carried).toEqual({ 'nestjs-cluster.trace': { traceparent: expect.any(String) } });
-  expect(runInContexts(carried, activeSpan)).toMatchObject({
-    traceId: made!.traceId,
-    spanId: made!.spanId,
-    isRemote: true,
+it('a trace of OpenTelemetry goes on in the body of a call, to its end', async () => {
+  const { span, headers } = inSpan(() => ({ span: activeSpan()!, headers: currentTrace() }));
+  expect(structuredClone(headers)).toEqual({ traceparent: expect.any(String) });
+  const body = async () => {
+    await Promise.resolve();
+    return { ...activeSpan() };
+  };
+  const { traceId, spanId } = span;
+  expect(await runBody('Cats.count', body, headers)).toMatchObject({
+    value: { traceId, spanId, isRemote: true },
   });
 });
 
-it('nothing is carried outside any span', () => {
-  expect(captureContexts()).toBeUndefined();
+it('no trace is sent outside of spans', () => {
+  expect(currentTrace()).toBeUndefined();
 });
 
-it('a thread without an SDK just runs what has come with a trace', () => {
-  const contexts = inSpan(captureContexts);
-  Reflect.deleteProperty(globalThis, Symbol.for('opentelemetry.js.api.1'));
-  expect(runInContexts(contexts, () => 5)).toBe(5);
-  expect(captureContexts()).toBeUndefined();
+it('a thread without an SDK runs a body that came with a trace', async () => {
+  const headers = inSpan(currentTrace);
+  endApi();
+  expect(await runBody('Cats.count', () => 5, headers)).toMatchObject({ value: 5 });
+  expect(currentTrace()).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { sendAway } from '../../../../src/worker/link/local-link.js';
+import { sendAway } from '../../../../src/worker/drain/send-away.js';
 
 describe('clients that are sent away', () => {
   it('are told once each, at a pace, until they are gone', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { machineNow } from '../../../../src/contract/ipc/machine-clock.js';
-import type { WorkerMessage } from '../../../../src/contract/ipc/index.js';
+import { machineNow } from '../../../../src/contract/process/machine-clock.js';
+import type { WorkerMessage } from '../../../../src/contract/messages.js';
 import type { Leading } from '../../../../src/contract/snapshot/index.js';
 import { WorkerLeaderRole } from '../../../../src/worker/life/worker-leader-role.js';
 

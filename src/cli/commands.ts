@@ -1,0 +1,328 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { oneLine } from '../contract/errors/index.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
+import type { ReloadResult, RestartResult, WorkerStack } from '../contract/snapshot/index.js';
+import type { ClusterStatus } from '../control/cluster-status.js';
+import {
+  type ControlClient,
+  findCluster,
+  NO_CLUSTER,
+  runningClusters,
+  SILENCE,
+  UnreachableError,
+} from './control-client.js';
+import {
+  CommandError,
+  EXIT,
+  formatSeconds,
+  formatTable,
+  printJson,
+  printLine,
+  printLines,
+} from './output.js';
+import { summarize, top, workersTable } from './top.js';
+
+/** How long to wait for a stack. The primary itself waits nearly a second for the worker. */
+const STACK_MS = 1_400;
+
+/** How often a command that waits for a change asks for the status. */
+const PROGRESS_MS = 1_000;
+
+interface Options {
+  readonly cluster?: string;
+  readonly json: boolean;
+}
+
+/** Adds every command for running clusters. */
+export function addCommands(program: Command): void {
+  addCommand(program, 'ps', 'Lists the clusters of this user').action(list);
+  onCluster(program, 'status', 'Shows a cluster and its workers').action(showStatus);
+  onCluster(
+    program,
+    'top',
+    'Shows the workers of a cluster, live. Keys: s, r, l, m sort by slot, requests, event loop, memory; q quits',
+  ).action(async ({ cluster, json }: Options) => top(await findCluster(cluster), json));
+
+  onCluster(
+    program,
+    'reload',
+    'Replaces every worker, without a gap, with one that runs the program now on disk. If one fails, the previous release keeps serving',
+  ).action(reload);
+  onCluster(program, 'scale', 'Changes the number of workers', 'scale +1')
+    .argument('<workers>', '4, or +1 for one more, or -1 for one less', wantedWorkers)
+    .option('--force', 'start more than four workers for each core', false)
+    .action(scale);
+  onCluster(program, 'restart', 'Replaces one worker, without a gap', 'restart 2')
+    .argument(...SLOT)
+    .action(restart);
+  onCluster(program, 'stop', 'Drains every worker and ends the cluster, as SIGTERM does').action(
+    stop,
+  );
+
+  onCluster(program, 'stack', 'Shows what a worker is doing, even if it is blocked', 'stack 1')
+    .argument(...SLOT)
+    .action(showStack);
+  addProfile(
+    program,
+    'cpu-profile',
+    10,
+    'Writes a profile of where a worker spends its time, blocked or not',
+  );
+  // In a shorter profile, a cache that is being filled looks like a leak.
+  addProfile(
+    program,
+    'heap-profile',
+    30,
+    'Writes a profile of the functions that allocate the memory in use',
+  );
+}
+
+function addCommand(program: Command, name: string, text: string, example = name): Command {
+  return program
+    .command(name)
+    .description(`${text}.`)
+    .option('--json', 'print JSON', false)
+    .addHelpText('after', `\nExample:\n  nestjs-cluster ${example}`);
+}
+
+/** Adds a command that talks to one running cluster. */
+function onCluster(program: Command, name: string, text: string, example?: string): Command {
+  return addCommand(program, name, text, example ?? `${name} --cluster shop`).option(
+    '-c, --cluster <name>',
+    'name of the cluster, pid of its primary, or path of its socket (default: the cluster of the app in this directory)',
+  );
+}
+
+/** A parser of a whole number. */
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,3}$/.test(text) ? Number(text) : -1;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+const SLOT = [
+  '<slot>',
+  'slot of the worker, as status shows it',
+  wholeNumber(0, MAX_WORKERS - 1),
+] as const;
+
+async function list({ json }: Options): Promise<void> {
+  const clusters = await Promise.all(
+    (await runningClusters()).map(async (client) => {
+      const { name, pid, path } = client.cluster;
+      try {
+        return { ...(await client.status()), path };
+      } catch (error) {
+        if (!(error instanceof UnreachableError)) throw error;
+        return { name, pid, path, problem: error.why };
+      }
+    }),
+  );
+  if (json) printJson(clusters);
+  if (clusters.length === 0) throw new CommandError(NO_CLUSTER, EXIT.unavailable);
+  if (json) return;
+  const rows = clusters.map((each) => {
+    const cells =
+      'cluster' in each
+        ? [workersOf(each), uptimeOf(each), addressOf(each), each.node, each.cluster.status]
+        : ['-', '-', '-', '-', each.problem];
+    return [each.name, String(each.pid), ...cells];
+  });
+  printLines(formatTable(['name', 'pid', 'workers', 'up', 'address', 'node', 'status'], rows));
+}
+
+function workersOf({ cluster: { ready, desired } }: ClusterStatus): string {
+  return `${ready}/${desired}`;
+}
+
+/** The address of the app, or `-` for an app without an HTTP server. */
+function addressOf({ options, cluster }: ClusterStatus): string {
+  if (cluster.balancing === 'none') return '-';
+  return 'path' in options ? options.path : `${options.host ?? '*'}:${options.port}`;
+}
+
+function uptimeOf({ startedAt }: ClusterStatus): string {
+  return formatSeconds((Date.now() - Date.parse(startedAt)) / 1_000);
+}
+
+async function showStatus(options: Options): Promise<void> {
+  const status = await (await findCluster(options.cluster)).status();
+  if (options.json) return printJson(status);
+  const { name, pid, version, node, cluster } = status;
+  const up = uptimeOf(status);
+  printLine(
+    `${name} (primary pid ${pid}, nestjs-cluster ${version ?? '-'}, Node ${node}, up ${up})`,
+  );
+  printLine(summarize(cluster));
+  printLines(workersTable(cluster.workers));
+}
+
+function reload(options: Options): Promise<void> {
+  return change<ReloadResult>(
+    options,
+    (client) => client.post('/v1/reload'),
+    ({ outcome, generation, reason }) =>
+      outcome === 'completed'
+        ? `reload gen=${generation} completed`
+        : new CommandError(
+            `reload gen=${generation} ${outcome}, the previous release keeps serving: ${reason}`,
+          ),
+  );
+}
+
+function restart(slot: number, options: Options): Promise<void> {
+  return change<RestartResult>(
+    options,
+    (client) => client.post(`/v1/workers/${slot}/restart`),
+    ({ outcome, reason }) =>
+      outcome === 'completed'
+        ? `worker ${slot} restarted`
+        : new CommandError(`worker ${slot} was not restarted: ${reason}`),
+  );
+}
+
+function stop(options: Options): Promise<void> {
+  return change<{ exitCode: number }>(
+    options,
+    (client) => client.post('/v1/stop'),
+    ({ exitCode }) =>
+      exitCode === 0
+        ? 'stopped'
+        : new CommandError(`stopped with exit code ${exitCode}; the log of the cluster says why`),
+  );
+}
+
+/** Parses `4`, `+1` or `-1` into a function from the current to the new number of workers. */
+function wantedWorkers(text: string): (current: number) => number {
+  const [, sign] = /^([+-]?)\d{1,3}$/.exec(text) ?? [];
+  if (sign !== undefined) return (current) => (sign === '' ? 0 : current) + Number(text);
+  throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, +n or -n.`);
+}
+
+function scale(
+  wanted: (current: number) => number,
+  options: Options & { readonly force: boolean },
+): Promise<void> {
+  return change<{ from: number; workers: number; ready: number }>(
+    options,
+    async (client) => {
+      const workers = wanted((await client.status()).cluster.desired);
+      if (workers >= 1 && workers <= MAX_WORKERS) {
+        return client.post('/v1/scale', { workers, ...(options.force && { force: true }) });
+      }
+      throw new CommandError(`cannot run ${workers} workers, only 1 to ${MAX_WORKERS}`);
+    },
+    ({ from, workers, ready }) =>
+      ready >= workers
+        ? `scaled from ${from} to ${workers} workers`
+        : new CommandError(
+            `scaled from ${from} to ${workers} workers, but only ${ready} are ready; the log of the cluster says why`,
+          ),
+  );
+}
+
+/** Finds the cluster to change, and prints its name, so that the user sees a mistake. */
+async function clientToAct({ cluster, json }: Options): Promise<ControlClient> {
+  const client = await findCluster(cluster);
+  if (!json) printLine(`cluster ${client.label}`);
+  return client;
+}
+
+/** Changes a cluster, and prints the progress and the outcome. */
+async function change<T>(
+  options: Options,
+  request: (client: ControlClient) => Promise<T>,
+  outcomeOf: (answer: T) => string | CommandError,
+): Promise<void> {
+  const { json } = options;
+  const client = await clientToAct(options);
+  const endProgress = showProgress(client, json);
+  const answer = await request(client).finally(endProgress);
+  const outcome = outcomeOf(answer);
+  if (json) printJson(answer);
+  else if (typeof outcome === 'string') printLine(outcome);
+  else throw outcome;
+  if (typeof outcome !== 'string') process.exitCode = 1;
+}
+
+/**
+ * Asks for the status once a second. Prints a line when the states of the workers have changed, and
+ * warns if the primary stops answering.
+ *
+ * @returns a function that ends this.
+ */
+function showProgress(client: ControlClient, json: boolean): () => void {
+  let last: string | undefined;
+  let isOver = false;
+  const poll = async (): Promise<void> => {
+    const line = await client.status().then(progressOf, () => SILENCE);
+    if (line === last || isOver) return;
+    last = line;
+    if (line === SILENCE) process.stderr.write(`${SILENCE}; waiting for it\n`);
+    else if (!json) printLine(line);
+  };
+  const timer = setInterval(() => void poll(), PROGRESS_MS);
+  return () => {
+    isOver = true;
+    clearInterval(timer);
+  };
+}
+
+/** The number of workers in each state and generation. */
+function progressOf({ cluster: { workers } }: ClusterStatus): string {
+  const counts = new Map<string, number>();
+  for (const { state, generation } of workers) {
+    const kind = `${state} gen=${generation}`;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return `workers: ${[...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')}`;
+}
+
+function addProfile(program: Command, kind: string, defaultSeconds: number, text: string): void {
+  onCluster(program, kind, text, `${kind} 1 --seconds 5`)
+    .argument(...SLOT)
+    .option(
+      '-s, --seconds <n>',
+      `length of the profile, 1 to ${MAX_PROFILE_SECONDS}`,
+      wholeNumber(1, MAX_PROFILE_SECONDS),
+      defaultSeconds,
+    )
+    .action(async (slot: number, options: Options & { readonly seconds: number }) => {
+      const client = await clientToAct(options);
+      const path = `/v1/workers/${slot}/${kind}?seconds=${options.seconds}`;
+      const { file } = await client.post<{ file: string }>(path);
+      if (options.json) printJson({ slot, kind, file });
+      else printLine(`worker=${slot}: ${file}; open it in Chrome's developer tools or in VS Code`);
+    });
+}
+
+async function showStack(slot: number, { cluster, json }: Options): Promise<void> {
+  const client = await findCluster(cluster);
+  const stack = await client.get<WorkerStack>(`/v1/workers/${slot}/stack`, STACK_MS);
+  if (json) printJson(stack);
+  else printLines(linesOf(stack));
+  if (stack.problem !== null) process.exitCode = 1;
+}
+
+function linesOf({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string[] {
+  const worker = `worker=${slot} pid=${pid}`;
+  // If there is a problem, the requests are not known.
+  if (problem !== null) return [`${worker} shows no stack: ${oneLine(problem)}`];
+  const idle = frames.length > 0 ? 'not blocked; it is running' : 'not blocked, and waits for work';
+  const state =
+    blockedForMs === null ? `is ${idle}` : `has been blocked for ${seconds(blockedForMs)}, in`;
+  const inFlight = requests.map(
+    ({ method, path, forMs }) => `    ${oneLine(method)} ${oneLine(path)} for ${seconds(forMs)}`,
+  );
+  return [
+    `${worker} ${state}`,
+    ...frames.map((frame) => `    at ${oneLine(frame)}`),
+    ...(inFlight.length > 0 ? ['in flight:', ...inFlight] : ['no request in flight']),
+  ];
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,293 @@
+import * as v from 'valibot';
+import type { ErrorReport } from './errors/error-report.js';
+import { MAX_WORKERS } from './options/schema.js';
+import type {
+  ClusterSnapshot,
+  CollectedMetrics,
+  Recording,
+  ReloadResult,
+  RestartResult,
+  RetireCause,
+  WorkerStats,
+} from './snapshot/index.js';
+
+/*
+ * All messages between a primary and its workers, over Node's IPC channel as JSON. A worker's
+ * watchdog has its own pipe, one JSON object a line, because it works while the worker is blocked.
+ *
+ *     the worker sends                  the primary answers
+ *     listen-request                    listen or listen-refused
+ *     lead-request                      lead, whenever the worker leads
+ *     subscribe                         event, for each event from then on
+ *     reload-request, scale-request,
+ *     restart-request, snapshot-request,
+ *     collect-request, thread-request   answer
+ *
+ *     the primary sends                 the worker answers
+ *     ping                              pong
+ *     lead                              leads
+ *     check                             checked
+ *     verify                            verified
+ *     report-load                       load
+ *     collect                           metrics
+ *     drain                             drained, and ends
+ *     stack, record                     stack, recorded, by its watchdog
+ *
+ * The channel is shared with the app and its libraries, so each message names this package and the
+ * version of the protocol. A message of another version is refused as a whole: increase the version
+ * with each change of a message. Both sides are this package, so only the numbers that the primary
+ * computes with are checked.
+ */
+const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
+
+/** The type of {@link ENVELOPE}, for programs that repeat the value because they load no modules. */
+export type Envelope = typeof ENVELOPE;
+
+/** The usual signal to end a program. The app's shutdown hooks get it if no signal was sent. */
+export const LEAVE_SIGNAL = 'SIGTERM';
+
+/** The maximum numbers of entries in a `BlockReport`. */
+export const MAX_BLOCKED_REQUESTS = 10;
+export const MAX_FRAMES = 20;
+
+/** A request that may have ended or blocked a worker. */
+export interface BlockedRequest {
+  readonly method: string;
+  /** The path without the query, which may hold secrets. */
+  readonly path: string;
+  readonly forMs: number;
+}
+
+type Requests = readonly BlockedRequest[];
+
+/** The address on which a worker listens. The primary's handle comes with this message. */
+export type ListenTarget = (
+  | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
+  | { readonly kind: 'unix'; readonly path: string }
+) & {
+  /** Whether systemd holds the socket too, so that the socket outlives this cluster. */
+  readonly activated?: true;
+};
+
+const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+/** A field that is not checked. */
+const as = <T>() => v.custom<T>(() => true);
+const flag = v.optional(as<boolean>());
+
+/** The measurements of a worker. `WorkerHandle` checks each number. */
+const stats = as<Partial<WorkerStats>>();
+
+/** `body`: the serialised metrics. `ageMs`: their age. Above 0 if serialising takes too long and an earlier body is sent. */
+const metrics = { stats, ageMs: amount, body: as<string>() };
+
+/** `requests`: those in flight, the newest first. `frames`: JavaScript frames, innermost first; none without inspector. */
+const seen = { requests: as<Requests>(), frames: as<readonly string[]>() };
+
+/** How long the event loop had been blocked at the time of the report, in ms. */
+const block = { forMs: amount, ...seen };
+
+/** The load of a worker since its last report. */
+const load = {
+  /** Responses finished since the last report. */
+  requests: count,
+  /** Number of open connections that have served a response. Their clients can be asked to connect again. */
+  connections: count,
+  /** Share of the time that the event loop was busy, 0..1. */
+  utilization: amount,
+};
+
+/** The result of a drain, with the numbers of connections and requests that were ended by force. */
+const drain = {
+  /** Connections destroyed at the deadline. */
+  destroyedConnections: count,
+  /** Requests that were in flight on the destroyed connections. */
+  abortedRequests: count,
+  /** WebSockets among the destroyed connections. They were asked to close and did not. */
+  destroyedWebSockets: count,
+  /** Why `app.close()` failed; `null` if it did not fail. */
+  hookError: as<string | null>(),
+};
+
+/** The messages of a worker: the fields of each, with their checks. */
+const FROM_WORKER = {
+  /** The app is initialised, and the worker asks for the socket to listen on. */
+  'listen-request': {},
+  /**
+   * The worker accepts requests. `url` is `null` without an HTTP server. `endpoints`: the paths that
+   * the module serves. `minReady`: workers that must be ready for the cluster to be up.
+   * `verifiable`: whether the worker has threads and will answer `verify`.
+   */
+  ready: {
+    url: v.optional(as<string | null>()),
+    endpoints: v.optional(as<readonly string[]>()),
+    minReady: v.optional(v.union([v.literal('all'), amount])),
+    verifiable: flag,
+  },
+  /** The app could not be started, and the process ends. `listening`: whether it failed to listen. */
+  'boot-failed': { listening: flag, error: as<ErrorReport>() },
+  /**
+   * An uncaught error. The worker drains and ends, or, with `abort`, ends at once. `requests`: the
+   * request of the error, or else the requests in flight, the newest first.
+   */
+  fatal: { error: as<ErrorReport>(), abort: as<boolean>(), requests: as<Requests>() },
+  /** Something called `process.exit()`. */
+  exiting: { requests: as<Requests>() },
+  pong: { seq: count, stats, debugged: flag },
+  checked: { healthy: as<boolean>(), detail: as<string | null>() },
+  verified: { error: as<ErrorReport | null>() },
+  load,
+  /** The worker itself received a signal to end. With `closed`, the app closes itself without a signal. */
+  leaving: { closed: flag },
+  drained: { report: v.object(drain) },
+  /** A warning for the operator, on one line. */
+  warning: { message: as<string>() },
+  /** Metrics of this worker: an answer to `collect`, and regularly, so that a crash loses few. */
+  metrics,
+
+  /** The worker has jobs that only one worker may run, and asks for a message when it becomes the leader. */
+  'lead-request': {},
+  leads: { seq: count },
+  /** The worker no longer leads. It begins no job that is due after `at` (ms of the machine's clock). */
+  resigned: { at: amount },
+  /** A job has begun that must run only once in the life of the cluster. */
+  'job-begun': { job: as<string>() },
+
+  'reload-request': { id: count },
+  'scale-request': { id: count, workers: v.pipe(count, v.minValue(1), v.maxValue(MAX_WORKERS)) },
+  'restart-request': { id: count, slot: count },
+  'snapshot-request': { id: count, stats },
+  /** Asks for the metrics of all workers. The worker's own metrics come with the request. */
+  'collect-request': { id: count, ...metrics },
+  /** Asks for the address of a package's thread. The first request makes the primary start the thread. */
+  'thread-request': { id: count, name: as<string>() },
+  /** From now on the primary sends only these events of the cluster to the worker. */
+  subscribe: { events: as<readonly string[]>() },
+
+  /** From the watchdog: the event loop is blocked. */
+  blocked: block,
+  /** From the watchdog: the event loop is no longer blocked. */
+  resumed: {},
+  /** `blockedForMs` is `null` if the event loop is not blocked. The main thread has not answered if it runs native code. */
+  stack: { id: count, blockedForMs: v.nullable(amount), ...seen, answered: as<boolean>() },
+  /** `problem`: why the file could not be written. */
+  recorded: { id: count, problem: as<string | null>() },
+};
+
+/** The results of a worker's requests. */
+export interface Results {
+  'reload-request': ReloadResult;
+  'scale-request': ClusterSnapshot;
+  'restart-request': RestartResult;
+  'snapshot-request': ClusterSnapshot;
+  'collect-request': CollectedMetrics;
+  /** The path of the thread's socket. */
+  'thread-request': string;
+}
+
+/** Why a request was refused. `address`: no new worker could listen on it. */
+export type Refusal = ErrorReport & { readonly address?: string | undefined };
+
+/** The messages of the primary. */
+interface FromPrimary {
+  /** Listen on the handle that comes with this message. If there is none, listen through node:cluster. */
+  listen: { target: ListenTarget };
+  /** The primary has no socket for the worker. */
+  'listen-refused': { error: ErrorReport };
+  /** Also listen on the handle that comes with this message: the socket of a slot without a worker. */
+  adopt: { slot: number };
+  /** Stop listening on the socket of `slot`, because that slot has a worker again. */
+  release: { slot: number };
+  ping: { seq: number };
+  /** Check the app's health. */
+  check: {};
+  /** Check that a thread can load all its tasks. */
+  verify: {};
+  /**
+   * Be the leader until `until`. Times are in ms of the machine's monotonic clock. Jobs that were due
+   * before `since` belong to an earlier leader; it is `undefined` if no worker led before. `done`:
+   * jobs that must run only once and have already begun.
+   */
+  lead: { seq: number; until: number; since?: number | undefined; done: readonly string[] };
+  'report-load': {};
+  /** Ask clients that cause this share of the load (0..1) to connect again. */
+  'give-away': { ratio: number };
+  collect: {};
+  /** `signal`: for the app's shutdown hooks. */
+  drain: { cause: RetireCause; signal: NodeJS.Signals };
+  /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
+  released: {};
+  /** End open connections now. */
+  force: {};
+  /** An event to which the worker has subscribed. `missed`: events left out before it, because the worker did not read. */
+  event: { name: string; event: unknown; missed: number };
+  /** Answers the request with this id, by one of both. */
+  answer: { id: number; result?: Results[keyof Results]; refusal?: Refusal };
+}
+
+/** The primary's requests to the watchdog of a worker. */
+interface ToWatchdog {
+  stack: { id: number };
+  /** Make a recording, and write it to the file `to`. */
+  record: { id: number; to: string } & Recording;
+}
+
+type Messages<T> = { [K in keyof T]: { readonly type: K } & Readonly<T[K]> }[keyof T];
+type Fields<T extends v.ObjectEntries> = v.InferOutput<v.ObjectSchema<T, undefined>>;
+
+export type WorkerMessage = Messages<{
+  [K in keyof typeof FROM_WORKER]: Fields<(typeof FROM_WORKER)[K]>;
+}>;
+export type PrimaryMessage = Messages<FromPrimary>;
+export type WatchdogRequest = Messages<ToWatchdog>;
+export type DrainReport = Readonly<Fields<typeof drain>>;
+export type LoadReport = Readonly<Fields<typeof load>>;
+/** A watchdog's report of what blocks the event loop of its worker. */
+export type BlockReport = Readonly<Fields<typeof block>>;
+
+const SCHEMAS = new Map<unknown, v.GenericSchema>(
+  Object.entries(FROM_WORKER).map(([type, fields]) => [
+    type,
+    v.object({ type: v.literal(type), ...(fields as v.ObjectEntries) }),
+  ]),
+);
+
+/** Puts a message in its envelope. */
+export function seal<T extends WorkerMessage | PrimaryMessage>(message: T): T & Envelope {
+  return { ...ENVELOPE, ...message };
+}
+
+/** Whether a message claims to belong to this package, in any version. */
+export function isOurs(
+  message: unknown,
+): message is { readonly ns: string; readonly v?: unknown; readonly type?: unknown } {
+  return (message as Partial<Envelope> | null | undefined)?.ns === ENVELOPE.ns;
+}
+
+/** The version of a message of this package, if it differs from the version of this process. */
+export function foreignVersionOf(message: unknown): number | undefined {
+  if (!isOurs(message) || message.v === ENVELOPE.v) return undefined;
+  return Number.isInteger(message.v) ? (message.v as number) : undefined;
+}
+
+/** The message of a worker, without fields that the protocol does not have; `undefined` if it is not valid. */
+export function parseWorkerMessage(message: unknown): WorkerMessage | undefined {
+  if (!isOurs(message) || message.v !== ENVELOPE.v) return undefined;
+  const schema = SCHEMAS.get(message.type);
+  const result = schema && v.safeParse(schema, message);
+  return result?.success ? (result.output as WorkerMessage) : undefined;
+}
+
+/** The message of the primary, which is trusted; `undefined` if it is another's or of another version. */
+export function parsePrimaryMessage(message: unknown): PrimaryMessage | undefined {
+  if (!isOurs(message) || message.v !== ENVELOPE.v) return undefined;
+  return message as unknown as PrimaryMessage;
+}
+
+/** Closes a socket or a server that came with a message but is not used. Otherwise it would stay open. */
+export function closeHandle(handle: unknown): void {
+  if (typeof handle !== 'object' || handle === null) return;
+  const { destroy, close } = handle as { destroy?: unknown; close?: unknown };
+  const end = typeof destroy === 'function' ? destroy : close;
+  if (typeof end === 'function') Reflect.apply(end, handle, []);
+}

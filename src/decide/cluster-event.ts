@@ -1,0 +1,81 @@
+import type { DrainReport, WorkerMessage } from '../contract/messages.js';
+import type { ErrorReport } from '../contract/errors/error-report.js';
+import type { ProgramPaths, Requester, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
+import type { ProcessExit } from './policies/exit-cause.policy.js';
+
+/** An event of the core, with all facts from outside that the decision needs. */
+export type ClusterEvent =
+  | { readonly type: 'begin' }
+  | { readonly type: 'worker'; readonly worker: WorkerId; readonly event: WorkerEvent }
+  | { readonly type: 'due'; readonly timer: Timer }
+  | {
+      readonly type: 'heartbeat-due';
+      /** The primary's own event loop utilization over the last interval, 0..1. */
+      readonly eventLoopUtilization: number;
+    }
+  | { readonly type: 'upkeep-due'; readonly readings: ReadonlyMap<WorkerId, Reading> }
+  | { readonly type: 'reload'; readonly reason: string; readonly requester: Requester }
+  /** Answers the effect `find-program`: the paths of the program, or why it cannot be found. */
+  | { readonly type: 'program-found'; readonly program: ProgramPaths | Error }
+  | {
+      readonly type: 'scale';
+      readonly workers: number;
+      readonly reason: string;
+      readonly requester: Requester;
+      /** The error if the new workers would have no socket to listen on. */
+      readonly error?: Error | undefined;
+    }
+  | {
+      readonly type: 'restart';
+      readonly slot: number;
+      readonly reason: string;
+      readonly requester: Requester;
+    }
+  | {
+      readonly type: 'stop';
+      readonly reason: string;
+      /** The signal that asked for the stop; `undefined` if a function call asked for it. */
+      readonly signal: { readonly name: NodeJS.Signals; readonly number: number } | undefined;
+    }
+  | { readonly type: 'acceptors-closed' };
+
+export interface Reading {
+  readonly residentBytes: number;
+  readonly requests: number;
+}
+
+/** Something that happened to a worker, or that the worker reported. */
+export type WorkerEvent =
+  | {
+      readonly type: 'exited';
+      readonly exit: ProcessExit;
+      /** Whether the out-of-memory killer has killed a process since the last exit. */
+      readonly oomKill: boolean;
+      /** When the primary noticed the exit: ISO 8601, UTC. */
+      readonly at: string;
+    }
+  | { readonly type: 'channel-error'; readonly error: ErrorReport }
+  /** A read was not a valid message, or a write failed. */
+  | { readonly type: 'channel-broken'; readonly error: ErrorReport }
+  /** The worker's first message has another version of the protocol. */
+  | { readonly type: 'foreign-version'; readonly version: number }
+  | (Said<'ready'> & { readonly residentBytes: number })
+  | Said<'boot-failed'>
+  | Said<'fatal'>
+  | Said<'exiting'>
+  | Said<'leaving'>
+  | Said<'pong'>
+  | Said<'blocked'>
+  | Said<'resumed'>
+  | Said<'checked'>
+  | Said<'verified'>
+  | Said<'lead-request'>
+  | Said<'leads'>
+  | Said<'resigned'>
+  | Said<'job-begun'>
+  | { readonly type: 'drained'; readonly report: DrainReport }
+  | { readonly type: WorkerTimer };
+
+type Said<T extends WorkerMessage['type']> = WorkerMessage & { readonly type: T };
+
+export type WorkerEventOf<T extends WorkerEvent['type']> = Extract<WorkerEvent, { type: T }>;

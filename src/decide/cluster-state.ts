@@ -1,0 +1,249 @@
+import type { BlockedRequest, BlockReport, DrainReport } from '../contract/messages.js';
+import type { ErrorReport } from '../contract/errors/error-report.js';
+import type {
+  ClusterSnapshot,
+  FailureCause,
+  ReloadOutcome,
+  ReplaceCause,
+  RetireCause,
+  WorkerExit,
+} from '../contract/snapshot/index.js';
+import type { FailureHistory } from './policies/restart.policy.js';
+import type { BootErrors } from './worker/boot-errors.js';
+import type { Leadership } from './leadership.js';
+import type { Verification } from './worker/verification.js';
+import type { WorkerMap } from './worker/worker-map.js';
+
+/** The id of a worker: the number of its fork, unique in the life of the primary. */
+export type WorkerId = number;
+
+/** A timer. A worker, a slot or the cluster has at most one timer of each type. */
+export type Timer =
+  | { readonly type: WorkerTimer; readonly worker: WorkerId }
+  | { readonly type: 'start-due'; readonly slot: number }
+  | { readonly type: 'observation-over' }
+  | { readonly type: 'lame-duck-over' }
+  | { readonly type: 'lease-due' };
+
+export type WorkerTimer =
+  | 'ready-overdue'
+  | 'stop-overdue'
+  | 'exit-overdue'
+  | 'leave-due'
+  | 'recovered'
+  | 'block-overdue'
+  | 'canary-over'
+  | 'check-overdue'
+  | 'verify-overdue';
+
+/** The real paths of a program, with all symlinks resolved. */
+export interface ProgramPaths {
+  readonly script: string;
+  readonly cwd: string;
+}
+
+export interface Release extends ProgramPaths {
+  readonly generation: number;
+}
+
+/** A worker process, from fork to exit. A worker that has exited is removed from the state. */
+export type Worker = LiveWorker | DrainingWorker;
+
+export type LiveWorker = StartingWorker | ReadyWorker;
+
+interface AnyWorker {
+  readonly id: WorkerId;
+  readonly slot: number;
+  readonly generation: number;
+  /** The time of the fork, in monotonic ms, like every time in the state. */
+  readonly startedAt: number;
+  /** Whether the worker's inspector may be open. If so, its start and its heartbeat have no time limit. */
+  readonly debugged: boolean;
+  readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
+  /** The watchdog's report of a block of the event loop that has not ended. */
+  readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
+  readonly error: ErrorReport | null;
+  /** The request of the error that ends the worker, or else the requests that were in flight. */
+  readonly requests: readonly BlockedRequest[];
+  /** Whether the worker reported an uncaught error that ends it. */
+  readonly fatal: boolean;
+  /** Why the primary killed the worker, or why the worker ends itself. The exit code does not show the reason. */
+  readonly condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
+  /** Whether the worker may print the error that keeps it from becoming ready. */
+  readonly printsBootError: boolean;
+  /** A random number 0..1 that varies the worker's recycling limits. */
+  readonly jitter: number;
+  /** Whether the worker has jobs that only the leader runs, so that it needs a lease when it leads. */
+  readonly follows: boolean;
+  /** Whether a lease ended that the worker had not answered. The worker cannot lead until it answers. */
+  readonly lapsed: boolean;
+}
+
+export interface StartingWorker extends AnyWorker {
+  readonly state: 'starting';
+}
+
+export interface ReadyWorker extends AnyWorker {
+  readonly state: 'ready';
+  readonly readyAt: number;
+  /** Whether the worker can be asked to verify that its threads can load their code. */
+  readonly verifiable: boolean;
+  /** Whether no worker of this generation has verified yet that its threads can load their code. */
+  readonly unproven: boolean;
+  /** Whether the worker was above the soft memory limit when it became ready. */
+  readonly bornTooLarge: boolean;
+  /** Why the worker is about to leave: its app closes itself, or it got a signal. */
+  readonly leaving: 'closed' | 'signalled' | undefined;
+}
+
+export interface DrainingWorker extends AnyWorker {
+  readonly state: 'draining';
+  /** `undefined` if the worker was told to leave before it was ready. */
+  readonly readyAt: number | undefined;
+  /** Why the worker was asked to leave; `undefined` if it drains by itself after an uncaught error. */
+  readonly retirement: Retirement | undefined;
+  /** Whether the worker did not leave in time and was killed. */
+  readonly overdue: boolean;
+  readonly drain: DrainReport | undefined;
+}
+
+export interface Retirement {
+  readonly cause: RetireCause;
+  /** The signal that the shutdown hooks of the worker's app receive. */
+  readonly signal: NodeJS.Signals;
+  readonly since: number;
+}
+
+/** A numbered place for a worker, and the history of its workers. */
+export interface Slot {
+  readonly index: number;
+  /** The slot's own live worker. It is never a draining worker or a candidate. */
+  readonly worker: WorkerId | undefined;
+  /** The release of the slot's next worker. */
+  readonly release: Release;
+  readonly failures: FailureHistory;
+  readonly restarts: Readonly<Partial<Record<FailureCause, number>>>;
+  readonly lastExit: WorkerExit | null;
+  /** The number of requests that were aborted by drains that were cut short. */
+  readonly abortedRequests: number;
+  /** Until this time upkeep replaces no worker of the slot: the last replacement failed or would not help. */
+  readonly noReplacementBefore: number;
+}
+
+/** A request to replace the worker of a slot without a gap. */
+export interface ReplacementRequest {
+  readonly slot: number;
+  readonly cause: ReplaceCause;
+  readonly detail: string;
+  readonly release: Release;
+}
+
+export type Replacement = Candidacy | HandingOver;
+
+export interface Candidacy extends ReplacementRequest {
+  /**
+   * The steps of the new worker: it boots, lives for a while without failing, verifies that its
+   * threads can load their code, and passes the health check of its app.
+   */
+  readonly phase: 'booting' | 'canary' | 'proving' | 'checking';
+  readonly candidate: WorkerId;
+}
+
+/** The new worker serves, and the old worker drains. */
+export interface HandingOver extends ReplacementRequest {
+  readonly phase: 'handing-over';
+  readonly predecessor: WorkerId;
+}
+
+/** The requester of a reload, a scaling or a restart. Each request gets one answer. */
+export type Requester =
+  | { readonly by: 'caller'; readonly id: number }
+  /** If the requester itself is replaced, it gets its answer before it drains. */
+  | {
+      readonly by: 'worker';
+      readonly worker: WorkerId;
+      readonly slot: number;
+      readonly id: number;
+    };
+
+export interface PendingRequest {
+  readonly for: 'reload' | 'scale' | 'restart';
+  readonly slot?: number;
+  readonly requester: Requester;
+}
+
+export interface ReloadUnderWay {
+  /** The number of the reload. It does not change when the reload goes back to the release before. */
+  readonly generation: number;
+  /** The release of the new workers; `undefined` until it has been found. */
+  readonly release: Release | undefined;
+  /** The release to go back to if the new release fails; `undefined` if no earlier release works. */
+  readonly before: Release | undefined;
+  readonly startedAt: number;
+  /** The outcome so far. If it is not `completed`, the reload is going back to the release before. */
+  readonly outcome: ReloadOutcome;
+  /** Why the reload goes back to the release before; `null` if it does not. */
+  readonly reason: string | null;
+}
+
+/** Addresses that the first ready worker reported. */
+export interface Served {
+  /** `null` if the app has no HTTP server. */
+  readonly url: string | null;
+  readonly endpoints: readonly string[];
+}
+
+export type ShutdownPhase = 'draining' | 'destroying' | 'killing';
+
+export interface ShutdownUnderWay {
+  readonly phase: ShutdownPhase;
+  readonly exitCode: number;
+  /** The signal that the shutdown hooks of the workers' apps receive. */
+  readonly signal: NodeJS.Signals;
+}
+
+export interface ClusterState {
+  /** The number of workers that should serve. The slots below it are wanted, and have or get a worker. */
+  readonly desired: number;
+  /** All slots that ever existed. Scaling down keeps the slots, because their counts must not be lost. */
+  readonly slots: readonly Slot[];
+  readonly workers: WorkerMap;
+  readonly forks: number;
+  readonly timers: ReadonlyMap<string, Timer>;
+
+  /** The release for a new slot. The last completed reload set it. */
+  readonly release: Release;
+  /** The release before `release`, while `release` is observed after a reload. */
+  readonly previous: Release | undefined;
+  /** Failures of workers that served, which count against the release that is rolled out or observed. */
+  readonly strikes: number;
+  /** The latest errors that ended workers, by release. */
+  readonly endings: readonly { readonly generation: number; readonly text: string }[];
+  readonly reload: ReloadUnderWay | undefined;
+  /** Number of the last reload that began. */
+  readonly lastReload: number;
+  readonly reloads: Readonly<Record<ReloadOutcome, number>>;
+  readonly pendingRequests: readonly PendingRequest[];
+
+  readonly replacement: Replacement | undefined;
+  readonly replacementsWaiting: readonly ReplacementRequest[];
+
+  /** The times of the latest restarts in all slots. */
+  readonly restartedAt: readonly number[];
+  readonly bootErrors: BootErrors;
+  readonly verification: Verification;
+  readonly leadership: Leadership;
+  readonly served: Served | undefined;
+  /** Whether the cluster has started: a worker was ready, and its threads can load their code. */
+  readonly everReady: boolean;
+  /** `minReady` as reported by the worker that became ready last. */
+  readonly minReady: ClusterSnapshot['minReady'];
+  /** Whether a warning has said that the soft memory limit is too low for the app. */
+  readonly toldOfLimit: boolean;
+
+  readonly pings: number;
+  readonly lastBeatAt: number;
+  readonly shutdown: ShutdownUnderWay | undefined;
+  readonly ended: boolean;
+  readonly seed: number;
+}

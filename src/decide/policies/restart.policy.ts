@@ -1,0 +1,90 @@
+import type { FailureCause } from '../../contract/snapshot/index.js';
+
+export interface FailureHistory {
+  /** The number of failures since a worker last lived for {@link STABLE_AFTER_MS}. The backoff grows with it. */
+  readonly inARow: number;
+  /** The number of failures by the app's own fault since a worker lived for {@link RECOVERY_MS}. */
+  readonly shortLives: number;
+  readonly wasReady: boolean;
+  /** Whether the slot is in a crash loop. A worker that lives for {@link RECOVERY_MS} ends it. */
+  readonly degraded: boolean;
+}
+
+export const NO_FAILURES: FailureHistory = {
+  inARow: 0,
+  shortLives: 0,
+  wasReady: false,
+  degraded: false,
+};
+
+export interface Failure {
+  readonly cause: FailureCause;
+  /** The time from ready to the worker's end, in ms; `undefined` if the worker never was ready. */
+  readonly livedMs: number | undefined;
+  /** Whether the process could be started. Default true. */
+  readonly started?: boolean;
+}
+
+export function recordFailure(
+  history: FailureHistory,
+  { cause, livedMs, started = true }: Failure,
+): FailureHistory {
+  const recovered = livedMs !== undefined && livedMs >= RECOVERY_MS;
+  const before = recovered ? 0 : history.shortLives;
+  // A kill from outside, or a lack of descriptors or memory, is not the app's fault and is not counted.
+  const shortLives = cause === 'killed' || !started ? before : before + 1;
+  const stable = livedMs !== undefined && livedMs >= STABLE_AFTER_MS;
+  return {
+    inARow: stable ? 0 : history.inARow + 1,
+    shortLives,
+    wasReady: livedMs !== undefined,
+    degraded: shortLives >= MAX_FAILURES,
+  };
+}
+
+/**
+ * The delay before the slot's next worker, in ms. If the last worker was stable, the delay is 0, or
+ * short and random if other slots restart too. Otherwise it is an exponential backoff with jitter.
+ * The backoff stays short if the last worker was ready, because the app serves between two failures.
+ * If the last worker never was ready, the backoff grows to {@link MAX_BACKOFF_MS}.
+ *
+ * @param random 0..1, spreads slots that failed together.
+ * @param together the number of restarts in the last {@link TOGETHER_MS}. If one cause ended many
+ *   workers (a lost database), the new workers must not all start at the same moment.
+ */
+export function restartDelayMs(
+  { inARow, wasReady }: FailureHistory,
+  random: number,
+  together = 0,
+): number {
+  if (inARow === 0) return random * Math.min(together * BACKOFF_MS, TOGETHER_MS);
+  const longestMs = wasReady ? QUICK_START_MS : MAX_BACKOFF_MS;
+  const backoff = BACKOFF_MS * BACKOFF_FACTOR ** (inARow - 1);
+  return Math.min(Math.min(backoff, longestMs) * (1 + JITTER_RATIO * (2 * random - 1)), longestMs);
+}
+
+const BACKOFF_FACTOR = 2;
+
+/** The maximum random share that is added to a delay or taken from it. */
+const JITTER_RATIO = 0.2;
+
+/** Restarts within this time count as happening together. */
+export const TOGETHER_MS = 1_000;
+
+/** The maximum delay after a worker that was ready. */
+const QUICK_START_MS = 1_000;
+
+/** The delay after the first failure. Short, because most failures do not repeat. */
+const BACKOFF_MS = 100;
+
+/** The maximum delay. Long enough that a slot that cannot start takes little CPU, and soon enough after a repair. */
+export const MAX_BACKOFF_MS = 15_000;
+
+/** A worker that lived this long is restarted at once. Longer than most apps need to warm up and fail. */
+const STABLE_AFTER_MS = 30_000;
+
+/** Longer than the stable time, so that workers that always fail just after it count as failing. */
+export const RECOVERY_MS = 2 * STABLE_AFTER_MS;
+
+/** So many failures are a crash loop. Fewer may be chance: with four the fifth worker starts after 1.5 s. */
+export const MAX_FAILURES = 5;

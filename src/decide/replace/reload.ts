@@ -1,0 +1,236 @@
+import {
+  type FailureCause,
+  type ReloadResult,
+  SHUTTING_DOWN,
+} from '../../contract/snapshot/index.js';
+import { NO_FAILURES } from '../policies/restart.policy.js';
+import type {
+  ClusterState,
+  ProgramPaths,
+  Release,
+  ReloadUnderWay,
+  Requester,
+  Worker,
+} from '../cluster-state.js';
+import { answerRequests, awaitsReload, resultOf } from './answers.js';
+import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
+import type { Step } from '../step.js';
+import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
+
+/** Failures of workers that served after which a release is taken back. */
+const MAX_STRIKES = 2;
+
+/** Error texts that are remembered. Workers of a real app die of only a few errors. */
+const MAX_ENDINGS = 32;
+
+/**
+ * Replaces every worker by a worker that runs the program as it is on disk now. Further requests
+ * during a reload get the result of that reload.
+ *
+ * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
+ * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
+ *    is left, the reload ends, and its release is observed.
+ * 3. If the new release fails (see `countsAgainst`), the reload is aborted. `goBack` looks for the files of
+ *    the release before, `bringBack` makes that release current, and `settleReload` replaces the
+ *    slots in the same way.
+ */
+export function reload(step: Step, reason: string, requester: Requester): void {
+  if (step.state.shutdown !== undefined) {
+    const { generation } = step.state.release;
+    const result = { outcome: 'aborted', generation, reason: SHUTTING_DOWN } as const;
+    return step.do({ type: 'answer', requester, answer: { type: 'reloaded', result } });
+  }
+  const request = { for: 'reload', requester } as const;
+  step.set({ pendingRequests: [...step.state.pendingRequests, request] });
+  if (step.state.reload === undefined) begin(step, reason);
+  // If the requester already drains for this reload, the reload must not wait for the requester's exit.
+  if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
+}
+
+/** Takes the program that the new workers run, or the reason why no program was found. */
+export function programFound(step: Step, program: ProgramPaths | Error): void {
+  const underWay = step.state.reload;
+  // A shutdown may have cancelled the reload while the program was looked for.
+  if (underWay === undefined || underWay.release !== undefined) return;
+  if (underWay.outcome !== 'completed') return bringBack(step, underWay, program);
+  if (program instanceof Error) return end(step, 'aborted', program.message);
+  const release = { ...program, generation: underWay.generation };
+  const before = releaseBefore(step.state, release);
+  step.set({ strikes: 0, reload: { ...underWay, release, before } });
+}
+
+/** Called after each event: replaces the slots one by one, and then ends the reload. */
+export function settleReload(step: Step): void {
+  const { reload: underWay } = step.state;
+  if (underWay?.release === undefined) return;
+  const { release, outcome, reason } = underWay;
+  const failure = failureOf(step, release);
+  if (failure !== undefined) {
+    if (outcome === 'completed') return goBack(step, { ...underWay, reason: failure });
+    return end(step, 'aborted', `${reason}; not every worker could go back: ${failure}`);
+  }
+  if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;
+  // The slots are read after each event, because the cluster may have been scaled.
+  const pending = slotsOfOtherReleases(step.state, release);
+  // The slot of a worker that waits for the reload comes last.
+  const slot = pending.find(({ index }) => !awaitsReload(step.state, index)) ?? pending[0];
+  if (slot !== undefined) {
+    const request = { slot: slot.index, cause: 'reload', detail: 'reload', release } as const;
+    return requestReplacement(step, request);
+  }
+  if (outcome === 'completed') adopt(step, release);
+  end(step, outcome, reason);
+}
+
+function failureOf({ ended }: Step, { generation }: Release): string | undefined {
+  if (ended?.cause !== 'reload' || ended.release.generation !== generation) return undefined;
+  return ended.failure === null
+    ? undefined
+    : `worker=${ended.slot} gen=${generation}: ${ended.failure}`;
+}
+
+/**
+ * Called when a worker has failed. If its release is being rolled out or observed, and the failure
+ * counts against that release, the cluster goes back to the release before.
+ */
+export function releaseFailed(
+  step: Step,
+  worker: Worker,
+  cause: FailureCause,
+  detail: string,
+): void {
+  // A kill from outside says nothing about a release.
+  if (cause === 'killed') return;
+  const { reload: underWay, release, previous } = step.state;
+  const { slot, generation } = worker;
+  const before = underWay === undefined ? previous : underWay.before;
+  const isWatched =
+    underWay === undefined
+      ? generation === release.generation
+      : underWay.outcome === 'completed' && generation === underWay.generation;
+  const isToBlame =
+    before !== undefined && isWatched && countsAgainst(step, worker, before, detail);
+  noteEnding(step, generation, detail);
+  if (!isToBlame) return;
+  const reason = `worker=${slot} gen=${generation}: ${detail}`;
+  const observed = {
+    generation,
+    release,
+    before,
+    startedAt: step.now,
+    outcome: 'reverted',
+  } as const;
+  goBack(step, { ...(underWay ?? observed), reason });
+}
+
+/**
+ * Whether a failure shows that the release does not work: the worker did not come up, or two
+ * workers have failed soon, of errors that the release before did not have. A single failure may be
+ * due to a request, and a client must not be able to take back a release with one request.
+ */
+function countsAgainst(step: Step, worker: Worker, before: Release, detail: string): boolean {
+  if (worker.state === 'starting' || worker.readyAt === undefined) return true;
+  if (step.now - worker.readyAt >= step.options.reload.observeMs) return false;
+  const isOld = step.state.endings.some(
+    (each) => each.generation <= before.generation && each.text === detail,
+  );
+  if (isOld) return false;
+  const strikes = step.state.strikes + 1;
+  step.set({ strikes });
+  return strikes >= MAX_STRIKES;
+}
+
+function noteEnding(step: Step, generation: number, text: string): void {
+  const others = step.state.endings.filter(
+    (each) => each.generation !== generation || each.text !== text,
+  );
+  step.set({ endings: [...others, { generation, text }].slice(-MAX_ENDINGS) });
+}
+
+/** Ends the observation of a release. From now on, a failure does not make the cluster go back. */
+export function endObservation(step: Step): void {
+  step.disarm({ type: 'observation-over' });
+  step.set({ previous: undefined });
+}
+
+export function cancelReload(step: Step): void {
+  endObservation(step);
+  if (step.state.reload !== undefined) end(step, 'aborted', SHUTTING_DOWN);
+}
+
+function begin(step: Step, reason: string): void {
+  const generation = step.state.lastReload + 1;
+  const nothing = { release: undefined, before: undefined, reason: null };
+  step.set({
+    lastReload: generation,
+    reload: { ...nothing, generation, startedAt: step.now, outcome: 'completed' },
+  });
+  step.emit('reload-started', { generation, reason });
+  step.do({ type: 'find-program' });
+}
+
+/** Called when every worker runs the new release. It is observed if there is a release to go back to. */
+function adopt(step: Step, release: Release): void {
+  const { before } = step.state.reload!;
+  const { observeMs } = step.options.reload;
+  endObservation(step);
+  step.set({ release });
+  if (observeMs === 0 || before === undefined || isSameProgram(before, release)) return;
+  step.set({ previous: before });
+  step.arm({ type: 'observation-over' }, observeMs);
+}
+
+/** Goes back from a failed release to the release before, if the earlier release's files still exist. */
+function goBack(step: Step, failed: ReloadUnderWay): void {
+  const { before, release, reason } = failed;
+  const outcome = failed.outcome === 'completed' ? 'aborted' : failed.outcome;
+  step.set({ reload: { ...failed, release: undefined, outcome } });
+  withdraw(step, ({ cause }) => cause === 'reload', 'the reload was aborted');
+  if (before === undefined || slotsOfOtherReleases(step.state, before).length === 0) {
+    return end(step, outcome, reason);
+  }
+  if (!isSameProgram(before, release!)) return step.do({ type: 'find-program', earlier: before });
+  bringBack(step, failed, new Error('it has the same path'));
+}
+
+/** @param files the paths of the release before, or why they are missing. */
+function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | Error): void {
+  const { generation, reason } = underWay;
+  const before = underWay.before!;
+  endObservation(step);
+  if (files instanceof Error) {
+    const why = `the release before, gen=${before.generation}, cannot come back: ${files.message}`;
+    return end(step, 'aborted', `${reason}; ${why}`);
+  }
+  step.set({ release: before, reload: { ...underWay, release: before } });
+  step.emit('reload-reverting', { generation, to: before.generation, reason: reason! });
+  // Slots without a worker start the earlier release at once: they need no replacement in turn.
+  for (const { index, release } of wantedSlots(step.state)) {
+    if (release.generation === before.generation) continue;
+    step.setSlot(index, { release: before, failures: NO_FAILURES });
+  }
+  const isFailed = (each: object & { release: Release }) =>
+    'candidate' in each && each.release.generation !== before.generation;
+  withdraw(step, isFailed, 'its release is taken back');
+}
+
+function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null): void {
+  const { reloads, reload: ended } = step.state;
+  const result = resultOf({ ...ended!, outcome, reason });
+  step.set({ reload: undefined, reloads: { ...reloads, [outcome]: reloads[outcome] + 1 } });
+  step.emit('reload-ended', { ...result, durationMs: step.now - ended!.startedAt });
+  answerRequests(step, { type: 'reloaded', result }, (request) => request.for === 'reload');
+}
+
+/** The release to which a failed reload goes back: the last release that stayed up. */
+function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
+  const { release, previous, everReady } = state;
+  // If the same program is reloaded while it is observed, it is not known to work: `previous` stays.
+  if (previous !== undefined && isSameProgram(release, next)) return previous;
+  const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
+  return isWell ? release : undefined;
+}
+
+function isSameProgram(a: ProgramPaths, b: ProgramPaths): boolean {
+  return a.script === b.script && a.cwd === b.cwd;
+}

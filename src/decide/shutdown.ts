@@ -1,0 +1,96 @@
+import { type ClusterError, ClusterWorkersFailedError } from '../contract/errors/index.js';
+import type { ErrorReport } from '../contract/errors/error-report.js';
+import { LEAVE_SIGNAL } from '../contract/messages.js';
+import type { ShutdownPhase } from './cluster-state.js';
+import type { ClusterEvent } from './cluster-event.js';
+import { retire } from './worker/retire.js';
+import { cancelReload } from './replace/reload.js';
+import { cancelReplacements } from './replace/replacement.js';
+import { cancelRestarts } from './replace/restart-request.js';
+import { cancelScaling } from './scaling.js';
+import type { Step } from './step.js';
+
+type Stop = Extract<ClusterEvent, { type: 'stop' }>;
+
+/** The effect of a further signal in each phase of the shutdown. */
+const HARDER: Readonly<Record<ShutdownPhase, (step: Step) => ShutdownPhase>> = {
+  draining: destroyConnections,
+  destroying: killAll,
+  killing: killAll,
+};
+
+/** Stops the cluster. Each further signal stops it more harshly; a further call does nothing. */
+export function stop(step: Step, { reason, signal }: Stop): void {
+  const { shutdown } = step.state;
+  const workers = step.state.workers.size;
+  if (shutdown === undefined) {
+    step.emit('stopping', { reason, workers, force: 'drain' });
+    return begin(step, 0, signal?.name ?? LEAVE_SIGNAL);
+  }
+  if (signal === undefined) return;
+  const force = shutdown.phase === 'draining' ? 'destroy' : 'kill';
+  step.emit('stopping', { reason, workers, force });
+  const phase = HARDER[shutdown.phase](step);
+  step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
+}
+
+/** Shuts the cluster down because of an error. Workers that still serve requests are drained. */
+export function giveUp(step: Step, error: ClusterError): void {
+  if (step.state.shutdown !== undefined) return;
+  const { message, exitCode } = error;
+  const cause = error instanceof ClusterWorkersFailedError ? (error.cause as ErrorReport) : null;
+  step.emit('failed', { message, exitCode, error: cause });
+  begin(step, exitCode, LEAVE_SIGNAL);
+}
+
+/** A worker ended with a problem, so the exit code must not be 0. */
+export function noteBadEnd(step: Step): void {
+  const { shutdown } = step.state;
+  if (shutdown === undefined) return;
+  step.set({ shutdown: { ...shutdown, exitCode: shutdown.exitCode || 1 } });
+}
+
+/** Called after each event: ends the cluster once its last worker has exited. */
+export function settleShutdown(step: Step): void {
+  const { workers, shutdown, ended } = step.state;
+  if (shutdown === undefined || workers.size > 0 || ended) return;
+  step.disarm({ type: 'lame-duck-over' });
+  step.do({ type: 'close-sockets' });
+  step.do({ type: 'end', exitCode: shutdown.exitCode });
+  step.set({ ended: true });
+}
+
+/** Closes the sockets, so that clients are refused and do not wait on a socket that no worker has. */
+export function releaseSockets(step: Step): void {
+  step.do({ type: 'close-sockets' });
+  step.do({ type: 'close-acceptors' });
+}
+
+/** Tells the workers to accept the waiting connections, and then to close the sockets. */
+export function tellReleased(step: Step): void {
+  for (const worker of step.state.workers.values()) step.send(worker, { type: 'released' });
+}
+
+function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
+  step.set({ shutdown: { phase: 'draining', exitCode, signal } });
+  // Workers go on listening during the lame duck time.
+  step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);
+  for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
+  cancelReplacements(step);
+  for (const worker of step.state.workers.values()) {
+    if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
+  }
+  cancelReload(step);
+  cancelScaling(step);
+  cancelRestarts(step);
+}
+
+function destroyConnections(step: Step): ShutdownPhase {
+  for (const worker of step.state.workers.keys()) step.do({ type: 'force', worker });
+  return 'destroying';
+}
+
+function killAll(step: Step): ShutdownPhase {
+  for (const worker of step.state.workers.values()) step.kill(worker, 'SIGKILL');
+  return 'killing';
+}

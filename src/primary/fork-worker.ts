@@ -1,0 +1,216 @@
+import cluster, { type Worker } from 'node:cluster';
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Duplex, Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WORKER_VARIABLE, type WorkerAssignment } from '../contract/process/assignment.js';
+import { closeHandle, isOurs } from '../contract/messages.js';
+import { ADMIN_TOKEN_VARIABLE } from '../contract/options/bootstrap.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import { compileCacheDirectory } from '../contract/process/compile-cache.js';
+import type { WorkerIdentity } from '../contract/snapshot/index.js';
+import type { ProcessExit } from '../decide/policies/exit-cause.policy.js';
+import type { Effect } from '../decide/effect.js';
+import type { Program } from './release.js';
+import type { Release } from '../decide/cluster-state.js';
+import { followConnections } from './unacknowledged-connections.js';
+import { guardChannel } from './guard-channel.js';
+import { workerArguments } from './worker-arguments.js';
+import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
+
+/** The events of a forked process. `exit` is always the last event. */
+export type ProcessEvent =
+  | { readonly type: 'message'; readonly message: unknown }
+  | { readonly type: 'channel-error'; readonly error: Error }
+  /** A read was not a valid message, or a write failed. Later messages may be corrupt. */
+  | { readonly type: 'channel-broken'; readonly error: unknown }
+  | { readonly type: 'exit'; readonly exit: ProcessExit };
+
+/** How long `exit` is delayed, because a dead worker's messages may be read after its exit. */
+const LAST_WORDS_MS = 200;
+
+/** The worker's descriptor for the watchdog's pipe, after the three streams and Node's channel. */
+const REPORT_DESCRIPTOR = 4;
+
+type Fork = Effect & { readonly type: 'fork' };
+type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'log'>;
+
+/**
+ * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
+ * 'disconnect' may come before `exit`, after it or never. If the process cannot be started (no
+ * descriptors, no memory, no such directory), `exit` comes at once.
+ */
+export function forkWorker(
+  effect: Fork,
+  program: Program,
+  options: LaunchOptions,
+  tell: (event: ProcessEvent) => void,
+): WorkerHandle {
+  const { slot, patient } = effect;
+  const identity = { slot, generation: effect.release.generation };
+  let worker: Worker;
+  try {
+    worker = fork(effect, program.revive(effect.release, patient), options);
+  } catch (error) {
+    setImmediate(() => failToStart(error as Error, tell));
+    return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
+  }
+  if (worker.process.pid === undefined) {
+    // Node reports a failed start only with an 'error' event, and leaves the worker in `cluster.workers`.
+    delete cluster.workers![worker.id];
+    worker.once('error', (error) => failToStart(error, tell));
+    worker.on('error', () => {}); // without a listener, a later error would end the primary
+    return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
+  }
+  return follow(worker, { ...identity, pid: worker.process.pid }, tell);
+}
+
+function fork(
+  { worker, slot, workers, printsBootError }: Fork,
+  release: Release,
+  { watchdog, log }: LaunchOptions,
+): Worker {
+  const { execArgv, own } = workerArguments(workers, release.script);
+  // Without this check, Node would report that its own executable was not found.
+  if (!existsSync(release.cwd))
+    throw new Error(`the working directory ${release.cwd} is not there`);
+  cluster.setupPrimary({
+    exec: release.script,
+    cwd: release.cwd,
+    execArgv,
+    // Node counts workers' inspector ports up from the primary's. From 0 (any port) it would refuse port 1.
+    ...(process.debugPort === 0 && { inspectPort: 0 }),
+    // The streams are inherited. With pipes, a primary that reads too slowly would block its workers.
+    stdio: [
+      ...(['inherit', 'inherit', 'inherit', 'ipc'] as const),
+      ...(watchdog ? (['pipe'] as const) : []),
+    ],
+    // With 'advanced', a malformed frame would end the process that reads it
+    // (https://github.com/nodejs/node/issues/61312, never fixed in Node 20).
+    serialization: 'json',
+  });
+  const assignment: WorkerAssignment = {
+    slot,
+    generation: release.generation,
+    workers,
+    primaryPid: process.pid,
+    reportTo: watchdog ? REPORT_DESCRIPTOR : undefined,
+    ownArguments: own,
+    printsBootError,
+    compileCache: compileCacheDirectory(),
+    quiet: log.level !== 'debug' && worker !== 1,
+  };
+  return cluster.fork({
+    [WORKER_VARIABLE]: JSON.stringify(assignment),
+    [RESOURCE_VARIABLE]: resourceAttributes(assignment),
+    [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out a variable whose value is undefined
+  });
+}
+
+function follow(
+  worker: Worker,
+  identity: WorkerIdentity,
+  tell: (event: ProcessEvent) => void,
+): WorkerHandle {
+  // Without this listener, a failed send would throw in the primary.
+  worker.on('error', (error) => tell({ type: 'channel-error', error }));
+  const nodesOwn = worker.listenerCount('message');
+  worker.on('message', (message, handle: unknown) => {
+    const isHeard =
+      worker.listenerCount('message') > nodesOwn + 1 || cluster.listenerCount('message') > 0;
+    if (isOurs(message) || !isHeard) closeHandle(handle); // no message of ours brings one
+    tell({ type: 'message', message });
+  });
+  const recoverConnections =
+    cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
+  guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
+  // In Node's types an element is readable or writable, but this pipe is both.
+  const stdio = worker.process.stdio as readonly unknown[];
+  const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
+  if (reports) readLines(reports, (message) => tell({ type: 'message', message }));
+  const disconnected = new Promise<void>((resolve) => {
+    worker.once('disconnect', () => resolve());
+  });
+  worker.process.once('exit', (code, signal) => {
+    void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
+      reports?.destroy();
+      try {
+        recoverConnections?.();
+      } catch (error) {
+        // Node's internals threw
+        tell({ type: 'channel-error', error: error as Error });
+      }
+      tell({ type: 'exit', exit: { code, signal } });
+    });
+  });
+  return new WorkerHandle(identity, {
+    isConnected: () => worker.isConnected(),
+    send: (message, handle, callback) => worker.send(message as never, handle, callback),
+    kill: (signal) => void worker.process.kill(signal),
+    askWatchdog: reports ? (line) => void reports.write(line) : undefined,
+  });
+}
+
+function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {
+  tell({ type: 'channel-error', error });
+  tell({ type: 'exit', exit: { code: null, signal: null } });
+}
+
+const NEVER_STARTED: WorkerProcess = {
+  isConnected: () => false,
+  send: () => false,
+  kill: () => {},
+};
+
+/** OpenTelemetry's variable for the attributes of a process: `key=value`, separated by commas. */
+export const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
+
+const INSTANCE_ID = 'service.instance.id';
+
+/**
+ * The user's attributes, and a `service.instance.id` for the worker. The id is unique among the
+ * service's running processes on all machines. Processes with the same id would share their metrics.
+ */
+export function resourceAttributes(
+  { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,
+  given: string = process.env[RESOURCE_VARIABLE] ?? '',
+  host: string = hostname(),
+): string {
+  const attributes = given.split(',').filter((attribute) => attribute.trim() !== '');
+  const keys = attributes.map((attribute) => attribute.split('=')[0]!.trim());
+  if (keys.includes(INSTANCE_ID)) return given;
+  const instance = `${encodeURIComponent(host)}/worker-${slot}/gen-${generation}`;
+  return [...attributes, `${INSTANCE_ID}=${instance}`].join(',');
+}
+
+/** The maximum length of a line from a worker; longer lines are dropped. A watchdog's report has only some kilobytes. */
+const MAX_LINE_LENGTH = 256 * 1024;
+
+/**
+ * Reads messages from a pipe, one JSON value per line. Drops lines that are not JSON or too long.
+ * Does not validate the messages.
+ */
+export function readLines(pipe: Readable, tell: (message: unknown) => void): void {
+  let rest = '';
+  pipe.setEncoding('utf8');
+  pipe.on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop()!;
+    if (rest.length > MAX_LINE_LENGTH) rest = '';
+    for (const line of lines) {
+      const message = parseLine(line);
+      if (message !== undefined) tell(message);
+    }
+  });
+  // The pipe fails when the other process ends. The end is noticed elsewhere.
+  pipe.on('error', () => {});
+}
+
+/** @returns `undefined` for a text that is not JSON, and for `null`. */
+function parseLine(text: string): unknown {
+  try {
+    return (JSON.parse(text) as unknown) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { clean, InspectionError } from '../contract/errors/index.js';
+import { makeOwnDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
+import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
+import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
+import type { WorkerId } from '../decide/cluster-state.js';
+import type { WorkerHandle } from './worker-handle.js';
+import type { WorkerTable } from './worker-table.js';
+
+/** The maximum time for a stack. Clients are promised an answer within one second. */
+const STACK_TIMEOUT_MS = 900;
+
+/** Maximum time beyond a recording's length: on a busy machine V8 finishes the recording late. */
+const GRACE_MS = 10_000;
+
+const STOPPED =
+  'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
+const ENDED = 'the worker has ended by now';
+const NATIVE = 'its main thread did not answer: it is in native code';
+
+const EXTENSIONS: Readonly<Record<RecordingKind, string>> = {
+  'cpu-profile': 'cpuprofile',
+  'heap-profile': 'heapprofile',
+};
+
+type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };
+type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
+
+interface Found {
+  readonly id: WorkerId;
+  readonly worker: WorkerHandle;
+}
+
+interface Asked {
+  readonly worker: WorkerId;
+  settle(answer?: Answer): void;
+}
+
+/** Inspects workers through their watchdogs, which answer even if the event loop is blocked. */
+export class Inspections {
+  readonly #asked = new Map<number, Asked>();
+  readonly #recorded = new Set<WorkerId>();
+  #last = 0;
+
+  constructor(private readonly table: Pick<WorkerTable, 'state' | 'find'>) {}
+
+  /** @throws InspectionError */
+  async stack(slot: number): Promise<WorkerStack> {
+    const found = this.#find(slot);
+    const { pid } = found.worker.identity;
+    const answer = await this.#stackOf(found);
+    const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
+    const silence = found.worker.known() === undefined ? ENDED : STOPPED;
+    const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
+    return { slot, pid, blockedForMs, requests, frames, problem };
+  }
+
+  /**
+   * Records a profile of a worker. The worker writes it to a file that only this user can read.
+   *
+   * @returns the path of the file.
+   * @throws InspectionError
+   */
+  async record(slot: number, recording: Recording): Promise<string> {
+    const found = this.#find(slot);
+    const { id, worker } = found;
+    if (this.#recorded.has(id)) {
+      const message = `worker=${slot} is being profiled already; ask again when that is over`;
+      throw new InspectionError('busy', message);
+    }
+    this.#recorded.add(id);
+    try {
+      const to = newFile(worker, recording.kind);
+      // A recording takes long, so a stopped process is noticed before.
+      if ((await this.#stackOf(found)) === undefined) throw silent(worker, STOPPED);
+      const timeoutMs = recording.seconds * 1_000 + GRACE_MS;
+      const request = { type: 'record', id: this.#nextId(), to, ...recording } as const;
+      const answer = await this.#ask<'recorded'>(found, request, timeoutMs);
+      if (answer === undefined) throw silent(worker, NATIVE);
+      if (answer.problem !== null) throw unwritten(to, answer.problem);
+      return to;
+    } finally {
+      this.#recorded.delete(id);
+    }
+  }
+
+  /** Handles an answer of a worker's watchdog. The answer to an earlier request is ignored. */
+  answered(answer: Answer): void {
+    this.#asked.get(answer.id)?.settle(answer);
+  }
+
+  ended(worker: WorkerId): void {
+    for (const asked of this.#asked.values()) if (asked.worker === worker) asked.settle();
+  }
+
+  #stackOf(found: Found): Promise<AnswerTo<'stack'> | undefined> {
+    return this.#ask<'stack'>(found, { type: 'stack', id: this.#nextId() }, STACK_TIMEOUT_MS);
+  }
+
+  #nextId(): number {
+    return (this.#last += 1);
+  }
+
+  /** Resolves with `undefined` if no answer comes in time. */
+  #ask<T extends Answer['type']>(
+    { id: workerId, worker }: Found,
+    request: WatchdogRequest & { readonly id: number },
+    timeoutMs: number,
+  ): Promise<AnswerTo<T> | undefined> {
+    if (!worker.askWatchdog(request)) throw noWatchdog(worker);
+    return new Promise((resolve) => {
+      const settle = (answer?: Answer): void => {
+        clearTimeout(timer);
+        this.#asked.delete(request.id);
+        resolve(answer as AnswerTo<T> | undefined);
+      };
+      const timer = setTimeout(settle, timeoutMs);
+      this.#asked.set(request.id, { worker: workerId, settle });
+    });
+  }
+
+  #find(slot: number): Found {
+    const id = this.table.state.slots[slot]?.worker;
+    const worker = id === undefined ? undefined : this.table.find(id);
+    if (id !== undefined && worker !== undefined) return { id, worker };
+    const message = `there is no worker in slot ${slot} now; look at the slots with nestjs-cluster status`;
+    throw new InspectionError('no-worker', message);
+  }
+}
+
+function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind): string {
+  const directory = ownTemporaryDirectory();
+  const time = new Date().toISOString().replaceAll(/[-:.]/g, '');
+  const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${EXTENSIONS[kind]}`);
+  try {
+    makeOwnDirectory(directory);
+    return file;
+  } catch (error) {
+    throw unwritten(file, (error as Error).message);
+  }
+}
+
+function silent({ identity: { slot }, known }: WorkerHandle, why: string): InspectionError {
+  return known() === undefined
+    ? new InspectionError('ended', 'the worker ended before its profile was complete')
+    : new InspectionError('silent', `worker=${slot}: ${why}`);
+}
+
+function unwritten(file: string, problem: string): InspectionError {
+  const message = `cannot write ${file}: ${clean(problem)}; TMPDIR sets another directory`;
+  return new InspectionError('failed', message);
+}
+
+function noWatchdog({ identity: { slot } }: WorkerHandle): InspectionError {
+  const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
+  return new InspectionError('no-watchdog', message);
+}

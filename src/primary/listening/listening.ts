@@ -1,0 +1,168 @@
+import cluster from 'node:cluster';
+import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { reportError } from '../../contract/errors/error-report.js';
+import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
+import { whenFree } from '../../contract/process/when-free.js';
+import { isResponsive, type WorkerHandle } from '../worker-handle.js';
+import { BoundSocket, formatAddress } from './bound-socket.js';
+
+type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>;
+
+/**
+ * Gives the workers their listening sockets, according to the balancing strategy.
+ *
+ * `shared`: all workers listen on one socket, and the kernel wakes an idle worker. The primary keeps
+ * the socket open, so connections wait in its backlog while no worker is alive. If the socket has no
+ * handle (with `round-robin`, or if this Node version cannot keep a socket open), workers listen
+ * through node:cluster.
+ *
+ * `reuse-port` and `ports`: each slot has its own socket, on one port or on its own port. If the
+ * worker of a slot is gone or blocked, the kernel still sends connections to the slot's socket.
+ * Until the slot has a worker that answers, the workers of all other slots listen on it too.
+ */
+export class Listening {
+  readonly sockets: BoundSocket[] = [];
+  #slots: number;
+  #opening: Promise<void> | undefined;
+  #closed = false;
+  /** Binds the socket of a slot, if each slot has its own. */
+  #bindSlot: ((slot: number) => BoundSocket) | undefined;
+  /** Slots whose socket a worker was given. Only these sockets can have connections waiting. */
+  readonly #given = new Set<number>();
+  /** For each worker, the slots whose orphaned sockets it listens on in addition to its own. */
+  #adopted = new Map<WorkerHandle, Set<number>>();
+
+  /** @param activated the socket with which systemd has started this process. */
+  constructor(
+    private readonly options: Options,
+    activated?: BoundSocket,
+    private readonly openSocket = (address: Options['address']) => BoundSocket.open(address),
+  ) {
+    this.#slots = options.workers;
+    if (activated !== undefined) this.sockets.push(activated);
+  }
+
+  /** `'none'` until an address is bound. */
+  get balancing(): BalancingStrategy | 'none' {
+    return this.sockets.length > 0 ? this.options.balancing : 'none';
+  }
+
+  /** The address of the cluster; if each slot has its own port, the address of slot 0. */
+  get url(): string {
+    return this.sockets[0]?.url ?? formatAddress(this.options.address);
+  }
+
+  /** The port of each slot, if each slot has its own port; otherwise empty. */
+  get ports(): readonly number[] {
+    return this.balancing === 'ports' ? this.sockets.flatMap(({ port }) => port ?? []) : [];
+  }
+
+  /**
+   * Binds the sockets. Without this call, they are bound when the first worker asks: an app without
+   * an HTTP server never asks, so it can run next to another app that uses the default address.
+   *
+   * @throws ClusterAddressError when an address is taken, forbidden or unknown.
+   * @throws ClusterConfigurationError if this Node version cannot hold one socket for each slot.
+   */
+  async open(): Promise<void> {
+    this.#opening ??= whenFree(() => this.#bind());
+    try {
+      await this.#opening;
+    } catch (error) {
+      this.#opening = undefined; // the next worker that asks tries again
+      throw error;
+    }
+  }
+
+  /** Sends a worker the socket or the address to listen on. */
+  grant(worker: WorkerHandle): void {
+    if (this.sockets.length > 0) return this.#give(worker);
+    this.open().then(
+      () => this.#give(worker),
+      (error: Error) => {
+        worker.send({ type: 'listen-refused', error: reportError(error.cause ?? error) });
+      },
+    );
+  }
+
+  /**
+   * Makes sure that this number of slots can listen.
+   *
+   * @throws ClusterAddressError if a socket cannot be bound. In this case no socket has changed.
+   */
+  reserve(slots: number): void {
+    this.#slots = Math.max(this.#slots, slots);
+    if (this.#bindSlot === undefined) return;
+    const added: BoundSocket[] = [];
+    try {
+      for (let slot = this.sockets.length; slot < slots; slot += 1) {
+        added.push(this.#bindSlot(slot));
+      }
+    } catch (error) {
+      for (const socket of added) socket.close();
+      throw error;
+    }
+    this.sockets.push(...added);
+  }
+
+  /** Adapts to workers that have started, exited or stopped answering. @param now monotonic ms. */
+  settle(workers: readonly WorkerHandle[], now: number): void {
+    if (this.#bindSlot === undefined) return;
+    const ready = workers.filter(({ state }) => state === 'ready');
+    const served = new Set<number>();
+    for (const worker of ready) {
+      if (isResponsive(worker, now)) served.add(worker.identity.slot);
+    }
+    const orphaned = [...this.#given].filter((slot) => !served.has(slot));
+    const before = this.#adopted;
+    this.#adopted = new Map();
+    for (const worker of ready) {
+      const own = worker.identity.slot;
+      const wanted = new Set(orphaned.filter((slot) => slot !== own));
+      const adopted = before.get(worker) ?? new Set();
+      for (const slot of wanted) {
+        if (!adopted.has(slot)) worker.send({ type: 'adopt', slot }, this.sockets[slot]!.handle);
+      }
+      for (const slot of adopted) if (!wanted.has(slot)) worker.send({ type: 'release', slot });
+      if (wanted.size > 0) this.#adopted.set(worker, wanted);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const socket of this.sockets) socket.close();
+  }
+
+  async #bind(): Promise<void> {
+    const { address, balancing } = this.options;
+    const socket = await this.openSocket(address);
+    if (balancing === 'shared') {
+      // Without a handle, workers listen through node:cluster. With SCHED_NONE they share one socket.
+      if (socket.handle === undefined) cluster.schedulingPolicy = cluster.SCHED_NONE;
+      this.sockets.push(socket);
+    } else if (balancing === 'round-robin') {
+      cluster.schedulingPolicy = cluster.SCHED_RR;
+      // Binding only had to show that the address is free, and which port the system chooses for port 0.
+      this.sockets.push(socket.letGo());
+    } else if (socket.handle === undefined) {
+      throw new ClusterConfigurationError(
+        `balancing '${balancing}' needs net._createServerHandle of Node, which this one (${process.version}) does not have; set balancing to 'shared', which is the default`,
+      );
+    } else {
+      const reusePort = balancing === 'reuse-port';
+      // The first socket, bound without SO_REUSEPORT, only had to show that no other cluster has the port.
+      socket.close();
+      this.#bindSlot = (slot) =>
+        socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort });
+      this.reserve(this.#slots);
+    }
+    if (this.#closed) this.close();
+  }
+
+  #give(worker: WorkerHandle): void {
+    const { slot } = worker.identity;
+    this.#given.add(slot);
+    const { target, handle } = this.sockets[this.#bindSlot === undefined ? 0 : slot]!;
+    worker.send({ type: 'listen', target }, handle);
+  }
+}

@@ -1,0 +1,300 @@
+import { constants } from 'node:os';
+import { ClusterAddressError } from '../contract/errors/index.js';
+import type { ClusterEventName, EmitEvent } from '../contract/events/index.js';
+import { machineClockMs } from '../contract/process/machine-clock.js';
+import type { PrimaryMessage } from '../contract/messages.js';
+import { reportError } from '../contract/errors/error-report.js';
+import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type {
+  ClusterSnapshot,
+  CollectedMetrics,
+  ReloadResult,
+  RestartResult,
+} from '../contract/snapshot/index.js';
+import type { ClusterEvent } from '../decide/cluster-event.js';
+import type { Requester, Served, WorkerId } from '../decide/cluster-state.js';
+import type { Answer, Effect } from '../decide/effect.js';
+import { PING_INTERVAL_MS } from '../decide/policies/heartbeat.policy.js';
+import type { Settings } from '../decide/step.js';
+import { newCluster, type transition } from '../decide/transition.js';
+import { Balance, BALANCE_TICK_MS } from './balance.js';
+import type { forkWorker, ProcessEvent } from './fork-worker.js';
+import { Inspections } from './inspections.js';
+import type { ClusterAcceptors } from './listening/cluster-acceptors.js';
+import type { Listening } from './listening/listening.js';
+import { MetricsRelay } from './metrics-relay.js';
+import type { PackageThreads } from './package-threads.js';
+import type { Program } from './release.js';
+import { Timers } from './timers.js';
+import { mayBeDebugged } from './worker-arguments.js';
+import { WorkerMessages } from './worker-messages.js';
+import { WorkerTable } from './worker-table.js';
+
+/** The interval at which the limits of the options `memory` and `recycle` are checked. */
+const UPKEEP_INTERVAL_MS = 1_000;
+
+type Input =
+  | ClusterEvent
+  | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent };
+
+interface Caller {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** The functions with which a supervisor decides and acts. The simulation test replaces them. */
+export interface Dependencies {
+  readonly decide: typeof transition;
+  readonly startProcess: typeof forkWorker;
+  readonly acceptors: Pick<ClusterAcceptors, 'close'>;
+  readonly threads: Pick<PackageThreads, 'path'>;
+}
+
+/**
+ * Keeps the workers running: turns each input into an event of the core (`decide/`), and carries
+ * out the effects that the core returns. Only the core makes decisions about the cluster.
+ */
+export class Supervisor {
+  #resolveServing!: (served: Served) => void;
+  /** Resolves once the first worker is ready. */
+  readonly serving = new Promise<Served>((resolve) => (this.#resolveServing = resolve));
+  #resolveEnded!: (exitCode: number) => void;
+  /** Resolves with the exit code once no worker is left. */
+  readonly ended = new Promise<number>((resolve) => (this.#resolveEnded = resolve));
+
+  readonly #settings: Settings;
+  readonly #table: WorkerTable;
+  readonly #relay: MetricsRelay;
+  readonly #balance: Balance;
+  readonly #messages: WorkerMessages;
+  /** Takes stacks and profiles of a worker, even if the worker is blocked. */
+  readonly inspections: Inspections;
+  readonly #intervals: NodeJS.Timeout[] = [];
+  readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
+  readonly #callers = new Map<number, Caller>();
+  #calls = 0;
+  readonly #waiting: Input[] = [];
+  #handling = false;
+
+  constructor(
+    private readonly options: ResolvedClusterOptions,
+    private readonly listening: Listening,
+    private readonly program: Program,
+    private readonly emit: EmitEvent,
+    droppedLogLines: () => number,
+    private readonly outside: Dependencies,
+  ) {
+    const about = { mayBeDebugged: mayBeDebugged(), machineClockMs: machineClockMs() };
+    this.#settings = { options, url: listening.url, ...about };
+    const release = { ...program.resolve(), generation: 0 };
+    const state = newCluster(options.workers, release, performance.now(), Math.random() * 2 ** 32);
+    const table = (this.#table = new WorkerTable(state, listening, droppedLogLines));
+    const relay = (this.#relay = new MetricsRelay(table, (ms, run) => this.#later(ms, run)));
+    const balance = (this.#balance = new Balance(table));
+    const inspections = (this.inspections = new Inspections(table));
+    const { threads } = outside;
+    const to = { listening, table, relay, balance, inspections, threads, emit };
+    this.#messages = new WorkerMessages(to);
+  }
+
+  /** Forks the workers. Install signal handlers first, or a signal could orphan the workers. */
+  start(): void {
+    const every = (ms: number, run: () => void): void => {
+      this.#intervals.push(setInterval(() => this.#guard('an interval', run), ms));
+    };
+    every(PING_INTERVAL_MS, () => {
+      const { eventLoopUtilization } = this.#table.meter.measure();
+      this.#post({ type: 'heartbeat-due', eventLoopUtilization });
+    });
+    if (this.options.rebalance) every(BALANCE_TICK_MS, () => this.#balance.tick());
+    const { memory, recycle } = this.options;
+    if (Object.values({ ...memory, ...recycle }).some(Number.isFinite)) {
+      every(UPKEEP_INTERVAL_MS, () =>
+        this.#post({ type: 'upkeep-due', readings: this.#table.readings() }),
+      );
+    }
+    this.#post({ type: 'begin' });
+  }
+
+  /** Replaces every worker by a new worker that runs the program as it is on disk now. */
+  readonly reload = (reason: string): Promise<ReloadResult> =>
+    this.#ask((requester) => ({ type: 'reload', reason, requester }));
+
+  /**
+   * Resolves once new workers are ready or have failed, and surplus workers have exited.
+   *
+   * @throws ClusterAddressError if a new worker would have no socket to listen on.
+   */
+  readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
+    this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
+
+  /** Replaces the worker of one slot by a new one of the same release, without a gap. */
+  readonly restart = (slot: number, reason: string): Promise<RestartResult> =>
+    this.#ask((requester) => ({ type: 'restart', slot, reason, requester }));
+
+  /** Stops the cluster. The first signal drains, the second closes connections, the third kills. */
+  stop(reason: string, signal?: NodeJS.Signals): void {
+    const sent = signal && { name: signal, number: constants.signals[signal] };
+    this.#post({ type: 'stop', reason, signal: sent });
+  }
+
+  get reloading(): boolean {
+    return this.#table.state.reload !== undefined;
+  }
+
+  readonly snapshot = (): ClusterSnapshot => this.#table.snapshot();
+  /** When the supervisor last looked after the heartbeats of the workers, in monotonic ms. */
+  readonly lastBeatAt = (): number => this.#table.state.lastBeatAt;
+
+  /** Metrics of all workers. If a worker does not answer in time, its last metrics are used. */
+  readonly collectMetrics = (): Promise<CollectedMetrics> => this.#relay.collect();
+
+  /** Sends an event to the workers that have subscribed to it. */
+  readonly tellWorkers: EmitEvent = (name, event) => {
+    for (const worker of this.#table.workers) worker.tell(name, event);
+  };
+
+  /** Handles an input. An input that is posted meanwhile waits until the handler is done. */
+  #post(input: Input): void {
+    this.#waiting.push(input);
+    if (this.#handling) return;
+    this.#handling = true;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const { type } = next;
+      const current = next;
+      this.#guard(type, () => this.#handle(current));
+    }
+    this.#handling = false;
+  }
+
+  /** Runs `run`. If it throws, warns: the inputs and effects that follow are handled anyway. */
+  #guard(what: string, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      try {
+        this.emit('warning', {
+          message: `unexpected error on ${what}`,
+          error: reportError(error),
+        });
+      } catch {
+        // the error cannot be reported, for example because the disk is full
+      }
+    }
+  }
+
+  #later(ms: number, run: () => void): () => void {
+    const timer = setTimeout(() => this.#guard('a timer', run), ms);
+    return () => clearTimeout(timer);
+  }
+
+  #handle(input: Input): void {
+    if (input.type !== 'process') return this.#decide(input);
+    const event = this.#messages.receive(input.worker, input.told);
+    if (event !== undefined) this.#decide(event);
+  }
+
+  /** Passes an event to the core, and carries out the effects that it returns. */
+  #decide(happened: ClusterEvent): void {
+    const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
+    const now = performance.now();
+    const { state, effects } = this.outside.decide(this.#table.state, event, now, this.#settings);
+    this.#table.update(state);
+    for (const effect of effects) this.#guard(effect.type, () => this.#perform(effect));
+    // Answers to pings and leases are frequent, and never change which workers serve.
+    if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
+    this.listening.settle(this.#table.workers, now);
+  }
+
+  #perform(effect: Effect): void {
+    switch (effect.type) {
+      case 'fork': {
+        const { worker } = effect;
+        const tell = (told: ProcessEvent) => this.#post({ type: 'process', worker, told });
+        const { program, options } = this;
+        return this.#table.add(worker, this.outside.startProcess(effect, program, options, tell));
+      }
+      case 'send':
+        return this.#table.find(effect.worker)?.send(effect.message);
+      case 'kill':
+        return this.#table.find(effect.worker)?.kill(effect.signal);
+      case 'abandon': {
+        const told = { type: 'exit', exit: { code: null, signal: 'SIGKILL' } } as const;
+        return this.#post({ type: 'process', worker: effect.worker, told });
+      }
+      case 'force':
+        return this.#table.find(effect.worker)?.force();
+      case 'arm':
+        return this.#timers.arm(effect.timer, effect.ms);
+      case 'disarm':
+        return this.#timers.disarm(effect.timer);
+      case 'emit': {
+        const event = this.#table.identified(effect) as never;
+        return this.emit<ClusterEventName>(effect.name, event);
+      }
+      case 'joined':
+        return this.#balance.workerJoined();
+      case 'gone': {
+        const handle = this.#table.remove(effect.worker);
+        this.inspections.ended(effect.worker);
+        return handle && this.#relay.retire(handle);
+      }
+      case 'answer':
+        return this.#answer(effect.requester, effect.answer);
+      case 'find-program':
+        return this.#post({ type: 'program-found', program: this.program.find(effect.earlier) });
+      case 'close-sockets':
+        return this.listening.close();
+      case 'close-acceptors': {
+        const closed = () => this.#post({ type: 'acceptors-closed' });
+        return void this.outside.acceptors.close().then(closed, closed);
+      }
+      case 'serving':
+        return this.#resolveServing(effect.served);
+      case 'end':
+        for (const interval of this.#intervals) clearInterval(interval);
+        this.#timers.stop();
+        return this.#resolveEnded(effect.exitCode);
+    }
+  }
+
+  /** Makes sure that the new number of workers can listen, before the core decides. */
+  #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
+    if (this.#table.state.shutdown !== undefined) return event;
+    try {
+      this.listening.reserve(event.workers);
+      return event;
+    } catch (error) {
+      return { ...event, error: error as Error };
+    }
+  }
+
+  /** Posts a request of a function call. @returns a promise of the answer. */
+  #ask<Result>(eventOf: (requester: Requester) => ClusterEvent): Promise<Result> {
+    const id = (this.#calls += 1);
+    return new Promise<Result>((resolve, reject) => {
+      this.#callers.set(id, { resolve: resolve as Caller['resolve'], reject });
+      this.#post(eventOf({ by: 'caller', id }));
+    });
+  }
+
+  #answer(requester: Requester, answer: Answer): void {
+    if (requester.by === 'worker') {
+      const message = this.#messageOf(requester.id, answer);
+      return this.#table.find(requester.worker)?.send(message);
+    }
+    const caller = this.#callers.get(requester.id);
+    this.#callers.delete(requester.id);
+    if (answer.type === 'scale-refused') caller?.reject(answer.error);
+    else caller?.resolve(answer.type === 'scaled' ? this.snapshot() : answer.result);
+  }
+
+  #messageOf(id: number, answer: Answer): PrimaryMessage {
+    if (answer.type === 'scaled') return { type: 'answer', id, result: this.snapshot() };
+    if (answer.type !== 'scale-refused') return { type: 'answer', id, result: answer.result };
+    const { error } = answer;
+    const { address, cause } =
+      error instanceof ClusterAddressError ? error : { address: undefined, cause: error };
+    return { type: 'answer', id, refusal: { ...reportError(cause), address } };
+  }
+}

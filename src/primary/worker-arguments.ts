@@ -1,0 +1,76 @@
+import { getHeapStatistics } from 'node:v8';
+import {
+  type CgroupLimits,
+  MEMORY_OF_PRIMARY_BYTES,
+  readCgroupLimits,
+} from '../contract/process/machine.js';
+import { ownFileFor } from '../contract/process/own-file.js';
+
+const MIB = 1024 * 1024;
+
+/** The share of a worker's memory for its JavaScript heap. The rest is code, stacks and buffers. */
+const OLD_SPACE_RATIO = 0.75;
+
+/** The smallest heap with which a Nest app starts. */
+const MIN_OLD_SPACE_MIB = 48;
+
+/** If the user sets one of these flags, no heap size is added. */
+const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
+
+/** The facts about the primary from which a worker's heap size is computed. */
+export interface HeapSituation {
+  readonly execArgv: readonly string[];
+  readonly nodeOptions: string | undefined;
+  readonly memoryBytes: CgroupLimits['memoryBytes'];
+  /** The heap that V8 alone would allow each worker. */
+  readonly defaultHeapBytes: number;
+}
+
+function currentSituation(): HeapSituation {
+  return {
+    execArgv: process.execArgv,
+    nodeOptions: process.env['NODE_OPTIONS'],
+    memoryBytes: readCgroupLimits().memoryBytes,
+    defaultHeapBytes: getHeapStatistics().heap_size_limit,
+  };
+}
+
+/** Node's options for a worker. The first ones are this package's, and `own` is their number. */
+export function workerArguments(workers: number, script: string) {
+  // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
+  // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it again later,
+  // when the primary's release may be gone, so the preload is taken from the worker's own release.
+  const preload =
+    process.versions['pnp'] === undefined
+      ? ownFileFor(script, 'dist/programs/early-boot.cjs')
+      : undefined;
+  const own = [...(preload === undefined ? [] : ['--require', preload]), ...heapArguments(workers)];
+  // This package's options come first: a runner in execArgv (ts-node) takes all that follow.
+  return { execArgv: [...own, ...process.execArgv], own: own.length };
+}
+
+/** Whether Node's inspector may pause a worker as early as its first line. */
+export function mayBeDebugged(
+  execArgv: readonly string[] = process.execArgv,
+  nodeOptions: string = process.env['NODE_OPTIONS'] ?? '',
+): boolean {
+  return [...execArgv, nodeOptions].some((text) => /--inspect/.test(text));
+}
+
+/**
+ * The V8 flag for a heap size with which all workers fit into the container's memory limit; empty
+ * if no flag is needed. By default V8 lets each worker grow as large as a single process may.
+ */
+export function heapArguments(
+  workers: number,
+  situation: HeapSituation = currentSituation(),
+): string[] {
+  const { execArgv, nodeOptions, memoryBytes, defaultHeapBytes } = situation;
+  if (memoryBytes === undefined) return [];
+  if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
+  const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
+  const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
+  // No app starts with less than the minimum. More than V8's default would only raise V8's limit.
+  if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
+  return [`--max-old-space-size=${oldSpace}`];
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import type { EmitEvent } from '../contract/events/index.js';
+import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/messages.js';
+import type { WorkerIdentity, WorkerState, WorkerStats } from '../contract/snapshot/index.js';
+import type { Reading } from '../decide/cluster-event.js';
+import { pick, STAT_NAMES } from '../contract/snapshot/stats.js';
+import type { Worker } from '../decide/cluster-state.js';
+import type { ServerHandle } from './listening/bound-socket.js';
+
+/** Maximum of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE}. */
+const MAX_UNSENT = 64;
+
+/** From this number of unwritten messages on, events are dropped, which leaves room for other messages. */
+const MAX_UNSENT_EVENTS = 32;
+
+/** Messages that are sent even to a congested worker. Each of them is sent rarely. */
+export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
+  'adopt',
+  'release',
+  'drain',
+  'released',
+  'force',
+]);
+
+/** A worker is unresponsive if a ping has no answer for this long. Only much later, it counts as hung. */
+const UNRESPONSIVE_AFTER_MS = 2_000;
+
+export const NO_PID = 0;
+
+/** The part of Node's `Worker` that is used here. A failed fork has a stand-in that does nothing. */
+export interface WorkerProcess {
+  isConnected(): boolean;
+  send(message: unknown, handle: never, callback: () => void): unknown;
+  kill(signal: NodeJS.Signals): void;
+  /** Writes a line to the worker's watchdog; `undefined` if the worker has none. */
+  readonly askWatchdog?: ((line: string) => void) | undefined;
+}
+
+/** Whether a worker answers its pings in time. A blocked or stopped worker does not. */
+export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number): boolean {
+  return now - (known()?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
+}
+
+/** A worker's process: its channel, and its reports. The core decides what happens to it. */
+export class WorkerHandle {
+  /** Looks the worker up in the state of the core; `undefined` once it has exited. The table sets this. */
+  known: () => Worker | undefined = () => undefined;
+  /** When the worker last sent a message that proves that its event loop runs; monotonic ms. */
+  seenAt: number | undefined;
+  /** Whether the worker has sent a message of this protocol version over its channel. */
+  isUnderstood = false;
+  stats: Partial<WorkerStats> | undefined;
+  /** Whether the worker was given the listening socket. A worker gets it only once. */
+  hasSocket = false;
+  wants: ReadonlySet<string> = new Set();
+  /** The number of dropped events since the last event that was sent. */
+  #missed = 0;
+  /** The number of messages that are not written to the channel yet. */
+  #unsent = 0;
+
+  constructor(
+    readonly identity: WorkerIdentity,
+    private readonly process: WorkerProcess,
+  ) {}
+
+  get state(): WorkerState {
+    return this.known()?.state ?? 'exited';
+  }
+
+  /** Whether the channel is open and no message waits in it, so that the next message is read soon. */
+  get reachable(): boolean {
+    return this.process.isConnected() && this.#unsent === 0;
+  }
+
+  /** Whether too many messages wait, because the worker does not read them. */
+  get congested(): boolean {
+    return this.#unsent >= MAX_UNSENT;
+  }
+
+  /** Sends a message if the channel is open. If it is closed, the worker's `exit` follows. */
+  send(message: PrimaryMessage, handle?: ServerHandle): void {
+    if (!this.process.isConnected()) return;
+    if (this.congested && !DECISIVE.has(message.type)) return;
+    this.#unsent += 1;
+    try {
+      // Node accepts raw handles too, but its types do not.
+      this.process.send(seal(message), handle as never, () => void (this.#unsent -= 1));
+    } catch (error) {
+      this.#unsent -= 1; // Node did not queue the message and will not call the callback
+      throw error;
+    }
+  }
+
+  /** Sends an event that the worker wants. If too many messages are unread, drops and counts the event. */
+  readonly tell: EmitEvent = (name, event) => {
+    if (!this.wants.has(name)) return;
+    if (this.#unsent >= MAX_UNSENT_EVENTS) {
+      this.#missed += 1;
+      return;
+    }
+    const missed = this.#missed;
+    this.#missed = 0;
+    this.send({ type: 'event', name, event, missed });
+  };
+
+  /** Asks the watchdog, which runs even if the worker is blocked. @returns whether the worker has one. */
+  askWatchdog(request: WatchdogRequest): boolean {
+    this.process.askWatchdog?.(`${JSON.stringify(request)}\n`);
+    return this.process.askWatchdog !== undefined;
+  }
+
+  /** Stores the reported statistics. One that is missing, or is not a number, keeps its last value. */
+  report(stats: Partial<WorkerStats>): void {
+    const valid = STAT_NAMES.filter((name) => Number.isFinite(stats[name]));
+    this.stats = { ...this.stats, ...pick(stats, valid) };
+  }
+
+  /** What the limits of the options `memory` and `recycle` are compared with. */
+  reading(): Reading {
+    const { residentMemoryBytes = 0, requestsTotal = 0 } = this.stats ?? {};
+    // Measured from outside if possible, because a hung worker reports nothing.
+    const residentBytes = residentBytesOf(this.identity.pid) ?? residentMemoryBytes;
+    return { residentBytes, requests: requestsTotal };
+  }
+
+  /** Makes the worker end its open connections now. If the channel is closed, kills the process. */
+  force(): void {
+    if (this.process.isConnected()) this.send({ type: 'force' });
+    else this.kill('SIGKILL');
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.process.kill(signal);
+  }
+}
+
+/**
+ * Resident memory of a process in bytes. Read from the kernel, so a stopped or hung process can be
+ * measured too. `undefined` if there is no /proc, or if the process has exited.
+ */
+function residentBytesOf(pid: number): number | undefined {
+  try {
+    // The kernel makes this file in memory, so a synchronous read waits for no disk.
+    const [, kilobytes] =
+      /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}

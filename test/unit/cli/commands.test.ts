@@ -1,0 +1,217 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { defaultSocketPath } from '../../../src/contract/files/control-address.js';
+import { eventually } from '../../support/eventually.js';
+import { temporaryDirectory } from '../../support/temporary-directory.js';
+import { commandLine } from '../support/command-line-here.js';
+import { STATUS } from '../support/cluster-status.js';
+
+let runtime: string;
+/** The bodies of the requests to the clusters of a test. */
+let bodies: string[];
+
+beforeEach(() => {
+  runtime = temporaryDirectory();
+  bodies = [];
+  mkdirSync(join(runtime, 'nestjs-cluster'), { mode: 0o700 });
+  vi.stubEnv('XDG_RUNTIME_DIR', runtime);
+  vi.stubEnv('TMPDIR', runtime);
+  onTestFinished(() => void vi.unstubAllEnvs());
+});
+
+/** A control socket of a cluster that shows this status. */
+async function running(name: string, pid: number, status: object = {}): Promise<void> {
+  const server = http.createServer((request, response) => {
+    void text(request).then((body) => {
+      bodies.push(body);
+      response.end(JSON.stringify({ ...STATUS, name, pid, ...status }));
+    });
+  });
+  const path = join(runtime, 'nestjs-cluster', `${name}.${pid}.sock`);
+  await once(server.listen(path), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+}
+
+/** Commands run in a folder of an app of this name, or outside any project. */
+function inAppOf(name?: string): void {
+  const app = temporaryDirectory();
+  const folder = join(app, 'src', 'cats');
+  mkdirSync(folder, { recursive: true });
+  if (name !== undefined) writeFileSync(join(app, 'package.json'), JSON.stringify({ name }));
+  const spy = vi.spyOn(process, 'cwd').mockReturnValue(folder);
+  onTestFinished(() => spy.mockRestore());
+}
+
+describe('a command without --cluster in the directory of an app', () => {
+  it('takes the cluster of this app, whatever else runs', async () => {
+    await running('acme-shop', 4711);
+    await running('billing', 4712);
+    inAppOf('@acme/shop');
+
+    const { code, stdout } = await commandLine('status');
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('acme-shop (primary pid 4711,');
+  });
+
+  it.each(['status', 'stop', 'reload', 'scale 3', 'restart 0'])(
+    'refuses `%s` if the app does not run, also if there is only one cluster',
+    async (command) => {
+      await running('p12', 4712);
+      inAppOf('p11');
+
+      const { code, stdout, stderr } = await commandLine(...command.split(' '));
+
+      expect([code, stdout]).toEqual([69, '']);
+      expect(stderr).toContain(
+        'p11, the app of this directory, is not running; running: p12 (pid 4712); choose one with --cluster',
+      );
+    },
+  );
+
+  it('refuses to choose between two clusters of this app, and names their pids', async () => {
+    await running('billing', 4712);
+    await running('billing', 4713);
+    inAppOf('billing');
+
+    const { code, stdout, stderr } = await commandLine('status');
+
+    expect([code, stdout]).toEqual([64, '']);
+    expect(stderr).toContain('billing (pid 4712), billing (pid 4713); choose one with --cluster');
+  });
+
+  it('takes the cluster that --cluster names', async () => {
+    await running('billing', 4712);
+    inAppOf('shop');
+
+    const { code, stdout } = await commandLine('status', '-c', 'billing');
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('billing (primary pid 4712,');
+  });
+});
+
+describe('a command without --cluster outside any project', () => {
+  beforeEach(() => inAppOf());
+
+  it('takes the only cluster', async () => {
+    await running('shop', 4711);
+    const { code, stdout } = await commandLine('status');
+    expect(code).toBe(0);
+    expect(stdout).toContain('shop (primary pid 4711,');
+  });
+
+  it('refuses to choose between several', async () => {
+    await running('shop', 4711);
+    await running('billing', 4712);
+
+    const { code, stdout, stderr } = await commandLine('status');
+
+    expect([code, stdout]).toEqual([64, '']);
+    expect(stderr).toContain('billing (pid 4712)');
+    expect(stderr).toContain('choose one with --cluster');
+  });
+});
+
+describe('a command that acts on a cluster', () => {
+  beforeEach(async () => {
+    await running('shop', 4711, { file: join(runtime, 'a.cpuprofile') });
+    inAppOf('shop');
+  });
+
+  it.each(['reload', 'scale 3', 'restart 0', 'stop', 'cpu-profile 0', 'heap-profile 0'])(
+    'prints the name of the cluster first: %s',
+    async (command) => {
+      const { stdout } = await commandLine(...command.split(' '));
+      expect(stdout.split('\n')[0]).toBe('cluster shop (pid 4711)');
+    },
+  );
+
+  it.each([
+    ['scale 9 --force', { workers: 9, force: true }],
+    ['scale +1', { workers: STATUS.cluster.desired + 1 }],
+  ])('asks for what is said: %s', async (command, body) => {
+    await commandLine(...command.split(' '));
+    expect(JSON.parse(bodies.at(-1)!)).toEqual(body);
+  });
+
+  it('prints nothing but JSON with --json', async () => {
+    const { stdout } = await commandLine('stop', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'shop' });
+  });
+});
+
+it('a command that waits prints how far a change is, and warns of a primary that does not answer', async () => {
+  inAppOf('shop');
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  /** The generations of the workers, one row for each status. `null` is a primary that is silent. */
+  const statuses = [[0, 0], [0, 0], [1, 0], null];
+  let asked = 0;
+  const server = http.createServer((request, response) => {
+    if (request.method === 'POST') {
+      void (async () => {
+        for (let poll = 1; poll <= statuses.length; poll += 1) {
+          await vi.advanceTimersByTimeAsync(1_000);
+          await eventually('a poll', () => asked > poll);
+        }
+        response.end(JSON.stringify({ outcome: 'completed', generation: 1, reason: null }));
+      })();
+      return;
+    }
+    // The first status is asked for before the change.
+    const generations = statuses[Math.max(0, asked++ - 1)];
+    if (generations === null) return void response.destroy();
+    const workers = generations!.map((generation) => ({ generation, state: 'ready' }));
+    response.end(JSON.stringify({ ...STATUS, cluster: { ...STATUS.cluster, workers } }));
+  });
+  await once(server.listen(join(runtime, 'nestjs-cluster', 'shop.4711.sock')), 'listening');
+  onTestFinished(() => void server.close());
+
+  expect(await commandLine('reload')).toEqual({
+    code: 0,
+    stdout:
+      'cluster shop (pid 4711)\nworkers: 2 ready gen=0\nworkers: 1 ready gen=1, 1 ready gen=0\nreload gen=1 completed\n',
+    stderr:
+      'the primary does not answer: it is blocked, or stopped by SIGSTOP or a debugger (kill -CONT continues it); waiting for it\n',
+  });
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('finds a cluster whose name had no room in the path of its socket', async () => {
+  const deep = join(runtime, 'a'.repeat(60 - runtime.length));
+  mkdirSync(join(deep, 'nestjs-cluster'), { recursive: true, mode: 0o700 });
+  vi.stubEnv('XDG_RUNTIME_DIR', deep);
+  const name = 'the-gateway-of-the-shop-of-the-company';
+  inAppOf(name);
+  const server = http.createServer((_request, response) => response.end(JSON.stringify(STATUS)));
+  await once(server.listen(defaultSocketPath(name, 4711)), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+
+  expect(await commandLine('status')).toMatchObject({ code: 0, stderr: '' });
+  expect(await commandLine('status', '-c', name)).toMatchObject({ code: 0, stderr: '' });
+  expect(await commandLine('status', '-c', 'the-gateway')).toMatchObject({ code: 69 });
+});
+
+describe('ps', () => {
+  it('shows an address only if something listens there', async () => {
+    const options = { port: 3000, host: null };
+    await running('shop', 4711, { options });
+    await running('mails', 4712, { options, cluster: { ...STATUS.cluster, balancing: 'none' } });
+
+    const { stdout } = await commandLine('ps');
+
+    expect(stdout).toMatch(/^shop .* \*:3000 +24/m);
+    expect(stdout).toMatch(/^mails .* - +24/m);
+  });
+});

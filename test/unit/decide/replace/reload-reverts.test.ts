@@ -1,0 +1,345 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MAX_FAILURES } from '../../../../src/decide/policies/restart.policy.js';
+import { FakeCluster } from '../../support/fake-cluster.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const OBSERVE_MS = 20_000;
+
+const start = (workers: number, observeMs = OBSERVE_MS) =>
+  new FakeCluster(workers, {
+    hangTimeoutMs: false,
+    memory: { softLimitBytes: 1e9 },
+    reload: { observeMs },
+  });
+
+/** Every worker there is, slot by slot. */
+const picture = (cluster: FakeCluster) => cluster.picture.toSorted();
+const allOf = (generation: number, workers: number) =>
+  Array.from({ length: workers }, (_, slot) => `${slot}: gen=${generation} ready`);
+
+/** A worker of a slot is killed from outside, and the next one of its release does not come up. */
+function failToComeUp(cluster: FakeCluster, slot: number): void {
+  cluster.current(slot).exit({ signal: 'SIGKILL', code: null });
+  vi.advanceTimersByTime(200);
+  cluster.newest(slot).exit({ code: 1 });
+}
+
+/** The first slots run release 1 in a reload of the others. */
+function halfway(workers: number, reloaded: number) {
+  const cluster = start(workers);
+  const told = cluster.deploy('1');
+  cluster.replaceSlots(reloaded);
+  return { cluster, told };
+}
+
+/** Release 1 has been rolled out, and is observed. */
+function observed(workers: number, observeMs = OBSERVE_MS) {
+  const cluster = start(workers, observeMs);
+  cluster.deploy('1');
+  cluster.replaceSlots(workers);
+  expect(picture(cluster)).toEqual(allOf(1, workers));
+  return cluster;
+}
+
+describe('a worker of the new release that dies while the reload is under way', () => {
+  it('aborts the reload, and the slots that run the release go back to the one before', async () => {
+    const { cluster, told } = halfway(4, 2);
+    const candidate = cluster.newest(2);
+    candidate.becomeReady();
+
+    failToComeUp(cluster, 0);
+
+    expect(candidate.handle.state).toBe('draining');
+    vi.advanceTimersByTime(200);
+    expect(cluster.forks.slice(-2)).toMatchObject([
+      { slot: 1, generation: 0, script: '/app/main.js' },
+      { slot: 0, generation: 0, script: '/app/main.js' },
+    ]);
+    cluster.newest(0).becomeReady();
+    candidate.exit({ code: 0 });
+    cluster.succeed(1);
+    await cluster.settled();
+    const reason = 'worker=0 gen=1: exited with code 1';
+    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
+    expect(picture(cluster)).toEqual(allOf(0, 4));
+    expect(cluster.events('reload-reverting')).toEqual([{ generation: 1, to: 0, reason }]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 0,
+      reloads: { completed: 0, aborted: 1, reverted: 0 },
+    });
+  });
+
+  it.each([
+    ['an error that nobody caught', 'fatal'],
+    ['a boot that fails', 'boot'],
+  ])('aborts it by %s, too', async (_, how) => {
+    const { cluster, told } = halfway(3, 1);
+    if (how === 'fatal') {
+      const error = { name: 'TypeError', message: 'no such table' };
+      cluster.current(0).say({ type: 'fatal', error, abort: false, requests: [] });
+      vi.advanceTimersByTime(1_000);
+      cluster.newest(0).becomeReady();
+      cluster.newest(0).say({ type: 'fatal', error, abort: false, requests: [] });
+    } else {
+      // An operator's kill: the slot comes back as it was.
+      cluster.current(0).exit({ signal: 'SIGKILL' });
+      vi.advanceTimersByTime(1_000);
+      expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+      expect(cluster.events('reload-reverting')).toEqual([]);
+      cluster.newest(0).exit({ code: 1 });
+    }
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
+    await cluster.settled();
+    expect(told).toMatchObject([{ outcome: 'aborted' }]);
+  });
+
+  it('leaves slots alone that die of the release before', () => {
+    const { cluster } = halfway(3, 1);
+    cluster.current(2).exit({ code: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
+    cluster.replaceSlots(1);
+    expect(picture(cluster)).toContain('1: gen=1 ready');
+  });
+
+  it('is told also where the release before was overwritten in place: nobody rolls on', async () => {
+    const cluster = start(3);
+    const told = cluster.reload();
+    cluster.replaceSlots(1);
+    failToComeUp(cluster, 0);
+    await cluster.settled();
+    expect(told).toEqual([
+      {
+        outcome: 'aborted',
+        generation: 1,
+        reason:
+          'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: it has the same path',
+      },
+    ]);
+    expect(picture(cluster)).toEqual(expect.arrayContaining(['1: gen=0 ready', '2: gen=0 ready']));
+  });
+
+  it('says so where the files of the release before are gone', async () => {
+    const { cluster, told } = halfway(3, 2);
+    cluster.missing = new Error('/app is not there');
+    failToComeUp(cluster, 0);
+    await cluster.settled();
+    expect(told[0]?.reason).toBe(
+      'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: /app is not there',
+    );
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+  });
+
+  it('goes on where the release before was in a crash loop itself: there is nothing better', () => {
+    const cluster = start(2);
+    cluster.crash(0, MAX_FAILURES);
+    expect(cluster.supervisor.snapshot().workers[0]?.degraded).toBe(true);
+    cluster.newest(0).becomeReady();
+    cluster.deploy('1');
+    cluster.replaceSlots(1);
+    cluster.newest(0).exit({ code: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
+    cluster.replaceSlots(1);
+    expect(cluster.events('reload-ended')).toMatchObject([{ outcome: 'completed' }]);
+  });
+
+  it('ends the way back where that fails, and says so', async () => {
+    const { cluster, told } = halfway(3, 2);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(200);
+    cluster.newest(1).exit({ code: 1 });
+    await cluster.settled();
+    expect(told[0]?.reason).toBe(
+      'worker=0 gen=1: exited with code 1; not every worker could go back: worker=1 gen=0: exited with code 1',
+    );
+    // It serves, and its next worker runs the release before.
+    expect(picture(cluster)).toContain('1: gen=1 ready');
+    cluster.serving(1).exit({ code: 1 });
+    vi.advanceTimersByTime(200);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
+  });
+});
+
+describe('a failure that a request may have caused', () => {
+  const crash = (cluster: FakeCluster, slot: number, message: string): void => {
+    cluster
+      .current(slot)
+      .say({ type: 'fatal', error: { name: 'Error', message }, abort: false, requests: [] });
+    vi.advanceTimersByTime(1_000);
+    cluster.newest(slot).becomeReady();
+  };
+  const taken = (cluster: FakeCluster) => cluster.events('reload-reverting').length > 0;
+
+  it('takes back no release alone, while it is rolled out nor while it is observed', () => {
+    const { cluster } = halfway(3, 1);
+    crash(cluster, 0, 'a');
+    expect(cluster.events('reload-ended')).toEqual([]);
+    const other = observed(2);
+    crash(other, 0, 'a');
+    vi.advanceTimersByTime(OBSERVE_MS);
+    expect([taken(cluster), taken(other)]).toEqual([false, false]);
+  });
+
+  it.each([
+    ['in two slots', [0, 1]],
+    ['twice in the same slot', [1, 1]],
+  ])('takes it back %s', (_, slots) => {
+    const cluster = observed(2);
+    for (const slot of slots) crash(cluster, slot, 'new');
+    expect(cluster.events('reload-reverting')).toMatchObject([
+      { generation: 1, to: 0, reason: expect.stringContaining('Error: new') },
+    ]);
+  });
+
+  it('takes it back never, if the release before had the same error', () => {
+    const cluster = start(2);
+    crash(cluster, 0, 'old');
+    cluster.deploy('1');
+    cluster.replaceSlots(2);
+    for (const slot of [0, 1, 0, 1]) crash(cluster, slot, 'old');
+    crash(cluster, 0, 'new');
+    expect(taken(cluster)).toBe(false);
+    crash(cluster, 1, 'other');
+    expect(taken(cluster)).toBe(true);
+  });
+
+  it('does not count of a worker that has served for observeMs', () => {
+    const { cluster } = halfway(3, 1);
+    vi.advanceTimersByTime(OBSERVE_MS);
+    crash(cluster, 0, 'a');
+    crash(cluster, 0, 'b');
+    expect(taken(cluster)).toBe(false);
+  });
+});
+
+describe('a release that is observed', () => {
+  it('goes back, slot by slot, if a worker of it dies', async () => {
+    const cluster = observed(3);
+    vi.advanceTimersByTime(OBSERVE_MS - 1_000);
+
+    failToComeUp(cluster, 1);
+
+    vi.advanceTimersByTime(200);
+    cluster.newest(1).becomeReady();
+    expect(cluster.supervisor.snapshot().ready).toBe(3);
+    for (const slot of [0, 2]) {
+      expect(cluster.newest(slot).handle).toMatchObject({
+        identity: { generation: 0 },
+        state: 'starting',
+      });
+      cluster.succeed(slot);
+    }
+    await cluster.settled();
+    expect(picture(cluster)).toEqual(allOf(0, 3));
+    const reason = 'worker=1 gen=1: exited with code 1';
+    expect(cluster.events('reload-reverting')).toEqual([{ generation: 1, to: 0, reason }]);
+    expect(cluster.events('reload-ended').map(({ outcome }) => outcome)).toEqual([
+      'completed',
+      'reverted',
+    ]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 0,
+      reloads: { completed: 1, aborted: 0, reverted: 1 },
+    });
+    cluster.scale(4);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });
+  });
+
+  it('goes back once: the release before is not observed in turn', () => {
+    const cluster = observed(1);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
+    cluster.newest(0).becomeReady();
+    expect(picture(cluster)).toEqual(allOf(0, 1));
+    cluster.restart(0);
+    expect(cluster.forks.at(-1)).toMatchObject({ generation: 0 });
+    expect(cluster.events('reload-reverting')).toHaveLength(1);
+  });
+
+  it.each([
+    ['once its time is over', OBSERVE_MS, OBSERVE_MS],
+    ['with observeMs 0', 0, 0],
+  ])('stays %s', (_, observeMs, afterMs) => {
+    const cluster = observed(2, observeMs);
+    vi.advanceTimersByTime(afterMs);
+    cluster.restart(0);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
+  });
+
+  it('stays if a worker of it is killed from outside', () => {
+    const cluster = observed(2);
+    cluster.restart(0, { signal: 'SIGKILL', code: null });
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+  });
+
+  it('stays where the release before is not there, and that is told once', () => {
+    const cluster = observed(2);
+    cluster.missing = new Error('/app is not there');
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
+    cluster.restart(1);
+    expect(cluster.forks.slice(-2)).toMatchObject([{ generation: 1 }, { generation: 1 }]);
+    expect(cluster.events('reload-ended').slice(1)).toMatchObject([
+      {
+        outcome: 'aborted',
+        reason: expect.stringContaining('cannot come back: /app is not there'),
+      },
+    ]);
+  });
+
+  it('takes its candidates of other replacements along', () => {
+    const cluster = observed(2);
+    cluster.outgrow(1);
+    const candidate = cluster.newest(1);
+    failToComeUp(cluster, 0);
+    expect(candidate.handle.state).toBe('draining');
+    vi.advanceTimersByTime(200);
+    cluster.newest(0).becomeReady();
+    cluster.succeed(1);
+    expect(picture(cluster).filter((each) => !each.includes('draining'))).toEqual(allOf(0, 2));
+  });
+
+  it('is superseded by the next reload, which has the newer release to go back to', () => {
+    const cluster = observed(2);
+    cluster.deploy('2');
+    cluster.replaceSlots(2);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 1 }]);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/1/main.js' });
+  });
+
+  it('is no release to go back to for a second reload of the same', () => {
+    const cluster = observed(2);
+    cluster.reload();
+    cluster.replaceSlots(2);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 0 }]);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/main.js' });
+  });
+
+  it('makes nobody wait for a reload that comes on the way back: it is that one', async () => {
+    const cluster = observed(2);
+    failToComeUp(cluster, 0);
+    const told = cluster.reload();
+    vi.advanceTimersByTime(200);
+    cluster.newest(0).becomeReady();
+    cluster.succeed(1);
+    await cluster.settled();
+    expect(told).toMatchObject([{ outcome: 'reverted', generation: 1 }]);
+  });
+
+  it('is nobody’s any more when the cluster shuts down', () => {
+    const cluster = observed(1);
+    cluster.supervisor.stop('test');
+    cluster.newest(0).exit({ code: 1 });
+    vi.advanceTimersByTime(OBSERVE_MS);
+    expect(cluster.events('reload-reverting')).toEqual([]);
+    expect(cluster.forked).toHaveLength(2);
+  });
+});

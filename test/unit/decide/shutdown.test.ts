@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ClusterOptions } from '../../../src/contract/options/index.js';
+import { FakeCluster } from '../support/fake-cluster.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const MISCONFIGURED = {
+  name: 'Error',
+  message: 'port: "x" is not allowed',
+  code: 'CLUSTER_CONFIGURATION',
+};
+
+/** A cluster, and how it is asked to stop by a signal. */
+function start(workers = 2, options: ClusterOptions = {}) {
+  const cluster = new FakeCluster(workers, options);
+  return {
+    cluster,
+    signal: (name: NodeJS.Signals = 'SIGTERM') => cluster.supervisor.stop(name, name),
+  };
+}
+
+/** Every worker leaves; the exit code. */
+async function end(cluster: FakeCluster, code = 0): Promise<number | undefined> {
+  for (const worker of cluster.workers()) worker.exit({ code });
+  await cluster.settled();
+  return cluster.exitCode;
+}
+
+const exitCode = async (cluster: FakeCluster) => {
+  await cluster.settled();
+  return cluster.exitCode;
+};
+
+describe('the first request to stop', () => {
+  it('drains every worker, the old and the new of a slot that is being replaced', () => {
+    const { cluster, signal } = start();
+    cluster.reload();
+    cluster.newest(0).becomeReady();
+    signal();
+    expect(cluster.forked).toHaveLength(3);
+    for (const worker of cluster.forked) {
+      expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown', signal: 'SIGTERM' }]);
+      expect(worker.handle.state).toBe('draining');
+    }
+    expect(cluster.events('stopping')).toEqual([{ reason: 'SIGTERM', workers: 3, force: 'drain' }]);
+  });
+
+  it('leaves those alone that drain already', () => {
+    const { cluster, signal } = start();
+    const [failing, dismissed] = cluster.forked;
+    cluster.scale(1);
+    failing!.collapse();
+    signal();
+    expect(failing!.sent('drain')).toEqual([]);
+    expect(dismissed!.sent('drain')).toMatchObject([{ cause: 'scale' }]);
+    expect([failing!.signals, dismissed!.signals]).toEqual([[], []]);
+  });
+
+  it('starts nobody any more', () => {
+    const { cluster, signal } = start();
+    cluster.current(1).exit();
+    expect(cluster.events('worker-restarting')).toHaveLength(1);
+    signal();
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.forked).toHaveLength(2);
+  });
+
+  it('ends with 0 when the last worker is gone, not before', async () => {
+    const { cluster, signal } = start();
+    signal();
+    cluster.forked[0]!.exit({ code: 0 });
+    expect(await exitCode(cluster)).toBeUndefined();
+    expect(await end(cluster)).toBe(0);
+  });
+
+  it('ends with 1 where a worker did not end as it should', async () => {
+    const { cluster, signal } = start();
+    signal();
+    cluster.forked[0]!.exit({ code: 1 });
+    expect(await end(cluster)).toBe(1);
+  });
+
+  it('ends at once where there is no worker', async () => {
+    const { cluster, signal } = start(1);
+    cluster.current(0).exit();
+    expect(await exitCode(cluster)).toBeUndefined();
+    signal();
+    expect(await exitCode(cluster)).toBe(0);
+  });
+
+  it.each([0, 700])('holds the socket for the lame duck of %d ms', (lameDuckMs) => {
+    const { cluster, signal } = start(2, { shutdown: { lameDuckMs } });
+    signal();
+    if (lameDuckMs > 0) vi.advanceTimersByTime(lameDuckMs - 1);
+    expect(cluster.listeningClosed).toBe(0);
+    vi.advanceTimersByTime(1);
+    expect(cluster.listeningClosed).toBe(1);
+  });
+});
+
+describe('each further request to stop', () => {
+  it('asks harder: destroy, kill, and kill for ever', () => {
+    const { cluster, signal } = start(1);
+    const worker = cluster.current(0);
+    const seen = () => [worker.sent('force').length, worker.signals];
+    signal('SIGINT');
+    expect(seen()).toEqual([0, []]);
+    signal('SIGINT');
+    expect(seen()).toEqual([1, []]);
+    signal('SIGINT');
+    expect(seen()).toEqual([1, ['SIGKILL']]);
+    signal('SIGINT');
+    expect(seen()).toEqual([1, ['SIGKILL', 'SIGKILL']]);
+    expect(cluster.events('stopping').map(({ force }) => force)).toEqual([
+      'drain',
+      'destroy',
+      'kill',
+      'kill',
+    ]);
+  });
+
+  it('is nothing more where it is a call: only a signal is impatience', async () => {
+    const { cluster, signal } = start(1);
+    const worker = cluster.current(0);
+    signal();
+    for (let i = 0; i < 2; i += 1) cluster.supervisor.stop('shutdown()');
+    expect([worker.sent('force').length, worker.signals]).toEqual([0, []]);
+    expect([cluster.events('stopping').length, cluster.events('warning')]).toEqual([1, []]);
+    expect(await end(cluster)).toBe(0);
+  });
+
+  it('kills at once who cannot be told to destroy anything', () => {
+    const { cluster, signal } = start(2);
+    const [deaf, hearing] = [cluster.current(0), cluster.current(1)];
+    signal();
+    deaf.connected = false;
+    signal();
+    expect([deaf.signals, hearing.signals]).toEqual([['SIGKILL'], []]);
+  });
+
+  it.each([
+    ['SIGINT', 130, 0],
+    ['SIGTERM', 143, 0],
+    ['SIGINT', 130, 1],
+  ] as const)('of signal %s ends with %d where workers end with %d', async (name, code, ended) => {
+    const { cluster, signal } = start();
+    signal('SIGTERM');
+    signal(name);
+    expect(await end(cluster, ended)).toBe(code);
+  });
+});
+
+describe('a cluster that cannot go on', () => {
+  it('says so once, with the last error, and ends the workers that still start', async () => {
+    const cluster = new FakeCluster(2, {}, 'starting');
+    const error = { name: 'TypeError', message: 'x is undefined' };
+    for (const slot of [0, 1, 0]) cluster.restart(slot);
+    expect(cluster.events('failed')).toEqual([]);
+    cluster.newest(1).say({ type: 'boot-failed', error });
+    cluster.newest(1).exit();
+    expect(cluster.events('failed')).toEqual([
+      { message: 'no worker became ready in 4 attempts', exitCode: 70, error },
+    ]);
+    expect(cluster.newest(0).signals).toEqual(['SIGTERM']);
+    expect(await end(cluster)).toBe(70);
+  });
+
+  it('ends with the code of the error, also where workers do not end as they should', async () => {
+    const cluster = new FakeCluster(2, {}, 'starting');
+    const [serving, failing] = cluster.forked;
+    serving!.becomeReady({ verifiable: true });
+    for (const _ of [1, 2]) {
+      failing!.say({ type: 'boot-failed', error: MISCONFIGURED });
+    }
+    expect(cluster.events('failed')).toEqual([
+      { message: MISCONFIGURED.message, exitCode: 78, error: null },
+    ]);
+    expect(serving!.sent('drain')).toHaveLength(1);
+    expect(await end(cluster, 1)).toBe(78);
+  });
+
+  it('does not say so where it was asked to stop already', async () => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    cluster.supervisor.stop('SIGTERM', 'SIGTERM');
+    cluster.forked[0]!.say({ type: 'boot-failed', error: MISCONFIGURED });
+    expect(await end(cluster)).toBe(0);
+    expect(cluster.events('failed')).toEqual([]);
+  });
+});

@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RECOVERY_MS } from '../../../../src/decide/policies/restart.policy.js';
+import type { ClusterOptions } from '../../../../src/contract/options/index.js';
+import { FakeCluster } from '../../support/fake-cluster.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+/** A process that could not be started has no exit. */
+const NEVER_STARTED = { code: null };
+const KILLED = { signal: 'SIGKILL' } as const;
+
+/** Nobody is judged by the pings that nobody answers here. */
+function start(workers = 2, state?: 'starting') {
+  const options: ClusterOptions = {
+    hangTimeoutMs: false,
+    rebalance: false,
+    readyTimeoutMs: 900_000,
+  };
+  const cluster = new FakeCluster(workers, options, state);
+  return {
+    cluster,
+    /** The worker of a slot fails; its next one serves. */
+    fail: (slot: number, exit?: Parameters<FakeCluster['fail']>[1]) =>
+      cluster.restart(slot, exit).becomeReady(),
+    degraded: () => {
+      const { degraded, workers: all } = cluster.supervisor.snapshot();
+      const slots = new Set(all.filter((worker) => worker.degraded).map(({ slot }) => slot));
+      expect(degraded).toBe(slots.size);
+      return [...slots];
+    },
+  };
+}
+
+describe('a slot whose worker failed', () => {
+  it('is started again after the delay that is said, not before', () => {
+    const { cluster } = start();
+    expect(cluster.fail(1)).toEqual({ slot: 1, delayMs: 100, failures: 1, degraded: false });
+    vi.advanceTimersByTime(98); // what is left of the jitter may take the last one
+    expect(cluster.forked).toHaveLength(2);
+    vi.advanceTimersByTime(2);
+    expect(cluster.picture).toEqual(['0: gen=0 ready', '1: gen=0 starting']);
+  });
+
+  it('is degraded with its fifth failure, and is said to be', () => {
+    const { cluster, fail, degraded } = start();
+    for (let i = 0; i < 4; i += 1) fail(0);
+    expect(degraded()).toEqual([]);
+    expect(cluster.fail(0)).toEqual({ slot: 0, delayMs: 1_000, failures: 5, degraded: true });
+    expect(degraded()).toEqual([0]);
+    expect(cluster.story).not.toContain('failed');
+  });
+
+  it('knows how long its worker had lived: from ready to its end', () => {
+    const { cluster } = start(1, 'starting');
+    vi.advanceTimersByTime(20_000);
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(29_999);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 100 });
+    vi.advanceTimersByTime(100);
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(30_000);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 0 });
+    vi.advanceTimersByTime(0);
+    expect(cluster.newest(0).handle.state).toBe('starting');
+  });
+
+  it('had no life where it never was ready, however long that took', () => {
+    const { cluster } = start(1);
+    cluster.restart(0);
+    vi.advanceTimersByTime(600_000);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 200, failures: 2 });
+  });
+
+  it('is started at once with a single failure, and not together with others after a stable life', () => {
+    const { cluster } = start(6);
+    vi.advanceTimersByTime(60_000);
+    const delays = cluster.forked.map((_, slot) => cluster.fail(slot)!.delayMs);
+    expect(delays[0]).toBe(0);
+    for (const [others, delayMs] of delays.entries()) {
+      expect(delayMs).toBeLessThanOrEqual(others * 100);
+      if (others > 0) expect(delayMs).toBeGreaterThan(0);
+    }
+    vi.advanceTimersByTime(1_000);
+    cluster.newest(0).becomeReady();
+    vi.advanceTimersByTime(30_000);
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 0 });
+  });
+
+  it('is in a crash loop until a worker has lived twice as long as a stable one', () => {
+    const { fail, degraded } = start(2);
+    for (let i = 0; i < 5; i += 1) fail(0);
+    vi.advanceTimersByTime(RECOVERY_MS - 1);
+    expect(degraded()).toEqual([0]);
+    vi.advanceTimersByTime(1);
+    expect(degraded()).toEqual([]);
+  });
+
+  it('is not forgiven for the life of a candidate, nor of a worker that has left it', () => {
+    const { cluster, fail, degraded } = start(2);
+    for (let i = 0; i < 5; i += 1) fail(0);
+    void cluster.supervisor.reload('test');
+    cluster.newest(0).becomeReady();
+    cluster.serving(0).say({ type: 'leaving' });
+    vi.advanceTimersByTime(RECOVERY_MS + 1_000);
+    expect(degraded()).toEqual([0]);
+  });
+});
+
+describe('the crash loop of a slot', () => {
+  it('is not made by those who kill workers from outside', () => {
+    const { fail, degraded } = start(4);
+    for (let i = 0; i < 40; i += 1) fail(i % 4, KILLED);
+    fail(0);
+    expect(degraded()).toEqual([]);
+  });
+
+  it('is not made by workers that could not even be started', () => {
+    const { cluster, fail, degraded } = start(4);
+    cluster.fail(0);
+    for (let tries = 2; tries < 12; tries += 1) {
+      vi.advanceTimersByTime(15_000);
+      expect(cluster.fail(0, NEVER_STARTED)).toMatchObject({ failures: tries, degraded: false });
+    }
+    fail(1);
+    expect(degraded()).toEqual([]);
+  });
+});
+
+describe('the cluster', () => {
+  const failed = ({ cluster }: ReturnType<typeof start>) => cluster.events('failed');
+
+  it('waits for the first boot of a slot, however often the others failed, and no longer', () => {
+    const started = start(2, 'starting');
+    const { cluster } = started;
+    for (let i = 0; i < 10; i += 1) cluster.restart(0);
+    expect(failed(started)).toEqual([]);
+    cluster.fail(1);
+    expect(failed(started)).toMatchObject([{ message: 'no worker became ready in 11 attempts' }]);
+  });
+
+  it('does not give up while a candidate boots, which may be of a release that works', () => {
+    const started = start(1, 'starting');
+    const { cluster } = started;
+    cluster.restart(0);
+    cluster.reload();
+    cluster.current(0).exit();
+    expect(failed(started)).toEqual([]);
+    cluster.newest(0).becomeReady();
+    expect(cluster.supervisor.snapshot()).toMatchObject({ ready: 1 });
+  });
+
+  it('that has served never ends by itself, however often all of its workers fail', () => {
+    const started = start(2);
+    const { cluster, degraded } = started;
+    for (let i = 0; i < 100; i += 1) started.fail(i % 2);
+    expect(degraded()).toEqual([0, 1]);
+    for (let i = 0; i < 20; i += 1) cluster.restart(i % 2); // none comes up
+    expect(cluster.fail(0)).toMatchObject({ delayMs: 15_000 });
+    expect(failed(started)).toEqual([]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({ ready: 0, degraded: 2 });
+    vi.advanceTimersByTime(15_000);
+    cluster.newest(0).becomeReady();
+    expect(cluster.supervisor.snapshot()).toMatchObject({ ready: 1 });
+  });
+
+  it('points to the output of a worker that reported none', () => {
+    const started = start(1, 'starting');
+    started.cluster.restart(0);
+    started.cluster.fail(0);
+    const message = 'exited with code 1; see its output above';
+    expect(failed(started)).toMatchObject([{ error: { message } }]);
+  });
+});

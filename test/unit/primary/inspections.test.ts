@@ -1,0 +1,167 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { WatchdogRequest } from '../../../src/contract/messages.js';
+import { Inspections } from '../../../src/primary/inspections.js';
+import { WorkerHandle } from '../../../src/primary/worker-handle.js';
+import { temporaryDirectory } from '../../support/temporary-directory.js';
+import { knownWorker } from '../support/fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const IDENTITY = { slot: 0, generation: 0, pid: 4242 };
+const ANSWER = {
+  type: 'stack',
+  blockedForMs: 1_200,
+  requests: [],
+  frames: ['spin (/app/main.js:3:7)'],
+  answered: true,
+} as const;
+
+/** A worker in slot 0, that the core knows as 1. */
+function start({ watchdog = true } = {}) {
+  const asked: WatchdogRequest[] = [];
+  const handle = new WorkerHandle(IDENTITY, {
+    isConnected: () => true,
+    send: () => true,
+    kill: () => {},
+    askWatchdog: watchdog ? (line) => void asked.push(JSON.parse(line)) : undefined,
+  });
+  handle.known = () => knownWorker({ state: 'ready' });
+  const table = {
+    state: { slots: [{ worker: 1 }, { worker: undefined }] },
+    find: (id: number) => (id === 1 ? handle : undefined),
+  };
+  return { asked, handle, inspections: new Inspections(table as never) };
+}
+
+describe('the stack of a worker', () => {
+  it('is what its watchdog answers', async () => {
+    const { asked, inspections } = start();
+    const stack = inspections.stack(0);
+    expect(asked).toEqual([{ type: 'stack', id: 1 }]);
+    inspections.answered({ ...ANSWER, id: 1 });
+    const { blockedForMs, requests, frames } = ANSWER;
+    expect(await stack).toEqual({
+      slot: 0,
+      pid: 4242,
+      blockedForMs,
+      requests,
+      frames,
+      problem: null,
+    });
+  });
+
+  it('is answered within a second by a worker that is stopped, and its late answer is dropped', async () => {
+    const { inspections } = start();
+    const first = inspections.stack(0);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(await first).toMatchObject({ frames: [], problem: expect.stringContaining('stopped') });
+
+    const second = inspections.stack(0);
+    inspections.answered({ ...ANSWER, id: 1, frames: ['late'] });
+    inspections.answered({ ...ANSWER, id: 2 });
+    expect(await second).toMatchObject({ frames: ANSWER.frames });
+  });
+
+  it('is none of a worker that has ended meanwhile, nor in native code, and says so', async () => {
+    const { handle, inspections } = start();
+    const native = inspections.stack(0);
+    inspections.answered({ ...ANSWER, id: 1, frames: [], answered: false });
+    const problem = expect.stringContaining('native code') as string;
+    expect(await native).toMatchObject({ blockedForMs: 1_200, problem });
+    const ended = inspections.stack(0);
+    handle.known = () => undefined;
+    inspections.ended(1);
+    expect(await ended).toMatchObject({ problem: 'the worker has ended by now' });
+  });
+
+  it('is refused without a worker, and without a watchdog', async () => {
+    const { inspections } = start({ watchdog: false });
+    for (const [slot, failure] of [
+      [0, 'no-watchdog'],
+      [1, 'no-worker'],
+      [9, 'no-worker'],
+    ] as const) {
+      await expect(inspections.stack(slot)).rejects.toMatchObject({ failure });
+    }
+  });
+});
+
+describe('a profile of a worker', () => {
+  const RECORDING = { kind: 'cpu-profile', seconds: 10 } as const;
+  const directory = () => {
+    vi.stubEnv('TMPDIR', temporaryDirectory());
+    onTestFinished(() => void vi.unstubAllEnvs());
+    return join(process.env['TMPDIR']!, `nestjs-cluster-${process.geteuid!()}`);
+  };
+  /** Asks for a profile of a worker whose watchdog answers. */
+  const begin = async () => {
+    const own = directory();
+    const started = start();
+    const profile = started.inspections.record(0, RECORDING);
+    profile.catch(() => {});
+    started.inspections.answered({ ...ANSWER, id: 1 });
+    await vi.advanceTimersByTimeAsync(0);
+    return { ...started, own, profile };
+  };
+
+  it('is a new file in a directory of the user', async () => {
+    const { own, asked, inspections, profile } = await begin();
+    const { to, ...request } = asked[1] as { readonly to: string };
+    expect(request).toEqual({ type: 'record', id: 2, ...RECORDING });
+    expect(to).toMatch(/\/worker-0-pid-4242-\d{8}T\d{9}Z\.cpuprofile$/);
+    expect([dirname(to), statSync(own).mode & 0o777]).toEqual([own, 0o700]);
+    inspections.answered({ type: 'recorded', id: 2, problem: null });
+    expect(await profile).toBe(to);
+  });
+
+  it('is recorded once at a time', async () => {
+    const { inspections, profile } = await begin();
+    await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ failure: 'busy' });
+    inspections.answered({ type: 'recorded', id: 2, problem: null });
+    await profile;
+    const next = inspections.record(0, RECORDING);
+    next.catch(() => {});
+    inspections.ended(1);
+    await expect(next).rejects.toMatchObject({ failure: 'silent' });
+  });
+
+  it('fails with the reason of the worker, in one line', async () => {
+    const { inspections, profile } = await begin();
+    inspections.answered({ type: 'recorded', id: 2, problem: 'ENOSPC: no space left, write' });
+    await expect(profile).rejects.toThrow(
+      /^cannot write \S+\.cpuprofile: ENOSPC: no space left, write; TMPDIR sets another directory$/,
+    );
+  });
+
+  it('fails if its directory is open to other users', async () => {
+    const own = directory();
+    mkdirSync(own);
+    const { asked, inspections } = start();
+    await expect(inspections.record(0, RECORDING)).rejects.toThrow('is open to other users');
+    expect(asked).toEqual([]);
+  });
+
+  it('fails as soon as the worker has ended', async () => {
+    const { handle, inspections, profile } = await begin();
+    handle.known = () => undefined;
+    inspections.ended(1);
+    await expect(profile).rejects.toMatchObject({ failure: 'ended' });
+  });
+
+  it('fails in a second if the worker is stopped, and after its length in native code', async () => {
+    directory();
+    const { asked, inspections } = start();
+    const stopped = inspections.record(0, RECORDING);
+    stopped.catch(() => {});
+    await vi.advanceTimersByTimeAsync(999);
+    await expect(stopped).rejects.toThrow('the process is stopped');
+    expect(asked).toHaveLength(1);
+
+    const { profile } = await begin();
+    await vi.advanceTimersByTimeAsync(20_000);
+    await expect(profile).rejects.toThrow('native code');
+  });
+});

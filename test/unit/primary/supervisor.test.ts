@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ClusterAddressError } from '../../../src/contract/errors/index.js';
+import { FakeCluster } from '../support/fake-cluster.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const TAKEN = new ClusterAddressError('127.0.0.1:3001', new Error('taken'));
+
+describe('a worker that asks', () => {
+  it('gets the answer in a message with the id of its request', () => {
+    const cluster = new FakeCluster(2);
+    const [asking, other] = [cluster.newest(1), cluster.newest(0)];
+    asking.say({ type: 'scale-request', id: 3, workers: 2 });
+    asking.say({ type: 'restart-request', id: 4, slot: 0 });
+    cluster.newest(0).becomeReady();
+    other.exit({ code: 0 });
+    cluster.program = new Error('gone');
+    asking.say({ type: 'reload-request', id: 5 });
+    const result = { outcome: 'aborted', generation: 1, reason: 'gone' };
+    expect(asking.sent('answer')).toMatchObject([
+      { id: 3, result: { desired: 2 } },
+      { id: 4, result: { outcome: 'completed' } },
+      { id: 5, result },
+    ]);
+    expect(other.messages.map(({ type }) => type)).not.toContain('answer');
+  });
+
+  it.each([
+    ['with the address that is taken', TAKEN, '127.0.0.1:3001', 'taken'],
+    ['with any other error, or it would wait for ever', new Error('odd'), undefined, 'odd'],
+  ])('is refused %s', (_, error, address, message) => {
+    const cluster = new FakeCluster(2);
+    cluster.refuseToListen = error;
+    cluster.newest(0).say({ type: 'scale-request', id: 5, workers: 3 });
+    expect(cluster.newest(0).sent('answer')).toMatchObject([
+      { id: 5, refusal: { ...(address !== undefined && { address }), message } },
+    ]);
+  });
+});
+
+describe('a function call', () => {
+  it('gets the answer to its own request, by a promise', async () => {
+    const cluster = new FakeCluster(2);
+    const { supervisor } = cluster;
+    const [reload, same] = [supervisor.reload('test'), supervisor.scale(2, 'test')];
+    const refused = supervisor.restart(7, 'test');
+    cluster.refuseToListen = TAKEN;
+    await expect(supervisor.scale(3, 'test')).rejects.toBe(TAKEN);
+    expect(await same).toMatchObject({ desired: 2 });
+    expect(await refused).toMatchObject({ outcome: 'aborted', slot: 7 });
+    supervisor.stop('test');
+    expect(await reload).toMatchObject({ outcome: 'aborted' });
+  });
+});
+
+describe('the loop of the supervisor', () => {
+  it('lets an input wait that a listener causes, until the handler is done', () => {
+    const cluster = new FakeCluster(2);
+    cluster.heard = (name) => {
+      if (name === 'scaling') cluster.newest(0).exit({ code: 0 });
+    };
+    void cluster.supervisor.scale(1, 'test');
+    cluster.supervisor.stop('test');
+    expect(cluster.story).toEqual([
+      'worker-ready',
+      'worker-ready',
+      'scaling',
+      'worker-draining',
+      'worker-died',
+      'worker-restarting',
+      'stopping',
+    ]);
+  });
+
+  it('goes on after an effect that throws, and warns', () => {
+    const cluster = new FakeCluster(2);
+    const [broken, other] = [cluster.newest(0), cluster.newest(1)];
+    broken.failsToSend = new Error('EAGAIN');
+    cluster.supervisor.stop('test');
+    expect(other.sent('drain')).toHaveLength(1);
+    expect(cluster.events('warning')).toMatchObject([
+      { message: 'unexpected error on send', error: { message: 'EAGAIN' } },
+    ]);
+  });
+
+  it('goes on if the error cannot even be reported', () => {
+    const cluster = new FakeCluster(2);
+    cluster.newest(0).failsToSend = new Error('EAGAIN');
+    cluster.heard = (name) => {
+      if (name === 'warning') throw new Error('no space left on device');
+    };
+    cluster.supervisor.stop('test');
+    expect(cluster.newest(1).sent('drain')).toHaveLength(1);
+  });
+});
+
+it('a worker goes from starting to ready, draining and exited, and never back', () => {
+  const cluster = new FakeCluster(1, {}, 'starting');
+  const worker = cluster.newest(0);
+  const [error, states] = [{ name: 'Error', message: 'x' }, [worker.handle.state]];
+  for (const next of [
+    () => worker.becomeReady(),
+    () => worker.say({ type: 'fatal', error, abort: false, requests: [] }),
+    () => worker.exit(),
+  ]) {
+    next();
+    worker.becomeReady();
+    states.push(worker.handle.state);
+  }
+  worker.exit();
+  expect(states).toEqual(['starting', 'ready', 'draining', 'exited']);
+  expect(cluster.story).toEqual([
+    'worker-ready',
+    'worker-failing',
+    'worker-restarting',
+    'worker-died',
+  ]);
+});
+
+it('the channel of a worker carries messages in their envelope', () => {
+  const cluster = new FakeCluster(1);
+  vi.advanceTimersByTime(1_000);
+  expect(cluster.newest(0).sent('ping')[0]).toEqual({
+    ns: 'nestjs-cluster',
+    v: 1,
+    type: 'ping',
+    seq: 1,
+  });
+});

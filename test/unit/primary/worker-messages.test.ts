@@ -1,0 +1,197 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { WorkerMessage } from '../../../src/contract/messages.js';
+import { OomWatch } from '../../../src/primary/worker-messages.js';
+import { FakeCluster } from '../support/fake-cluster.js';
+import { type FakeWorker, STATS } from '../support/fake-worker.js';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+const start = () => new FakeCluster(2, { hangTimeoutMs: false });
+const BLOCK = { forMs: 5_000, requests: [], frames: ['spin (/app/main.js:3:7)'] };
+const raw = (worker: FakeWorker, message: unknown) => worker.tells({ type: 'message', message });
+const ours = (worker: FakeWorker, about: object) => raw(worker, { ns: 'nestjs-cluster', ...about });
+
+describe('a message of a worker', () => {
+  it.each<[WorkerMessage, number]>([
+    [{ type: 'warning', message: 'odd' }, 0],
+    [{ type: 'load', requests: 10, connections: 2, utilization: 0.5 }, 0],
+    [{ type: 'resumed' }, 0],
+    [{ type: 'blocked', ...BLOCK }, 1_234],
+  ])('shows that the event loop runs, except a report of the watchdog: %j', (message, ageMs) => {
+    const cluster = start();
+    vi.advanceTimersByTime(1_234);
+    cluster.newest(0).say(message);
+    expect(cluster.slot(0)[0]!.heartbeatAgeMs).toBe(ageMs);
+  });
+
+  it.each([null, undefined, 'x', 5, [], {}, { cmd: 'NODE_x' }, { type: 'leaving' }])(
+    "is ignored if it is the app's own: %j",
+    (message) => {
+      const cluster = start();
+      vi.advanceTimersByTime(1_234);
+      raw(cluster.newest(0), message);
+      expect(cluster.slot(0)).toMatchObject([{ heartbeatAgeMs: 1_234, droppedMessagesTotal: 0 }]);
+      expect(cluster.events('warning')).toEqual([]);
+    },
+  );
+
+  it('grants its socket once, however often it asks', () => {
+    const cluster = start();
+    for (let i = 0; i < 2; i += 1) cluster.newest(0).say({ type: 'listen-request' });
+    expect(cluster.granted).toEqual([cluster.newest(0).handle]);
+  });
+
+  it('gets the snapshot as the answer, with the numbers that came with the request', () => {
+    const cluster = start();
+    const stats = { ...STATS, requestsTotal: 99 };
+    cluster.newest(0).say({ type: 'snapshot-request', id: 7, stats });
+    expect(cluster.newest(0).sent('answer')).toMatchObject([
+      { id: 7, result: { desired: 2, workers: [{ slot: 0, requestsTotal: 99 }, { slot: 1 }] } },
+    ]);
+  });
+
+  it('reports only numbers: the last one of any other figure stays', () => {
+    const cluster = start();
+    const worker = cluster.newest(0);
+    worker.say({ type: 'pong', seq: 1, stats: STATS });
+    const odd = { requestsTotal: 77, heapUsedBytes: null, residentMemoryBytes: '1', unknown: 1 };
+    worker.say({ type: 'pong', seq: 2, stats: odd as never });
+    expect(worker.handle.stats).toEqual({ ...STATS, requestsTotal: 77 });
+  });
+
+  it('keeps the numbers that come with metrics, the last ones of a worker that leaves', () => {
+    const cluster = start();
+    const stats = { ...STATS, requestsTotal: 70, rebalancedConnectionsTotal: 5 };
+    cluster.newest(0).say({ type: 'metrics', stats, ageMs: 0, body: '[1]' });
+    const { requestsTotal, rebalancedConnectionsTotal } = stats;
+    expect(cluster.slot(0)).toMatchObject([{ requestsTotal, rebalancedConnectionsTotal }]);
+  });
+
+  it('reports the load, which the primary evens out', () => {
+    const cluster = start();
+    const [busy, idle] = [cluster.newest(0), cluster.newest(1)];
+    vi.advanceTimersByTime(250);
+    expect(busy.sent('report-load')).toHaveLength(1);
+    busy.say({ type: 'load', requests: 1_500_000, connections: 10, utilization: 0.3 });
+    idle.say({ type: 'load', requests: 500_000, connections: 10, utilization: 0.1 });
+    expect(busy.sent('give-away')).toMatchObject([{ ratio: expect.closeTo(1 / 3, 6) }]);
+    expect(idle.sent('give-away')).toEqual([]);
+  });
+});
+
+describe('a message of another version', () => {
+  it('is dropped with one warning, and counted for its slot', () => {
+    const cluster = start();
+    const dropped = () =>
+      cluster.supervisor.snapshot().workers.map((each) => each.droppedMessagesTotal);
+    for (let i = 0; i < 3; i += 1) ours(cluster.newest(0), { v: 1, type: 'blocked', forMs: -1 });
+    ours(cluster.newest(1), { v: 2, type: 'leaving' });
+    expect(dropped()).toEqual([3, 1]);
+    cluster.newest(0).exit();
+    expect(dropped()).toEqual([3, 1]);
+    expect(cluster.events('warning')).toEqual([
+      {
+        message:
+          'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
+        worker: cluster.newest(0).handle.identity,
+      },
+    ]);
+  });
+
+  it.each<[string, readonly WorkerMessage[]]>([
+    ['has sent nothing else', []],
+    ['has sent only reports of its watchdog', [{ type: 'blocked', ...BLOCK }, { type: 'resumed' }]],
+  ])('kills a starting worker that %s, with the reason', (_, before) => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    for (const message of before) worker.say(message);
+    ours(worker, { v: 2, type: 'listen-request' });
+    expect(worker.signals).toEqual(['SIGKILL']);
+    worker.exit({ signal: 'SIGKILL' });
+    expect(cluster.events('worker-died')).toMatchObject([
+      { cause: 'boot', detail: expect.stringContaining('version 2 of the protocol') as string },
+    ]);
+    expect(cluster.events('warning')).toEqual([]);
+  });
+
+  it('kills no worker that has sent a message of this version', () => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const worker = cluster.newest(0);
+    worker.say({ type: 'listen-request' });
+    ours(worker, { v: 2, type: 'leaving' });
+    expect(worker.signals).toEqual([]);
+    expect(cluster.events('warning')).toHaveLength(1);
+  });
+});
+
+describe('a warning of workers', () => {
+  it('is logged once, for the first worker that sends it', () => {
+    const cluster = start();
+    const warn = (slot: number, message: string) =>
+      cluster.newest(slot).say({ type: 'warning', message });
+    warn(1, 'odd');
+    warn(0, 'odd');
+    warn(0, 'odder');
+    expect(cluster.events('warning')).toEqual([
+      { message: 'odd', worker: cluster.newest(1).handle.identity },
+      { message: 'odder', worker: cluster.newest(0).handle.identity },
+    ]);
+  });
+
+  it('does not fill the log if an app varies it', () => {
+    const cluster = start();
+    const vary = (): void => {
+      for (let i = 0; i < 1_000; i += 1) {
+        cluster.newest(0).say({ type: 'warning', message: `odd ${i}` });
+      }
+    };
+    const warnings = () => cluster.events('warning').map(({ message }) => message);
+    const dropped = 'dropped a warning, because 100 different ones are the most that are logged';
+    vary();
+    expect(warnings().slice(100)).toEqual([dropped]);
+    vi.advanceTimersByTime(60_000);
+    vary();
+    expect(warnings().slice(101)).toEqual([
+      `${dropped} (and 899 times before, since it was last said)`,
+    ]);
+  });
+});
+
+describe('a worker that asks for the thread of a package', () => {
+  const ask = { type: 'thread-request', id: 3, name: '@nestjs-cluster/shared' } as const;
+
+  it('gets the path of its socket, and the first request starts it', async () => {
+    const cluster = start();
+    cluster.threadOf.mockResolvedValue('/run/1.sock');
+    expect(cluster.threadOf).not.toHaveBeenCalled();
+    cluster.newest(0).say(ask);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(cluster.threadOf).toHaveBeenCalledWith('@nestjs-cluster/shared');
+    expect(cluster.newest(0).sent('answer')).toMatchObject([{ id: 3, result: '/run/1.sock' }]);
+  });
+
+  it('gets the reason if there is none', async () => {
+    const cluster = start();
+    cluster.threadOf.mockRejectedValue(new Error('no directory'));
+    cluster.newest(0).say(ask);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(cluster.newest(0).sent('answer')).toMatchObject([
+      { id: 3, refusal: { message: 'no directory' } },
+    ]);
+  });
+});
+
+describe('a kill by the out-of-memory killer', () => {
+  it.each<[string, (number | undefined)[], boolean[]]>([
+    ['is seen when the count grows', [3, 9], [true]],
+    ['is seen once', [0, 1, 1, 2], [true, false, true]],
+    ['is seen late if the count could not be read', [3, undefined, 4], [false, true]],
+    ['before the first look does not count', [7, 7], [false]],
+    ['is unknown without a count', [undefined, 5], [false]],
+    ['is unknown if the counter is another one now', [5, 0], [false]],
+  ])('%s', (_, counts, seen) => {
+    const watch = new OomWatch(() => counts.shift());
+    expect(seen.map(() => watch.hasKilled())).toEqual(seen);
+  });
+});
