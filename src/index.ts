@@ -1,11 +1,13 @@
 export { ClusterModule } from './module/cluster.module.js';
-export type { ClusterModuleAsyncOptions } from './module/module-options.provider.js';
-export { OnClusterEvent } from './module/cluster-event.decorator.js';
+export type { ClusterModuleAsyncOptions } from './module/async-options.js';
+export { OnClusterEvent } from './module/on-cluster-event.js';
 export { ClusterLogger } from './module/cluster.logger.js';
 export { ClusterService } from './module/cluster.service.js';
-export { ClusterHealthIndicator } from './observe/health/cluster.health.js';
-export { EventLoopHealthIndicator } from './observe/health/event-loop.health.js';
-export { OffloadHealthIndicator } from './observe/health/offload.health.js';
+export {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from './observe/health/indicators.js';
 export {
   CpuBound,
   TaskAbortedException,
@@ -17,7 +19,6 @@ export {
 export type {
   ClusterModuleOptions,
   ClusterModuleOptionsFactory,
-  CpuBoundOptions,
   HealthIndicatorEntry,
   HealthIndicatorReport,
   HealthOptions,
@@ -25,5 +26,6 @@ export type {
   MinReady,
   OffloadOptions,
 } from './contract/options/module.js';
+export type { CpuBoundOptions } from './contract/options/cpu-bound.js';
 export * from './bootstrap/index.js';
 export { ClusterUncloneableError } from './contract/errors/index.js';

@@ -4,12 +4,12 @@ import { EventListeners } from '../contract/log/event-listeners.js';
 import { createEventLog } from '../contract/log/log.js';
 import {
   type ClusterOptions,
-  COMMON_JS,
   logFormatIn,
   type ResolvedClusterOptions,
   resolveOptions,
-  show,
 } from '../contract/options/index.js';
+import { COMMON_JS } from '../contract/options/common-js.js';
+import { show } from '../contract/options/schema.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 import type { ClusterLink } from '../contract/snapshot/index.js';

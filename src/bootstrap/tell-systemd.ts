@@ -4,7 +4,7 @@ import { oneLine } from '../contract/errors/index.js';
 import type { EventListeners } from '../contract/log/event-listeners.js';
 import type { ClusterEventName } from '../contract/log/events.js';
 import { describeEvent } from '../contract/log/lines.js';
-import { MAX_TIMER_MS } from '../contract/options/index.js';
+import { MAX_TIMER_MS } from '../contract/options/schema.js';
 
 interface NotifyingProcess {
   /** How many workers are ready, of how many. Missing without a primary. */

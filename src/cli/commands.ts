@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { oneLine } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/index.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
 import type { ReloadResult, RestartResult, WorkerStack } from '../contract/snapshot/index.js';
 import type { ClusterStatus } from '../control/cluster-status.js';
 import {

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { ErrorReport } from './errors/error-report.js';
-import { MAX_WORKERS } from './options/index.js';
+import { MAX_WORKERS } from './options/schema.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,

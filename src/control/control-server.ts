@@ -8,7 +8,8 @@ import {
   InspectionError,
   type InspectionFailure,
 } from '../contract/errors/index.js';
-import { availableCores, MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/index.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
+import { availableCores } from '../contract/process/machine.js';
 import type {
   ClusterSnapshot,
   Recording,

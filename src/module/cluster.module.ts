@@ -13,7 +13,7 @@ import {
 import { DiscoveryModule, HttpAdapterHost } from '@nestjs/core';
 import { bootstrap, linkOfProcess } from '../bootstrap/bootstrap.js';
 import type { AppFactory, AppOf, ClusterRuntime } from '../bootstrap/cluster-runtime.interface.js';
-import { ClusterEventExplorer } from './cluster-event.explorer.js';
+import { ClusterEventExplorer } from './on-cluster-event.js';
 import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
@@ -25,13 +25,16 @@ import {
   Offload,
   OffloadExplorer,
 } from '../offload/index.js';
-import { type ClusterModuleAsyncOptions, lateOptions } from './module-options.provider.js';
+import {
+  type ClusterModuleAsyncOptions,
+  lateOptions,
+  resolveAsyncOptions,
+} from './async-options.js';
 import { PUBLIC_PROVIDERS } from './public-providers.js';
 import {
   type Class,
   type ClusterModuleOptions,
   MODULE_OPTIONS,
-  resolveAsyncOptions,
   resolveModuleOptions,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
@@ -122,7 +125,7 @@ export class ClusterModule
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuseShadowed();
-    // Nest does not call configure() without an HTTP server. Without bootstrap() nobody reads the results.
+    // Nest does not call configure() without an HTTP server. Without bootstrap(), nothing reads the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }

@@ -1,6 +1,8 @@
-import { ClusterHealthIndicator } from '../observe/health/cluster.health.js';
-import { EventLoopHealthIndicator } from '../observe/health/event-loop.health.js';
-import { OffloadHealthIndicator } from '../observe/health/offload.health.js';
+import {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from '../observe/health/indicators.js';
 import { ClusterService } from './cluster.service.js';
 
 /** The classes that an app can inject, from `ClusterModule` and from `ClusterTestingModule`. */

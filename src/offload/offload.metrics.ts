@@ -1,5 +1,5 @@
 import type { MetricsClient } from '../contract/snapshot/index.js';
-import { named } from '../contract/snapshot/metric-names.js';
+import { named } from '../contract/snapshot/prometheus.js';
 import {
   type OffloadSnapshot,
   type Task,

@@ -2,13 +2,10 @@ import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { isMainThread } from 'node:worker_threads';
 import { type Metrics, CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { ClusterConfigurationError, OnceAMinute, onceEach } from '../contract/errors/index.js';
-import {
-  availableCores,
-  COMMON_JS,
-  type FindingName,
-  MODULE_OPTIONS,
-  type ResolvedModuleOptions,
-} from '../contract/options/module.js';
+import { availableCores } from '../contract/process/machine.js';
+import { COMMON_JS } from '../contract/options/common-js.js';
+import type { FindingName } from '../contract/options/log.js';
+import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../contract/options/module.js';
 import { appImport } from '../contract/snapshot/app-import.js';
 import { definitionsOf } from './cpu-bound.decorator.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
@@ -223,7 +220,7 @@ export class Offload {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
     const [{ loadPrometheusClients }, { OffloadMetrics }] = await Promise.all([
-      import('../contract/options/check/load-prometheus.js'),
+      import('../contract/options/peers.js'),
       import('./offload.metrics.js'),
     ]);
     const [client] = await loadPrometheusClients();

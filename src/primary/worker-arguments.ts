@@ -3,7 +3,7 @@ import {
   type CgroupLimits,
   MEMORY_OF_PRIMARY_BYTES,
   readCgroupLimits,
-} from '../contract/options/index.js';
+} from '../contract/process/machine.js';
 import { ownFile } from '../contract/process/own-file.js';
 
 const MIB = 1024 * 1024;

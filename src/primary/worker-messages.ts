@@ -7,7 +7,7 @@ import {
   parseWorkerMessage,
   type WorkerMessage,
 } from '../contract/messages.js';
-import { readOomKills } from '../contract/options/index.js';
+import { readOomKills } from '../contract/process/machine.js';
 import type { ClusterEvent, WorkerEvent } from '../decide/cluster-event.js';
 import type { WorkerId } from '../decide/cluster-state.js';
 import type { Balance } from './balance.js';

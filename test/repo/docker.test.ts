@@ -4,8 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
-import { resolveOptions } from '../../src/contract/options/index.js';
+import { clusterOptions, resolveOptions } from '../../src/contract/options/index.js';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -93,7 +92,7 @@ describe('deploy/Dockerfile', () => {
     };
 
     it('asks by default where an app with the defaults listens, without a shell', () => {
-      const { port } = v.parse(clusterOptionsSchema, {});
+      const { port } = v.parse(clusterOptions, {});
       expect([node, flag]).toEqual(['node', '-e']);
       expect(asked({})).toBe(`http://127.0.0.1:${port}/health/ready`);
       expect(textOf('EXPOSE')).toEqual(['$PORT']);

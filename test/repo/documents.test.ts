@@ -1,10 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
-import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
-import { moduleOptionsSchema } from '../../src/contract/options/check/resolve-module-options.js';
-import { FINDING_NAMES } from '../../src/contract/options/warning-options.interface.js';
 import { isOfMissingPackage } from '../support/packages-beside.mjs';
 import {
   anchorsOf,
@@ -205,7 +201,7 @@ describe('the pages of messages', () => {
     expect(parts.filter((part) => !source.includes(part))).toEqual([]);
   });
 
-  const conflicts = sourceOf('src/contract/options/check/refuse-conflicts.ts').matchAll(
+  const conflicts = sourceOf('src/contract/options/refuse-conflicts.ts').matchAll(
     /refuse\(\s*([`"'])(.*?)\1,?\s*\)/gs,
   );
 
@@ -217,70 +213,6 @@ describe('the pages of messages', () => {
   );
 });
 
-describe('the reference of options', () => {
-  // The port of the admin listener has no default, and the limit is off.
-  const known = new Map<string, unknown>([
-    ...leavesOf(v.parse(clusterOptionsSchema, { admin: { port: 0 } })),
-    ...leavesOf(v.parse(moduleOptionsSchema, {})),
-  ]);
-  const documented = rowsOf(readDocument('docs/reference/options.md')).flatMap(
-    ([names = '', values = '']) => {
-      const texts = values.split(', ');
-      return codeOf(names).map((name, i): [string, string] => [name, texts[i] ?? texts[0]!]);
-    },
-  );
-
-  it('has at most 54 options: one more is a decision', () => {
-    expect(known.size).toBeLessThanOrEqual(54);
-  });
-
-  it('begins with the seven that most apps set', () => {
-    const [, seven = ''] = readDocument('docs/reference/options.md').split('\n## Seven ');
-    expect(rowsOf(seven.split('\n## ')[0]!).slice(2)).toHaveLength(7);
-  });
-
-  it('has every option once', () => {
-    const options = documented.map(([name]) => name).filter((name) => !/^[A-Z_]+$/.test(name));
-    expect(options.toSorted()).toEqual([...known.keys()].toSorted());
-  });
-
-  it.each(documented.filter(([, value]) => value.startsWith('`')))(
-    'tells the default of %s: %s',
-    (name, value) => {
-      if (!known.has(name)) return expect(name).toMatch(/^(CLUSTER_|WEB_CONCURRENCY|PORT)/);
-      const expected = known.get(name);
-      if (Array.isArray(expected)) {
-        return expect(value).toBe(`\`${expected[0]} … ${expected.at(-1)}\``);
-      }
-      expect(value).toBe(
-        `\`${typeof expected === 'string' ? `'${expected}'` : String(expected)}\``,
-      );
-    },
-  );
-
-  it('has the name of every finding', () => {
-    const [, after = ''] = readDocument('docs/reference/options.md').split('# Names of findings\n');
-    expect(codeOf(after.split('\n#')[0]!).slice(1)).toEqual(FINDING_NAMES);
-  });
-
-  it('has every variable of the environment', () => {
-    const source = sourceOf('src/contract/options/check/environment.ts');
-    const variables = new Set(source.match(/\b(?:CLUSTER_[A-Z_]+|WEB_CONCURRENCY|PORT)\b/g));
-    const names = documented.map(([name]) => name).filter((name) => /^[A-Z_]+$/.test(name));
-    expect(names.toSorted()).toEqual([...variables].toSorted());
-  });
-
-  it.each(PACKAGE_READMES)('leaves the variables that only a package reads to %s', (path) => {
-    const source = filesOf(join(dirname(path), 'src'))
-      .map(sourceOf)
-      .join('\n');
-    const read = source.match(/(?<=\benv\[')CLUSTER_[A-Z_]+/g) ?? [];
-    const own = read.filter((variable) => !documented.some(([name]) => name === variable));
-    const explained = rowsOf(readDocument(path)).flatMap(([name = '']) => codeOf(name));
-    expect(own.filter((name) => !explained.includes(name))).toEqual([]);
-  });
-});
-
 function sourceOf(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
@@ -290,15 +222,6 @@ function filesOf(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.c?ts$/.test(path))
     .map((path) => join(folder, path));
-}
-
-/** Values of an object, by their path. */
-function leavesOf(value: object, path = ''): [string, unknown][] {
-  return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? leavesOf(inner, `${path}${key}.`)
-      : [[`${path}${key}`, inner] as [string, unknown]],
-  );
 }
 
 function codeOf(cell: string): string[] {

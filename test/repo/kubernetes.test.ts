@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { clusterOptions } from '../../deploy/cluster-options.js';
-import { availableWorkers } from '../../src/contract/options/check/available-workers.js';
+import { availableWorkers } from '../../src/contract/process/machine.js';
 import { resolveOptions } from '../../src/contract/options/index.js';
 import { readDocument, rowsOf } from '../support/documents.js';
 import { schemaErrors } from '../support/kubernetes-schemas.js';

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { seal } from '../../src/contract/messages.js';
-import { clusterOptionsSchema } from '../../src/contract/options/check/options.schema.js';
+import { clusterOptions } from '../../src/contract/options/index.js';
 import {
   documentedProtocolVersion,
   PACKAGE_READMES,
@@ -35,7 +35,7 @@ describe('the promise that no request is lost', () => {
 });
 
 describe('the page of deployment', () => {
-  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = v.parse(clusterOptionsSchema, {}).shutdown;
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = v.parse(clusterOptions, {}).shutdown;
   const stopSeconds = (lameDuckMs + drainTimeoutMs + killTimeoutMs) / 1_000;
   const platforms = rowsOf(
     sectionOf(readDocument('docs/deployment.md'), 'How long a platform waits'),

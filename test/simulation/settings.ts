@@ -1,4 +1,4 @@
-import { resolveOptions } from '../../src/contract/options/check/resolve-options.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
 import type { Settings } from '../../src/decide/step.js';
 import type { Scenario } from './scenario.js';
 

@@ -151,7 +151,7 @@ describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
     const [failed, ...more] = cluster.all('failed');
     expect(more).toEqual([]);
     expect(failed!.message).toContain(
-      'health.indicators: UnknownHealthIndicator is no provider with the default scope; add it',
+      'health.indicators: UnknownHealthIndicator is not a provider in the default scope; add it',
     );
     expect(cluster.all('listening')).toEqual([]);
     expect(cluster.survivors()).toEqual([]);

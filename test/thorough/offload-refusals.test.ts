@@ -413,8 +413,8 @@ describe('offload.module', () => {
     });
 
     expect(await refusal(app, CLUSTER)).toBe(
-      'giving up (exit code 78): invalid module options: offload.module comes from what forRootAsync() runs to get its options, ' +
-        'which threads do not run; give offload: { module } to forRootAsync() itself',
+      'giving up (exit code 78): invalid module options: offload.module is in the options that forRootAsync() gets late, ' +
+        'which threads never get; set offload: { module } in forRootAsync() itself',
     );
   });
 });

@@ -81,7 +81,7 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
   }
 
   const remedy = (option: string) =>
-    `and of the option ${option}; give one of them another path (${option}.path of forRoot()), or leave ours out (${option}: false)`;
+    `and of the option ${option}; change one of them (${option}.path of forRoot()), or set ${option}: false`;
 
   it('is refused with routes on the paths of /health and /metrics, all in one message', async () => {
     expect(await refusal({ controllers: [HealthController, Metrics] })).toBe(

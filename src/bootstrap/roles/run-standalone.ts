@@ -62,7 +62,7 @@ export async function runExamined(
   options: ResolvedClusterOptions,
   examine: Examine,
 ): Promise<StandaloneRuntime<INestApplicationContext>> {
-  const { findingsOf } = await import('../../observe/findings/start-warnings.js');
+  const { findingsOf } = await import('../../observe/findings/checks.js');
   const { viewOf } = await import('../../observe/findings/app-view.js');
   const warnings: string[] = [];
   const runtime = await runStandalone(createApp, {

@@ -92,6 +92,8 @@ const LINES: {
     warn(`${worker ? `${formatIdentity(worker)} ` : ''}${message}${formatError(reported)}`),
 };
 
+export const EVENT_NAMES = Object.keys(LINES) as readonly ClusterEventName[];
+
 /** The line of an event; `undefined` if the event is not logged. */
 export function describeEvent<N extends ClusterEventName>(
   name: N,

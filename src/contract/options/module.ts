@@ -1,11 +1,226 @@
 // The options of the Nest module. They are separate from the options of bootstrap(), so that the
 // primary does not load them.
-export type * from './module-options.interface.js';
-export type { FindingName } from './warning-options.interface.js';
-export { hasTerminus, loadTerminus } from './check/load-terminus.js';
-export { MODULE_OPTIONS } from './module-options.interface.js';
-export { availableCores } from './check/available-workers.js';
-export { COMMON_JS } from './common-js.js';
-export { resolveCpuBoundOptions, type CpuBoundOptions } from './cpu-bound-options.js';
-export { resolveModuleOptions } from './check/resolve-module-options.js';
-export { resolveAsyncOptions, resolveLateOptions } from './check/resolve-async-options.js';
+import * as v from 'valibot';
+import { ClusterConfigurationError } from '../errors/index.js';
+import type { MetricsRegistry } from '../snapshot/index.js';
+import { MAX_THREADS, type OffloadMode, offloadVariables, threads } from './offload-variables.js';
+import {
+  durationMs,
+  flag,
+  integer,
+  option,
+  optionGroup,
+  optionGroupOrFalse,
+  readVariables,
+  type SchemaOf,
+  text,
+  validate,
+} from './schema.js';
+
+const path = text(
+  /^(\/[\w.~-]+)+$/,
+  "a path that begins with '/', without parameters, wildcards or a query",
+);
+
+/** How many workers must be ready: a whole number, a fraction of the desired workers (such as 0.5), or `'all'`. */
+export type MinReady = number | 'all';
+
+/** The result of a health indicator, by key, in the format of `@nestjs/terminus`. */
+export type HealthIndicatorReport = Readonly<
+  Record<
+    string,
+    { readonly status: 'up' | 'degraded' | 'down'; readonly [detail: string]: unknown }
+  >
+>;
+
+/** A health indicator of the app: a function, or an injectable class with `check()`. */
+export type HealthIndicatorEntry =
+  | (() => HealthIndicatorReport | PromiseLike<HealthIndicatorReport>)
+  | (new (...dependencies: never[]) => {
+      check(): HealthIndicatorReport | PromiseLike<HealthIndicatorReport>;
+    });
+
+/** Options of the health endpoints. */
+export interface HealthOptions {
+  /** Path of the full report, and prefix of the paths of `/live` and `/ready`. Default `/health`. */
+  path?: string | undefined;
+  /** Reports have details. With `false` they have only statuses. Default true. */
+  details?: boolean | undefined;
+  /** Workers that must be ready for the cluster to be up. Default 1. */
+  minReady?: MinReady | undefined;
+  /**
+   * Health indicators of the app, for the full report and the health check of a reload: functions,
+   * and classes with `check()` that a module provides. An indicator that takes longer than 1 s
+   * counts as down. Default none.
+   */
+  indicators?: readonly HealthIndicatorEntry[] | undefined;
+}
+
+const minReady = v.message(
+  v.union([
+    v.literal('all'),
+    v.pipe(v.number(), v.integer(), v.minValue(1)),
+    v.pipe(v.number(), v.gtValue(0), v.ltValue(1)),
+  ]),
+  "'all', a whole number from 1, or a share above 0 and below 1",
+);
+
+const EXPECTED_INDICATORS = 'a list of functions and of injectable classes with check()';
+const indicators = v.array(
+  v.custom<HealthIndicatorEntry>((entry) => typeof entry === 'function', EXPECTED_INDICATORS),
+  EXPECTED_INDICATORS,
+);
+
+const health = optionGroupOrFalse({
+  path: option(path, '/health'),
+  details: option(flag, true),
+  minReady: option(minReady, 1),
+  indicators: option(indicators, Object.freeze([])),
+} satisfies SchemaOf<HealthOptions>);
+
+/** Options of the metrics endpoint. */
+export interface MetricsOptions {
+  /** Path of the endpoint. Default `/metrics`. */
+  path?: string | undefined;
+  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: 0.005 to 10, the client's bounds. */
+  buckets?: readonly number[] | undefined;
+  /** A registry of the app, of `prom-client` or `@prometheus-io/client`. Default: the default registry of each that is installed. */
+  registry?: MetricsRegistry | undefined;
+  /**
+   * The app's metrics and the default metrics get the label `worker` (the slot). Otherwise the
+   * metrics of all workers are merged. Default false.
+   */
+  perWorker?: boolean | undefined;
+}
+
+const DEFAULT_BUCKETS = Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]);
+
+const buckets = v.message(
+  v.pipe(
+    v.array(v.pipe(v.number(), v.finite(), v.gtValue(0))),
+    v.minLength(1),
+    v.check((bounds) => bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!)),
+  ),
+  'an ascending list of at least one positive number of seconds',
+);
+
+// Checks the method that is used, not the class, so that a registry of either client passes.
+const registry = v.custom<MetricsRegistry>(
+  (value) => typeof (value as MetricsRegistry | null)?.getMetricsAsJSON === 'function',
+  'a Registry of prom-client or @prometheus-io/client',
+);
+
+const metrics = optionGroupOrFalse({
+  path: option(path, '/metrics'),
+  buckets: option(buckets, DEFAULT_BUCKETS),
+  registry: v.optional(registry),
+  perWorker: option(flag, false),
+} satisfies SchemaOf<MetricsOptions>);
+
+/** A class that Nest can instantiate. */
+export type Class = new (...dependencies: never[]) => unknown;
+
+/** Options of `@CpuBound()` methods in each process: every worker has its own threads and its own queue. */
+export interface OffloadOptions {
+  /**
+   * Maximum number of threads of this process, 1..256. Threads start when calls wait. They end after
+   * a minute in which this process had no call. Default `'auto'`: the number of cores divided by the number of
+   * workers, at least 1. Environment: `CLUSTER_THREADS`.
+   */
+  threads?: number | 'auto' | undefined;
+  /** Number of threads that run even without calls, from when the process serves, 0..256; at most `threads`. Default 0. */
+  minThreads?: number | undefined;
+  /**
+   * Nest module with the classes of `@CpuBound()` methods whose constructors have dependencies.
+   * Each thread creates the module once, so it should provide only what these methods need, without
+   * timers, consumers or an HTTP server.
+   */
+  module?: Class | undefined;
+  /** Maximum number of calls that wait for a thread, each for at most 5 s. Further calls are refused with 503. Default 10 000. */
+  maxQueue?: number | undefined;
+  /** Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced. Default 30 000. */
+  timeoutMs?: number | undefined;
+}
+
+/** Also an option of `forRootAsync()`. */
+export const offloadModule = v.optional(
+  v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
+);
+
+const offload = optionGroup({
+  threads,
+  minThreads: option(integer(0, MAX_THREADS), 0),
+  module: offloadModule,
+  maxQueue: option(integer(0, 1_000_000), 10_000),
+  timeoutMs: option(durationMs(1), 30_000),
+} satisfies SchemaOf<OffloadOptions>);
+
+/** Options of `ClusterModule.forRoot()`. Every option has a default. */
+export interface ClusterModuleOptions {
+  /** See {@link HealthOptions}; `false` serves no health endpoints. */
+  health?: HealthOptions | false | undefined;
+  /** See {@link MetricsOptions}; `false` serves no metrics endpoint and measures no requests. */
+  metrics?: MetricsOptions | false | undefined;
+  /** See {@link OffloadOptions}. */
+  offload?: OffloadOptions | undefined;
+}
+
+/** The options of `forRoot()` with their checks and defaults. */
+export const moduleOptions = optionGroup({
+  health,
+  metrics,
+  offload,
+} satisfies SchemaOf<ClusterModuleOptions>);
+
+/** Injection token of the {@link ResolvedModuleOptions}. */
+export const MODULE_OPTIONS = Symbol('nestjs-cluster.module-options');
+
+type Checked = v.InferOutput<typeof moduleOptions>;
+
+/** {@link ClusterModuleOptions} with the defaults and the environment applied. */
+export interface ResolvedModuleOptions extends Checked {
+  readonly offload: Checked['offload'] & {
+    /**
+     * Set only by the environment variable `CLUSTER_OFFLOAD`. `vitest` is `inline` in a test of
+     * Vitest that does not set the variable: threads cannot import the sources of the test.
+     */
+    readonly mode: OffloadMode | 'vitest';
+  };
+}
+
+/**
+ * Checks the options of `forRoot()` and fills in the defaults.
+ *
+ * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
+ */
+export function resolveModuleOptions(
+  input: ClusterModuleOptions = {},
+  env: NodeJS.ProcessEnv = process.env,
+): ResolvedModuleOptions {
+  const options = validate(moduleOptions, input, 'module options');
+  const mode = isVitest(env) ? 'vitest' : 'threads';
+  const offload = { mode, ...options.offload, ...readVariables(offloadVariables, env) } as const;
+  const resolved: ResolvedModuleOptions = { ...options, offload };
+  refuseSamePath(resolved);
+  return resolved;
+}
+
+/** Whether this is the process of a test. A program that the test starts inherits only the variable. */
+function isVitest(env: NodeJS.ProcessEnv): boolean {
+  return env['VITEST'] !== undefined && '__vitest_worker__' in globalThis;
+}
+
+function refuseSamePath({ health, metrics }: ResolvedModuleOptions): void {
+  if (health === false || metrics === false) return;
+  const taken = [health.path, `${health.path}/live`, `${health.path}/ready`];
+  if (taken.includes(metrics.path)) {
+    throw new ClusterConfigurationError(
+      `invalid module options: health.path ("${health.path}") and metrics.path ("${metrics.path}") name the same endpoint; change one of them`,
+    );
+  }
+}
+
+/** A class that creates the options for `forRootAsync()`, given as `useClass` or `useExisting`. */
+export interface ClusterModuleOptionsFactory {
+  createClusterModuleOptions(): ClusterModuleOptions | Promise<ClusterModuleOptions>;
+}

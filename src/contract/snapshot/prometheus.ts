@@ -71,3 +71,9 @@ export interface Metrics {
 
 /** Creates metrics. Called once it is known that the app has metrics. */
 export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<Metrics>;
+
+/** The settings of a metric of this package for its constructor in prom-client. */
+export function named(name: string, help: string) {
+  const registers: [] = []; // none: the default registry of prom-client is the app's
+  return { name: `nestjs_cluster_${name}`, help, registers };
+}

@@ -1,5 +1,5 @@
 export interface Stat {
-  /** The name of its metric, without `nestjs_cluster_`. For the primary, `primary_` stands for `worker_`. */
+  /** The name of its metric, without `nestjs_cluster_`. The primary's metric has `primary_` instead of `worker_`. */
   readonly metric: string;
   /** A counter only rises; the counts of a slot's ended workers are added. Default: a gauge. */
   readonly isCounter?: true;
@@ -75,7 +75,7 @@ export const STATS = {
   rebalancedConnectionsTotal: {
     metric: 'rebalanced_connections_total',
     isCounter: true,
-    help: 'Connections closed because their clients were asked to connect again, for the balance',
+    help: 'Connections closed so that their clients connect again, for the balance',
   },
   logLinesDroppedTotal: {
     metric: 'log_lines_dropped_total',
@@ -86,7 +86,7 @@ export const STATS = {
   droppedConnectionsTotal: {
     metric: 'worker_dropped_connections_total',
     isCounter: true,
-    help: 'Connections turned away because the worker had as many as its limit of open files has room for',
+    help: 'Connections rejected because the worker reached its limit of open files',
   },
 } as const satisfies Readonly<Record<string, Stat>>;
 

@@ -8,23 +8,23 @@ import {
   OnceAMinute,
 } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
-import { loadPrometheusClients } from '../../contract/options/check/load-prometheus.js';
+import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
-import type { EndpointResponse } from '../endpoints/mount-endpoint.js';
-import { shareInFlight } from '../endpoints/share-in-flight.js';
-import { clusterRegistry } from '../exposition/cluster-registry.js';
-import { MetricsPage } from '../exposition/metrics-page.js';
-import { ALIVE, healthReport } from './admin-health.js';
+import {
+  type EndpointResponse,
+  JSON_TYPE,
+  shareInFlight,
+  TEXT_TYPE,
+} from '../endpoints/mount-endpoint.js';
+import { clusterRegistry, MetricsPage } from '../exposition/metrics-page.js';
+import { ALIVE, healthReport } from '../exposition/cluster-report.js';
 
-/** Further connections are closed at once. */
+/** Further connections are closed. */
 const MAX_CONNECTIONS = 64;
 /** Within this time, in ms, a request must be complete; a connection without traffic is closed after twice as long. */
 const REQUEST_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 20_000;
-
-const TEXT = 'text/plain; charset=utf-8';
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 interface AdminSource {
   snapshot(): ClusterSnapshot;
@@ -124,7 +124,7 @@ function answers(
 
 /**
  * Refuses a request that a malicious web page could have sent from a browser on this machine: by a
- * host name of its own that resolves to this address (DNS rebinding), or from another site.
+ * host name that the attacker resolves to this address (DNS rebinding), or from another site.
  */
 function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
   const { host = '', origin } = headers;
@@ -175,7 +175,7 @@ function failure(error: unknown): EndpointResponse {
 }
 
 function plain(status: number, message: string): EndpointResponse {
-  return { status, contentType: TEXT, body: `${message}\n` };
+  return { status, contentType: TEXT_TYPE, body: `${message}\n` };
 }
 
 function json({ status, report }: { status: number; report: object }): EndpointResponse {

@@ -13,6 +13,9 @@ export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** Marks the handlers of this package's endpoints. */
 export const OWN_ENDPOINT = Symbol('nestjs-cluster.endpoint');
 
@@ -48,10 +51,33 @@ export function mountEndpoint(
       () =>
         send(response, {
           status: 500,
-          contentType: 'text/plain; charset=utf-8',
+          contentType: TEXT_TYPE,
           body: 'internal error\n',
         }),
     );
   };
   adapter.get(path, Object.assign(handle, { [OWN_ENDPOINT]: true }));
+}
+
+/**
+ * Calls `run` once for all calls that are made during that run.
+ *
+ * @param situation a call in a situation other than the current run's situation starts a new run.
+ */
+export function shareInFlight<T>(
+  run: () => Promise<T>,
+  situation: () => unknown = () => undefined,
+): () => Promise<T> {
+  let current: { readonly promise: Promise<T>; readonly situation: unknown } | undefined;
+  return () => {
+    const now = situation();
+    if (current !== undefined && current.situation === now) return current.promise;
+    const begun = { promise: run(), situation: now };
+    current = begun;
+    const end = (): void => {
+      if (current === begun) current = undefined;
+    };
+    begun.promise.then(end, end);
+    return begun.promise;
+  };
 }

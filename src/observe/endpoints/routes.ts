@@ -21,8 +21,8 @@ type Register = (...args: unknown[]) => unknown;
  */
 @Injectable()
 export class Routes {
-  readonly #ours = new Set<string>();
-  readonly #theirs = new Set<string>();
+  readonly #ownPaths = new Set<string>();
+  readonly #appPaths = new Set<string>();
   /** Paths that the app and this package both serve. Only the handler registered first would ever answer. */
   readonly #shadowed = new Set<string>();
   #adapter: AbstractHttpAdapter | undefined;
@@ -59,7 +59,7 @@ export class Routes {
       const { metrics } = this.options;
       const isMetrics = metrics !== false && this.#normalize(metrics.path) === path;
       const option = isMetrics ? 'metrics' : 'health';
-      return `${path} is a route of the app, and of the option ${option}; give one of them another path (${option}.path of forRoot()), or leave ours out (${option}: false)`;
+      return `${path} is a route of the app, and of the option ${option}; change one of them (${option}.path of forRoot()), or set ${option}: false`;
     });
     throw new ClusterConfigurationError(
       `routes of the app have paths that ClusterModule serves: ${routes.join(' | ')}`,
@@ -68,13 +68,15 @@ export class Routes {
 
   #isShadowed(paths: unknown, handler: object): boolean {
     const isOurs = OWN_ENDPOINT in handler;
-    const [mine, others] = isOurs ? [this.#ours, this.#theirs] : [this.#theirs, this.#ours];
+    const [same, others] = isOurs
+      ? [this.#ownPaths, this.#appPaths]
+      : [this.#appPaths, this.#ownPaths];
     // Fastify chooses a handler by version. Express calls one handler after the other.
     const isVersioned = typeof (handler as { version?: unknown }).version === 'string';
     if (isVersioned && this.#adapter!.getType() === 'fastify') return false;
     const own = [paths].flat().filter((path) => typeof path === 'string');
     const taken = own.map((path) => this.#normalize(path)).filter((path) => others.has(path));
-    for (const path of own) mine.add(this.#normalize(path));
+    for (const path of own) same.add(this.#normalize(path));
     for (const path of taken) this.#shadowed.add(path);
     return taken.length > 0;
   }

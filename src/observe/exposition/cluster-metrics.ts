@@ -20,48 +20,154 @@ import {
 
 type Values = readonly (readonly [MetricLabels, number])[];
 
+/** The data from which the metrics of the cluster are read. */
+interface Source {
+  readonly snapshot: ClusterSnapshot;
+  /** One worker for each slot. */
+  readonly workers: readonly WorkerSnapshot[];
+  /** The counts of all slots, also of those that were removed. */
+  readonly counts: readonly SlotCounts[];
+  readonly reports: CollectedMetrics['workers'];
+  readonly snapshotAgeMs: number;
+}
+
+/** A metric, named without `nestjs_cluster_`. A name that ends in `_total` is a counter's. */
+type Row = readonly [metric: string, help: string, read: (from: Source) => Values];
+
 const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
 
-/** Metrics that are each read from one field. A field whose name ends in `Ms` is shown in seconds. */
-type Rows<T> = readonly {
-  readonly field: keyof T & string;
-  readonly metric: string;
-  readonly help: string;
-}[];
+const UPTIME = 'Time since the process was started';
 
-const rowsOf = <Name extends StatName>(names: readonly Name[]) =>
-  names.map((field) => ({ field, ...(STATS[field] as Stat) }));
-
-const UPTIME = {
-  field: 'uptimeSeconds',
-  metric: 'worker_uptime_seconds',
-  help: 'Time since the process was started',
-} as const;
-
-const WORKER_GAUGES: Rows<WorkerSnapshot> = [
-  UPTIME,
-  {
-    field: 'heartbeatAgeMs',
-    metric: 'worker_heartbeat_age_seconds',
-    help: "Time since the worker's last sign of life",
-  },
-  ...rowsOf(GAUGES),
-];
-
-/** The counters of each slot. */
-const SLOT_COUNTERS: Rows<SlotCounts> = [
-  ...rowsOf(COUNTERS),
-  {
-    field: 'abortedRequestsTotal',
+/** The metrics of the cluster. The rows of {@link STATS} are the measurements that a worker takes of itself. */
+const ROWS: readonly Row[] = [
+  [
+    'workers',
+    'Workers by state',
+    ({ snapshot: { workers } }) =>
+      STATES.map((state) => [{ state }, workers.filter((each) => each.state === state).length]),
+  ],
+  [
+    'info',
+    'How connections reach the workers; always 1',
+    ({ snapshot: { balancing } }) => [[{ balancing }, 1]],
+  ],
+  ['workers_desired', 'Desired number of workers', ({ snapshot }) => [[{}, snapshot.desired]]],
+  [
+    'generation',
+    'Number of the last rolling reload that was completed',
+    ({ snapshot }) => [[{}, snapshot.generation]],
+  ],
+  [
+    'reloads_total',
+    'Rolling reloads, by how they ended',
+    ({ snapshot: { reloads } }) =>
+      RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]]),
+  ],
+  [
+    'accept_backlog',
+    'Connections that wait in the kernel until a worker accepts them, by address',
+    ({ snapshot: { acceptBacklog = [] } }) =>
+      acceptBacklog.map(({ socket, connections }) => [{ socket }, connections]),
+  ],
+  [
+    'listen_overflows_total',
+    'Connections rejected by full accept queues since the machine started, for all its services',
+    ({ snapshot: { listenOverflowsTotal: total = null } }) => (total === null ? [] : [[{}, total]]),
+  ],
+  [
+    'snapshot_age_seconds',
+    'Age of the state of the cluster: above 0 if the primary did not answer this scrape',
+    ({ snapshotAgeMs }) => [[{}, snapshotAgeMs / 1_000]],
+  ],
+  [
+    'worker_restarts_total',
+    'Workers that failed or grew too large and were replaced, by cause',
+    ({ counts }) =>
+      counts.flatMap(({ slot, restartsByCause: restarts }) =>
+        FAILURE_CAUSES.map((cause) => [{ worker: slot, cause }, restarts[cause] ?? 0] as const),
+      ),
+  ],
+  [
+    'leader',
+    'Whether the worker is the leader (1) or not (0)',
+    ({ workers, snapshot: { leader } }) =>
+      byWorker(workers, ({ slot }) => Number(slot === leader?.slot)),
+  ],
+  [
+    'worker_up',
+    'Whether the worker is ready and answers its heartbeats (1) or not (0)',
+    ({ workers }) =>
+      byWorker(workers, ({ state, responsive }) => Number(state === 'ready' && responsive)),
+  ],
+  [
+    'worker_degraded',
+    'Whether the slot is in a crash loop (1) or not (0)',
+    ({ workers }) => byWorker(workers, ({ degraded }) => Number(degraded)),
+  ],
+  ...COUNTERS.map((name) => ofSlot(name, STATS[name])),
+  ofSlot('abortedRequestsTotal', {
     metric: 'worker_aborted_requests_total',
     help: 'Requests cut off because a drain reached its deadline',
-  },
-  {
-    field: 'droppedMessagesTotal',
+  }),
+  ofSlot('droppedMessagesTotal', {
     metric: 'ipc_messages_dropped_total',
     help: 'Messages of the worker that do not match the protocol',
-  },
+  }),
+  ofWorker('uptimeSeconds', { metric: 'worker_uptime_seconds', help: UPTIME }),
+  ofWorker('heartbeatAgeMs', {
+    metric: 'worker_heartbeat_age_seconds',
+    help: 'Time since the last message of the worker',
+  }),
+  ...GAUGES.map((name) => ofWorker(name, STATS[name])),
+  [
+    'worker_snapshot_age_seconds',
+    'Age of the metrics of the worker: above 0 if it did not answer this scrape',
+    ({ reports }) => {
+      const ages = new Map(reports.map(({ slot, ageMs }) => [slot, ageMs]));
+      return [...ages].map(([slot, ageMs]) => [{ worker: slot }, ageMs / 1_000]);
+    },
+  ],
+  ofPrimary('uptimeSeconds', { metric: 'worker_uptime_seconds', help: UPTIME }),
+  ...OF_ANY_PROCESS.map((name) => ofPrimary(name, STATS[name])),
 ];
+
+/** A count of each slot. */
+function ofSlot(field: keyof SlotCounts, { metric, help }: Stat): Row {
+  return [metric, help, ({ counts }) => byWorker(counts, (slot) => read(slot, field))];
+}
+
+/** A measurement of each worker. */
+function ofWorker(field: keyof WorkerSnapshot, { metric, help }: Stat): Row {
+  return [metric, help, ({ workers }) => byWorker(workers, (worker) => read(worker, field))];
+}
+
+/** A measurement of the primary. */
+function ofPrimary(field: StatName | 'uptimeSeconds', { metric, help }: Stat): Row {
+  const name = `primary_${metric.replace(/^worker_/, '')}`;
+  return [
+    name,
+    help,
+    ({ snapshot: { primary } }) => (primary === null ? [] : [[{}, read(primary, field as never)!]]),
+  ];
+}
+
+function byWorker<W extends { readonly slot: number }>(
+  workers: readonly W[],
+  valueOf: (worker: W) => number | null,
+): Values {
+  return workers.flatMap((worker) => {
+    const value = valueOf(worker);
+    return value === null ? [] : [[{ worker: worker.slot }, value] as const];
+  });
+}
+
+/** The value of a field, in seconds if its name ends in `Ms`. */
+function read<T>(from: T, field: keyof T & string): number | null {
+  const value = from[field] as number | null;
+  if (value === null || !field.endsWith('Ms')) return value;
+  // The milliseconds have at most three decimals, so the seconds have at most six decimals.
+  return Math.round(value * 1_000) / 1e6;
+}
 
 /** The metrics that describe the cluster itself, computed from its snapshot. */
 export function clusterMetrics({
@@ -69,118 +175,19 @@ export function clusterMetrics({
   workers: reports,
   snapshotAgeMs = 0,
 }: Omit<CollectedMetrics, 'retired'>): MetricJson[] {
-  const ages = new Map(reports.map((each) => [each.slot, each.ageMs]));
-  return [
-    ...wholeCluster(snapshot),
-    family(
-      'gauge',
-      'snapshot_age_seconds',
-      'Age of the state of the cluster: above 0 where the primary did not answer this scrape',
-      [[{}, snapshotAgeMs / 1_000]],
-    ),
-    ...eachWorker(snapshot),
-    family(
-      'gauge',
-      'worker_snapshot_age_seconds',
-      'Age of the metrics that stand for the worker: above 0 where it did not answer this scrape',
-      [...ages].map(([slot, age]) => [{ worker: slot }, age / 1_000]),
-    ),
-    ...primaryItself(snapshot.primary),
-  ];
-}
-
-function family(type: 'gauge' | 'counter', name: string, help: string, values: Values): MetricJson {
-  return {
-    name: `nestjs_cluster_${name}`,
-    help,
-    type,
-    aggregator: 'sum',
-    values: values.map(([labels, value]) => ({ labels, value })),
-  };
-}
-
-function wholeCluster(snapshot: ClusterSnapshot): MetricJson[] {
-  const { workers, balancing, desired, generation, reloads } = snapshot;
-  const { acceptBacklog = [], listenOverflowsTotal = null } = snapshot;
-  const countOf = (state: WorkerState) => workers.filter((each) => each.state === state).length;
-  const byState = STATES.map((state) => [{ state }, countOf(state)] as const);
-  const byOutcome = RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]] as const);
-  return [
-    family('gauge', 'workers', 'Workers by state', byState),
-    family('gauge', 'info', 'How connections reach the workers; always 1', [[{ balancing }, 1]]),
-    family('gauge', 'workers_desired', 'Workers there should be', [[{}, desired]]),
-    family('gauge', 'generation', 'Number of the last rolling reload that was completed', [
-      [{}, generation],
-    ]),
-    family('counter', 'reloads_total', 'Rolling reloads, by how they ended', byOutcome),
-    family(
-      'gauge',
-      'accept_backlog',
-      'Connections that wait in the kernel until a worker accepts them, by address',
-      acceptBacklog.map(({ socket, connections }) => [{ socket }, connections]),
-    ),
-    family(
-      'counter',
-      'listen_overflows_total',
-      'Connections that full accept queues turned away since the machine started, of all its services',
-      listenOverflowsTotal === null ? [] : [[{}, listenOverflowsTotal]],
-    ),
-  ];
-}
-
-function eachWorker(snapshot: ClusterSnapshot): MetricJson[] {
   const workers = workersBySlot(snapshot);
   const counts: readonly SlotCounts[] = [...workers, ...snapshot.dismissed];
-  const restarts = counts.flatMap(({ slot, restartsByCause }) =>
-    FAILURE_CAUSES.map((cause) => [{ worker: slot, cause }, restartsByCause[cause] ?? 0] as const),
+  const source: Source = { snapshot, workers, counts, reports, snapshotAgeMs };
+  const shown = ROWS.filter(
+    ([metric]) => snapshot.primary !== null || !metric.startsWith('primary_'),
   );
-  return [
-    family(
-      'counter',
-      'worker_restarts_total',
-      'Workers that failed or grew too large and were replaced, by cause',
-      restarts,
-    ),
-    family(
-      'gauge',
-      'leader',
-      'Whether the worker runs what one alone is to run (1) or not (0)',
-      byWorker(workers, ({ slot }) => (slot === snapshot.leader?.slot ? 1 : 0)),
-    ),
-    family(
-      'gauge',
-      'worker_up',
-      'Whether the worker is ready and answers its heartbeats (1) or not (0)',
-      byWorker(workers, ({ state, responsive }) => (state === 'ready' && responsive ? 1 : 0)),
-    ),
-    family(
-      'gauge',
-      'worker_degraded',
-      'Whether the slot is in a crash loop (1) or not (0)',
-      byWorker(workers, ({ degraded }) => (degraded ? 1 : 0)),
-    ),
-    ...SLOT_COUNTERS.map(({ field, metric, help }) => {
-      const values = byWorker(counts, (slot) => read(slot, field));
-      return family('counter', metric, help, values);
-    }),
-    ...WORKER_GAUGES.map(({ field, metric, help }) => {
-      const values = byWorker(workers, (worker) => read(worker, field));
-      return family('gauge', metric, help, values);
-    }),
-  ];
-}
-
-const ofPrimary = (metric: string): string => `primary_${metric.replace(/^worker_/, '')}`;
-
-function primaryItself(primary: ClusterSnapshot['primary']): MetricJson[] {
-  if (primary === null) return [];
-  const uptime = family('gauge', ofPrimary(UPTIME.metric), UPTIME.help, [
-    [{}, primary.uptimeSeconds],
-  ]);
-  const measured = rowsOf(OF_ANY_PROCESS).map(({ field, isCounter, metric, help }) =>
-    family(isCounter ? 'counter' : 'gauge', ofPrimary(metric), help, [[{}, read(primary, field)!]]),
-  );
-  return [uptime, ...measured];
+  return shown.map(([metric, help, valuesOf]) => ({
+    name: `nestjs_cluster_${metric}`,
+    help,
+    type: metric.endsWith('_total') ? 'counter' : 'gauge',
+    aggregator: 'sum',
+    values: valuesOf(source).map(([labels, value]) => ({ labels, value })),
+  }));
 }
 
 /** One worker for each slot: its newest ready process, or its newest process if none is ready. */
@@ -191,21 +198,4 @@ function workersBySlot({ workers }: ClusterSnapshot): WorkerSnapshot[] {
     if (before?.state !== 'ready' || worker.state === 'ready') bySlot.set(worker.slot, worker);
   }
   return [...bySlot.values()];
-}
-
-function byWorker<W extends { readonly slot: number }>(
-  workers: readonly W[],
-  read: (worker: W) => number | null,
-): Values {
-  return workers.flatMap((worker) => {
-    const value = read(worker);
-    return value === null ? [] : [[{ worker: worker.slot }, value] as const];
-  });
-}
-
-function read<T>(from: T, field: keyof T & string): number | null {
-  const value = from[field] as number | null;
-  if (value === null || !field.endsWith('Ms')) return value;
-  // The milliseconds have at most three decimals, so the seconds have at most six decimals.
-  return Math.round(value * 1_000) / 1e6;
 }

@@ -1,8 +1,8 @@
 import { IN_HEALTH, pick } from '../../contract/snapshot/stats.js';
-import {
-  type AgedSnapshot,
-  type ClusterSnapshot,
-  type WorkerSnapshot,
+import type {
+  AgedSnapshot,
+  ClusterSnapshot,
+  WorkerSnapshot,
 } from '../../contract/snapshot/index.js';
 
 type MinReady = ClusterSnapshot['minReady'];
@@ -19,7 +19,7 @@ export interface Judgement {
  * Judges the cluster by the number of slots with a ready worker that answers its heartbeats. A
  * worker that is blocked or stopped does not count.
  *
- * @param ownPid pid of this process, which counts even if the primary has not heard from it yet.
+ * @param ownPid pid of this process, which counts even if the primary has no message from it yet.
  */
 export function judgeCluster(
   snapshot: ClusterSnapshot,
@@ -88,4 +88,37 @@ function describeWorker(worker: WorkerSnapshot) {
     heartbeatAgeMs: worker.heartbeatAgeMs,
     ...pick(worker, IN_HEALTH),
   };
+}
+
+/** A health report in the format of @nestjs/terminus, without that package. */
+export interface HealthReport {
+  readonly status: number;
+  readonly report: object;
+}
+
+/** The report of the primary. `ready` leaves out the measurements of the primary itself. */
+export function healthReport(snapshot: ClusterSnapshot, what: 'whole' | 'ready'): HealthReport {
+  const { primary, minReady } = snapshot;
+  return terminusReport({
+    cluster: {
+      ...describeCluster({ snapshot, ageMs: 0 }),
+      ...judgeCluster(snapshot, minReady),
+    },
+    ...(what === 'whole' && primary !== null && { primary: { ...primary, status: 'up' } }),
+  });
+}
+
+/** The report of `/health/live`. It is empty, because the answer itself shows that the primary runs. */
+export const ALIVE: HealthReport = terminusReport({});
+
+function terminusReport(
+  details: Readonly<Record<string, Pick<Judgement, 'status'>>>,
+): HealthReport {
+  const entries = Object.entries(details);
+  const down = entries.filter(([, { status }]) => status === 'down');
+  const rest = entries.filter(([, { status }]) => status !== 'down');
+  const isDegraded = rest.some(([, { status }]) => status === 'degraded');
+  const status = down.length > 0 ? 'error' : isDegraded ? 'degraded' : 'ok';
+  const [info, error] = [Object.fromEntries(rest), Object.fromEntries(down)];
+  return { status: down.length > 0 ? 503 : 200, report: { status, info, error, details } };
 }

@@ -1,5 +1,13 @@
-import type { FindingName } from '../../contract/options/index.js';
-import { type AppView, at, type Class, classOf, metadataOf, methodsWith } from './app-view.js';
+import { type FindingName, silencedBy } from '../../contract/options/log.js';
+import {
+  type AppView,
+  at,
+  type Class,
+  classOf,
+  metadataOf,
+  methodsWith,
+  viewOf,
+} from './app-view.js';
 
 /** Something in an app that does not work correctly in several workers. */
 export interface Finding {
@@ -11,7 +19,7 @@ export interface Finding {
 }
 
 /** Looks for one kind of finding in an app. Reads tokens, class names and metadata, and loads no library. */
-export interface Check extends Pick<Finding, 'name' | 'problem' | 'remedy'> {
+interface Check extends Pick<Finding, 'name' | 'problem' | 'remedy'> {
   /** @returns the places of the problem; empty = no finding. */
   readonly find: (app: AppView) => readonly string[];
 }
@@ -122,4 +130,30 @@ function isAlone(each: unknown): boolean {
   );
 }
 
-export const CHECKS: readonly Check[] = [scheduledJobs, throttler, cache, socketIo];
+const CHECKS: readonly Check[] = [scheduledJobs, throttler, cache, socketIo];
+
+/** Maximum number of places in a line. Further places are only counted. */
+const MAX_PLACES = 4;
+
+/** A check that throws finds nothing: the app may have an unexpected version of a library. */
+export function findingsOf(app: AppView): Finding[] {
+  return CHECKS.flatMap(({ find, ...finding }) => {
+    try {
+      const places = [...new Set(find(app))];
+      const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
+      const where = places.slice(0, MAX_PLACES).join(', ') + more;
+      return places.length === 0 ? [] : [{ ...finding, where }];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** A line for each finding. All workers of an app have the same findings. */
+export function startWarnings(app: object, ignore: readonly FindingName[]): string[] {
+  return findingsOf(viewOf(app))
+    .filter(({ name }) => !ignore.includes(name))
+    .map(
+      ({ name, where, problem, remedy }) => `${problem}: ${where}; ${remedy}; ${silencedBy(name)}`,
+    );
+}

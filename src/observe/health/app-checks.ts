@@ -62,7 +62,7 @@ function checkOf(entry: Entry, moduleRef: Pick<ModuleRef, 'get'>): () => unknown
     return () => instance.check();
   } catch (cause) {
     throw new ClusterConfigurationError(
-      `health.indicators: ${type.name} is no provider with the default scope; add it to the providers of a module`,
+      `health.indicators: ${type.name} is not a provider in the default scope; add it to the providers of a module`,
       { cause },
     );
   }

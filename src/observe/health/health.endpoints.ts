@@ -6,19 +6,26 @@ import type {
   HealthIndicatorFunction,
   HealthIndicatorResult,
 } from '@nestjs/terminus';
-import { type EndpointResponse, mountEndpoint } from '../endpoints/mount-endpoint.js';
+import {
+  type EndpointResponse,
+  JSON_TYPE,
+  mountEndpoint,
+  shareInFlight,
+} from '../endpoints/mount-endpoint.js';
 import { inspected, OnceAMinute } from '../../contract/errors/index.js';
-import { hasTerminus, type ResolvedModuleOptions } from '../../contract/options/module.js';
+import { hasTerminus } from '../../contract/options/peers.js';
+import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,
   type ClusterLink,
 } from '../../contract/snapshot/index.js';
 import { appChecks } from './app-checks.js';
-import { ClusterHealthIndicator } from './cluster.health.js';
-import { EventLoopHealthIndicator } from './event-loop.health.js';
-import { OffloadHealthIndicator } from './offload.health.js';
-import { shareInFlight } from '../endpoints/share-in-flight.js';
+import {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from './indicators.js';
 import { Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
@@ -74,7 +81,10 @@ export class HealthEndpoints {
     };
     for (const [endpoint, indicators] of Object.entries(checks)) {
       const check = shareInFlight(
-        () => this.#check(indicators, details),
+        async (): Promise<EndpointResponse> => {
+          const { status, result } = await this.#run(indicators);
+          return { status, contentType: JSON_TYPE, body: this.#bodyOf(result, details) };
+        },
         // A run that began before a drain must not be shared, because it would still report that
         // all is well.
         () => this.link.accepting,
@@ -107,18 +117,6 @@ export class HealthEndpoints {
     }));
   }
 
-  async #check(
-    indicators: readonly HealthIndicatorFunction[],
-    details: boolean,
-  ): Promise<EndpointResponse> {
-    const { status, result } = await this.#run(indicators);
-    return {
-      status,
-      contentType: 'application/json; charset=utf-8',
-      body: this.#bodyOf(result, details),
-    };
-  }
-
   #bodyOf(result: HealthCheckResult, details: boolean): string {
     if (this.link.showsDetails) {
       return JSON.stringify(details ? result : statusesOf(result, () => true));
@@ -147,12 +145,9 @@ export class HealthEndpoints {
   }
 }
 
-/** Keys of this package's own indicators. */
-const OUR_KEYS: readonly string[] = ['cluster', 'eventLoop', 'memory', 'offload'];
-
-function isOurs(key: string): boolean {
-  return OUR_KEYS.includes(key);
-}
+/** Whether a key is the key of an indicator of this package. */
+const isOurs = (key: string): boolean =>
+  ['cluster', 'eventLoop', 'memory', 'offload'].includes(key);
 
 /** The result with nothing but the statuses up, degraded and down. */
 function statusesOf(

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import type { HealthCheckService } from '@nestjs/terminus';
-import { loadTerminus } from '../../contract/options/module.js';
+import { loadTerminus } from '../../contract/options/peers.js';
 
 /** The service of terminus whose method shows which version is installed. */
 interface IndicatorService {

@@ -1,10 +1,8 @@
-import { loadPrometheusClients } from '../../contract/options/check/load-prometheus.js';
+import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { mountEndpoint } from '../endpoints/mount-endpoint.js';
-import { shareInFlight } from '../endpoints/share-in-flight.js';
-import { clusterRegistry } from '../exposition/cluster-registry.js';
-import { MetricsPage } from '../exposition/metrics-page.js';
+import { mountEndpoint, shareInFlight } from '../endpoints/mount-endpoint.js';
+import { clusterRegistry, MetricsPage } from '../exposition/metrics-page.js';
 import { type ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,

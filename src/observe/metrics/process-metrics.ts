@@ -14,7 +14,7 @@ import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-bod
 import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
 
 /**
- * Default metrics that are left out, because promtool refuses their names: gauges with the suffix of
+ * Default metrics that are dropped, because promtool refuses their names: gauges with the suffix of
  * a counter, and names with a type. Other metrics give the same numbers.
  */
 const MISNAMED = [
@@ -64,7 +64,7 @@ export class ProcessMetrics implements MetricsSource {
       for (const metric of all) this.#own.registerMetric(metric);
       for (const metric of labelled) this.#labelled.registerMetric(metric);
     } catch (error) {
-      this.logger.warn(`Metrics are left out: ${String(error)}`);
+      this.logger.warn(`Some metrics could not be created: ${String(error)}`);
     }
   }
 
@@ -87,7 +87,7 @@ export class ProcessMetrics implements MetricsSource {
     if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
     const megabytes = MAX_METRICS_BODY_LENGTH / 1024 / 1024;
     this.#warnOnce(
-      `The app's metrics are left out: they have more than ${megabytes} MB. Give them fewer labels`,
+      `The app's metrics are dropped: they exceed ${megabytes} MB. Use fewer different label values`,
     );
     return encode(ofPackage);
   }
@@ -102,10 +102,10 @@ export class ProcessMetrics implements MetricsSource {
     }
   }
 
-  /** If a `collect()` of the registry fails or hangs, its last metrics stand for it. */
+  /** If a `collect()` of the registry fails or hangs, its last metrics are used. */
   async #read(registry: MetricsRegistry): Promise<readonly MetricJson[]> {
     const failed = (reason: string): readonly MetricJson[] => {
-      this.#warnOnce(`Metrics cannot be read, and their last values are shown: ${reason}`);
+      this.#warnOnce(`Metrics cannot be read, so their last values are shown: ${reason}`);
       return this.#last.get(registry) ?? [];
     };
     const read = (registry.getMetricsAsJSON() as Promise<MetricJson[]>).then(

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../../contract/messages.js';
-import { MAX_TIMER_MS, type ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { MAX_TIMER_MS } from '../../contract/options/schema.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
 import type { ProcessLink } from '../link/process-link.js';
 import type { WorkerApp } from '../boot/served-app.js';

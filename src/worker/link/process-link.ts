@@ -4,13 +4,9 @@ import { ClusterNoPrimaryError } from '../../contract/errors/index.js';
 import type { ClusterEventName } from '../../contract/log/events.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { PrimaryMessage } from '../../contract/messages.js';
-import {
-  checkSlot,
-  checkWorkerCount,
-  type FindingName,
-  type ResolvedClusterOptions,
-} from '../../contract/options/index.js';
-import { silencedBy } from '../../contract/options/warning-options.interface.js';
+import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import { type FindingName, silencedBy } from '../../contract/options/log.js';
+import { checkSlot, checkWorkerCount } from '../../contract/options/schema.js';
 import { ProcessMeter } from '../../contract/process/process-meter.js';
 import {
   type AgedSnapshot,

@@ -139,7 +139,7 @@ export class HttpMetrics implements ResponseObserver {
       ),
       {
         name: 'http_requests_aborted_total',
-        help: 'HTTP requests whose clients went away before the response was complete, by route template',
+        help: 'HTTP requests whose clients disconnected before the response was complete, by route template',
         type: 'counter',
         aggregator: 'sum',
         values: all

@@ -3,7 +3,7 @@ import { Inject, Injectable, Module, Scope } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
-import { OnClusterEvent } from '../../../src/module/cluster-event.decorator.js';
+import { OnClusterEvent } from '../../../src/module/on-cluster-event.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
 import type { ClusterEventMap } from '../../../src/contract/log/events.js';

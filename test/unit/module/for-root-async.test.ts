@@ -68,7 +68,7 @@ describe('forRootAsync()', () => {
   ])('wants one source of its options, and not %s', (given, options) => {
     expect(() => forRootAsync(options)).toThrow(ClusterConfigurationError);
     expect(() => forRootAsync(options)).toThrow(
-      `takes its options from one of useFactory, useClass, useExisting, and was given ${given}; give one`,
+      `needs exactly one of useFactory, useClass, useExisting, but got ${given}`,
     );
   });
 
@@ -91,8 +91,10 @@ describe('forRootAsync()', () => {
   it('refuses a module for threads that is known too late', async () => {
     const late = { ...NO_ENDPOINTS, offload: { module: Tasks } };
     const starting = start(forRootAsync({ useFactory: () => late }));
-    await expect(starting).rejects.toThrow('invalid module options: offload.module comes from');
-    await expect(starting).rejects.toThrow('give offload: { module } to forRootAsync() itself');
+    await expect(starting).rejects.toThrow(
+      'invalid module options: offload.module is in the options that',
+    );
+    await expect(starting).rejects.toThrow('set offload: { module } in forRootAsync() itself');
   });
 });
 

@@ -5,10 +5,10 @@ import type { Metric } from 'prom-client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
 import {
-  availableCores,
   type ClusterModuleOptions,
   resolveModuleOptions,
 } from '../../../src/contract/options/module.js';
+import { availableCores } from '../../../src/contract/process/machine.js';
 import type { ClusterLink } from '../../../src/contract/snapshot/index.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';

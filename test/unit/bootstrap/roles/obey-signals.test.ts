@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { obeySignals } from '../../../../src/bootstrap/roles/obey-signals.js';
-import { availableCores } from '../../../../src/contract/options/check/available-workers.js';
+import { availableCores } from '../../../../src/contract/process/machine.js';
 import type { Supervisor } from '../../../../src/primary/supervisor.js';
 
 /** The signals of a primary whose reload never ends. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { checkEventName } from '../../../../src/contract/options/event-names.js';
 import {
-  checkEventName,
   checkWorkerCount,
   type ClusterOptions,
   logFormatIn,
@@ -20,8 +20,8 @@ const PORT = 'a whole number from 0 to 65535';
 const BYTES = 'a whole number from 16777216 to 9007199254740991';
 const NAME = 'at most 40 letters, digits and . _ -, the first a letter or digit';
 const TOKEN =
-  '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them, or false where everybody may read';
-const ADDRESS = 'an address: a loopback one (127.0.0.1, ::1), or that of an interface (0.0.0.0';
+  '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them, or false to let everyone read';
+const ADDRESS = 'an IP address or localhost (0.0.0.0 and ::';
 const MS = (min: number) => `a number of milliseconds from ${min} to ${MAX_TIMER_MS}`;
 const HANG_MS = `false or ${MS(3_000)}`;
 const LEVELS = "one of 'debug', 'info', 'warn', 'error', 'silent'";

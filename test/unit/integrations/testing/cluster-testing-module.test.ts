@@ -7,9 +7,11 @@ import {
   ClusterTestingModule,
   type FakeCluster,
 } from '../../../../src/integrations/testing/index.js';
-import { ClusterHealthIndicator } from '../../../../src/observe/health/cluster.health.js';
-import { EventLoopHealthIndicator } from '../../../../src/observe/health/event-loop.health.js';
-import { OffloadHealthIndicator } from '../../../../src/observe/health/offload.health.js';
+import {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from '../../../../src/observe/health/indicators.js';
 
 /** A class of the user that a test would inject the service into. */
 class Subject {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shareInFlight } from '../../../../src/observe/endpoints/share-in-flight.js';
+import { shareInFlight } from '../../../../src/observe/endpoints/mount-endpoint.js';
 import { held } from '../../../support/held.js';
 
 /** Runs that end when they are told to. */
@@ -14,16 +14,6 @@ function heldRuns(situation: () => unknown = () => true) {
 }
 
 describe('what is asked while a run is under way', () => {
-  it('gets the result of that run', async () => {
-    const { runs, ask } = heldRuns();
-    const answers = Promise.all(Array.from({ length: 100 }, ask));
-    expect(runs).toHaveLength(1);
-
-    runs[0]!.resolve('well');
-
-    expect(new Set(await answers)).toEqual(new Set(['well']));
-  });
-
   it('shares its failure', async () => {
     const { runs, ask } = heldRuns();
     const answers = Promise.allSettled([ask(), ask()]);

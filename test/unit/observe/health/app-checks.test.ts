@@ -76,7 +76,7 @@ describe('an indicator of the app', () => {
 
     expect(() => appChecks([Unknown], container, log)).toThrow(ClusterConfigurationError);
     expect(() => appChecks([Unknown], container, log)).toThrow(
-      'health.indicators: Unknown is no provider with the default scope; add it to the providers of a module',
+      'health.indicators: Unknown is not a provider in the default scope; add it to the providers of a module',
     );
   });
 });

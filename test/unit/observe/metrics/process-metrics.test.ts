@@ -91,7 +91,7 @@ describe('the metrics of a process', () => {
     await metrics.extend(ours);
     await metrics.extend(() => Promise.reject(new Error('broken')));
     expect(await samples()).toEqual({ 'ours_total{}': 0 });
-    expect(warnings).toEqual(['Metrics are left out: Error: broken']);
+    expect(warnings).toEqual(['Some metrics could not be created: Error: broken']);
   });
 
   it('have the slot on each value if workers are shown separately, and on some always', async () => {
@@ -126,7 +126,7 @@ describe('the metrics of a process', () => {
     expect(await samples()).toEqual({ 'ours_total{}': 0 });
     await samples();
     expect(warnings).toEqual([
-      "The app's metrics are left out: they have more than 16 MB. Give them fewer labels",
+      "The app's metrics are dropped: they exceed 16 MB. Use fewer different label values",
     ]);
   });
 });
@@ -159,7 +159,7 @@ describe('a metric whose collect() does not end well', () => {
       other.inc();
       expect(await samples()).toEqual({ 'good{}': 1, 'bad{}': 0, 'other{}': 1 });
       expect(warnings).toEqual([
-        'Metrics cannot be read, and their last values are shown: Error: database is gone',
+        'Metrics cannot be read, so their last values are shown: Error: database is gone',
       ]);
     },
   );
@@ -178,7 +178,7 @@ describe('a metric whose collect() does not end well', () => {
       expect(read).toEqual({ 'good{}': 1, 'bad{}': 0, 'other{}': 0 });
     }
     expect(warnings).toEqual([
-      'Metrics cannot be read, and their last values are shown: no answer within 250 ms',
+      'Metrics cannot be read, so their last values are shown: no answer within 250 ms',
     ]);
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { ClusterHealthIndicator } from '../../../../src/observe/health/cluster.health.js';
-import type { MinReady } from '../../../../src/contract/options/module.js';
-import type { ClusterSnapshot, WorkerSnapshot } from '../../../../src/contract/snapshot/index.js';
+import { type MinReady, resolveModuleOptions } from '../../../../src/contract/options/module.js';
+import type {
+  ClusterSnapshot,
+  WorkerSnapshot,
+  WorkerStats,
+} from '../../../../src/contract/snapshot/index.js';
+import {
+  ClusterHealthIndicator,
+  EventLoopHealthIndicator,
+  OffloadHealthIndicator,
+} from '../../../../src/observe/health/indicators.js';
+import type { Offload } from '../../../../src/offload/index.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
 
 const SNAPSHOT: ClusterSnapshot = {
@@ -215,6 +224,77 @@ describe('a crash loop', () => {
     expect(await check([ready], { degraded: 1 }, { terminus: TERMINUS_11 })).toMatchObject({
       status: 'up',
       reason: '1 of 4 workers are in a crash loop',
+    });
+  });
+});
+
+describe('the health of the event loop', () => {
+  const numbers = { eventLoopUtilization: 0.5, eventLoopDelayP99Ms: 81 };
+  const link = { stats: () => numbers as WorkerStats };
+  const indicator = new EventLoopHealthIndicator(link, TERMINUS_12);
+
+  it('is up with its numbers where there is no limit', () => {
+    expect(indicator.check()).toEqual({ eventLoop: { ...numbers, status: 'up' } });
+    expect(indicator.check('loop', { maxDelayMs: undefined })).toMatchObject({
+      loop: { status: 'up' },
+    });
+  });
+
+  it.each([
+    { maxDelayMs: 102, status: 'up' },
+    { maxDelayMs: 100, status: 'degraded', message: 'near its limit of 100' },
+    { maxDelayMs: 80, status: 'down', message: 'above its limit of 80' },
+  ])('with a limit of $maxDelayMs ms is $status at 81', ({ maxDelayMs, status, message }) => {
+    expect(indicator.check('eventLoop', { maxDelayMs })).toEqual({
+      eventLoop: {
+        ...numbers,
+        status,
+        ...(message && { message: `eventLoopDelayP99Ms is 81, ${message}` }),
+      },
+    });
+  });
+
+  it('is up, and says why not wholly, where terminus has no degraded', () => {
+    const old = new EventLoopHealthIndicator(link, TERMINUS_11);
+    expect(old.check('eventLoop', { maxDelayMs: 100 }).eventLoop).toEqual({
+      ...numbers,
+      status: 'up',
+      message: 'eventLoopDelayP99Ms is 81, near its limit of 100',
+    });
+    expect(old.check('eventLoop', { maxDelayMs: 80 }).eventLoop).toMatchObject({ status: 'down' });
+  });
+});
+
+describe('the health of the threads', () => {
+  const details = { threads: 2, running: 1, maxQueue: 10 };
+  const indicatorFor = (queueSize: number) => {
+    const offload = { snapshot: () => ({ threads: 2, running: 1, queueSize }) } as Offload;
+    const options = resolveModuleOptions({ offload: { maxQueue: 10 } }, {});
+    return new OffloadHealthIndicator(TERMINUS_12, offload, options);
+  };
+
+  it('is up with its numbers where there is no limit', () => {
+    const indicator = indicatorFor(3);
+    const up = { status: 'up', ...details, queueSize: 3 };
+    expect(indicator.check()).toEqual({ offload: up });
+    expect(indicator.check('pool')).toEqual({ pool: up });
+  });
+
+  it.each([
+    { limit: 10, queueSize: 8, status: 'up' },
+    {
+      limit: 10,
+      queueSize: 9,
+      status: 'degraded',
+      message: 'queueSize is 9, near its limit of 10',
+    },
+    { limit: 10, queueSize: 10, status: 'degraded', message: expect.stringContaining('near') },
+    { limit: 10, queueSize: 11, status: 'down', message: 'queueSize is 11, above its limit of 10' },
+    { limit: 0, queueSize: 0, status: 'up' },
+    { limit: 0, queueSize: 1, status: 'down', message: 'queueSize is 1, above its limit of 0' },
+  ])('with a limit of $limit is $status while $queueSize wait', ({ limit, queueSize, ...why }) => {
+    expect(indicatorFor(queueSize).check('offload', { maxQueueSize: limit })).toEqual({
+      offload: { ...details, queueSize, ...why },
     });
   });
 });

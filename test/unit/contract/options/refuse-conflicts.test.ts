@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type ClusterOptions, resolveOptions } from '../../../../../src/contract/options/index.js';
+import { type ClusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
 import {
   type Platform,
   refuseConflicts,
-} from '../../../../../src/contract/options/check/refuse-conflicts.js';
-import { refusal as refusalOf } from '../../../support/refusal.js';
+} from '../../../../src/contract/options/refuse-conflicts.js';
+import { refusal as refusalOf } from '../../support/refusal.js';
 
 const LINUX_24: Platform = { system: 'linux', nodeVersion: '24.1.0' };
 const OLD_MAC: Platform = { system: 'darwin', nodeVersion: '20.19.0' };
@@ -23,23 +23,20 @@ const path = '/run/app.sock';
 const GIB = 2 ** 30;
 
 it.each<[ClusterOptions, string]>([
-  [{ path, port: 80 }, `path and port exclude each other (path: "${path}", port: 80)`],
-  [{ path, port: 0 }, 'path and port exclude each other'],
-  [{ path, host: '::1' }, `path and host exclude each other (path: "${path}", host: ::1)`],
+  [{ path, port: 80 }, `set either path or port, not both (path: "${path}", port: 80)`],
+  [{ path, port: 0 }, 'set either path or port, not both'],
+  [{ path, host: '::1' }, `set either path or host, not both (path: "${path}", host: ::1)`],
   [
     { memory: { softLimitBytes: GIB, hardLimitBytes: GIB } },
     `memory.softLimitBytes (${GIB}) must be below memory.hardLimitBytes (${GIB})`,
   ],
-  [{ balancing: 'ports', path }, `balancing 'ports' needs a port, and path is "${path}"`],
-  [{ balancing: 'reuse-port', path }, `balancing 'reuse-port' needs a port, and path is "${path}"`],
+  [{ balancing: 'ports', path }, `balancing 'ports' needs a port, but path is "${path}"`],
+  [{ balancing: 'reuse-port', path }, `balancing 'reuse-port' needs a port, but path is "${path}"`],
   [
     { balancing: 'ports', port: 0, workers: 1 },
-    "balancing 'ports' needs to know the first port, and port is 0",
+    "balancing 'ports' needs a first port, but port is 0",
   ],
-  [
-    { balancing: 'ports', port: 65_533, workers: 4 },
-    'port 65533 and 4 workers goes beyond port 65535',
-  ],
+  [{ balancing: 'ports', port: 65_533, workers: 4 }, 'port 65533 and 4 workers exceeds port 65535'],
   [{ admin: { port: 3_000 } }, 'admin.port (3000) is a port of the app (port: 3000)'],
   [
     { host: '10.0.0.1', port: 3_001, admin: { port: 3_001, host: '::1' } },
@@ -49,10 +46,10 @@ it.each<[ClusterOptions, string]>([
     { balancing: 'ports', workers: 4, admin: { port: 3_003 } },
     'admin.port (3003) is a port of the app (port: 3000 to 3003)',
   ],
-  [{ expose: 'admin' }, "expose is 'admin', and there is no admin listener; give admin: { port }"],
+  [{ expose: 'admin' }, "expose is 'admin', but there is no admin listener; set admin: { port }"],
   [
     { expose: 'admin', admin: { port: 1 }, workers: 0 },
-    "expose is 'admin', and workers: 0 has no admin listener",
+    "expose is 'admin', but workers: 0 has no admin listener",
   ],
 ])('refuses %j', (options, message) => {
   expect(refusal(options)).toMatch(/^invalid options: /);

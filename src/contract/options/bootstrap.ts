@@ -1,7 +1,28 @@
+import { isIP } from 'node:net';
+import * as v from 'valibot';
 import type { ClusterEventListeners } from '../log/events.js';
-import type { BalancingStrategy, EXPOSE } from './choices.js';
-import type { WarningOptions } from './warning-options.interface.js';
-import type { LogOptions } from './log-options.interface.js';
+import { listeners } from './event-names.js';
+import { log, type LogOptions, warnings, type WarningOptions } from './log.js';
+import {
+  autoOrInteger,
+  durationMs,
+  flag,
+  integer,
+  MAX_TIMER_MS,
+  MAX_WORKERS,
+  oneOf,
+  option,
+  optionGroup,
+  optionGroupOrFalse,
+  port,
+  portFromText,
+  type SchemaOf,
+  text,
+  variable,
+} from './schema.js';
+
+/** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */
+const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 /**
  * Limits for the resident memory (RSS) of each worker, checked every second. Environment:
@@ -14,8 +35,13 @@ export interface MemoryOptions {
   hardLimitBytes?: number | undefined;
 }
 
+const memory = optionGroup({
+  softLimitBytes: variable('CLUSTER_MEMORY_SOFT_LIMIT_BYTES', option(memoryBytes, Infinity)),
+  hardLimitBytes: variable('CLUSTER_MEMORY_HARD_LIMIT_BYTES', option(memoryBytes, Infinity)),
+} satisfies SchemaOf<MemoryOptions>);
+
 /**
- * When healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
+ * Limits at which healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
  * Each worker's limits differ from the options by up to 10 % at random, so not all are due at once.
  */
 export interface RecycleOptions {
@@ -25,6 +51,11 @@ export interface RecycleOptions {
   maxAgeMs?: number | undefined;
 }
 
+const recycle = optionGroup({
+  maxRequests: option(integer(1, Number.MAX_SAFE_INTEGER), Infinity),
+  maxAgeMs: option(durationMs(1), Infinity),
+} satisfies SchemaOf<RecycleOptions>);
+
 /** How a rolling reload tests a new release. */
 export interface ReloadOptions {
   /**
@@ -33,6 +64,10 @@ export interface ReloadOptions {
    */
   observeMs?: number | undefined;
 }
+
+const reload = optionGroup({
+  observeMs: option(durationMs(), 30_000),
+} satisfies SchemaOf<ReloadOptions>);
 
 /**
  * How a worker, or the whole cluster, ends. Environment: `CLUSTER_SHUTDOWN_LAME_DUCK_MS`,
@@ -51,6 +86,12 @@ export interface ShutdownOptions {
   killTimeoutMs?: number | undefined;
 }
 
+const shutdown = optionGroup({
+  lameDuckMs: variable('CLUSTER_SHUTDOWN_LAME_DUCK_MS', option(durationMs(), 0)),
+  drainTimeoutMs: variable('CLUSTER_SHUTDOWN_DRAIN_TIMEOUT_MS', option(durationMs(), 10_000)),
+  killTimeoutMs: variable('CLUSTER_SHUTDOWN_KILL_TIMEOUT_MS', option(durationMs(), 2_000)),
+} satisfies SchemaOf<ShutdownOptions>);
+
 /** The primary's own listener: `/health`, `/health/live`, `/health/ready` and `/metrics` answer even if no worker does. */
 export interface AdminOptions {
   /** TCP port, 0..65535, also as text; with 0 the system chooses a port. Environment: `CLUSTER_ADMIN_PORT`. */
@@ -62,11 +103,38 @@ export interface AdminOptions {
   host?: string | undefined;
   /**
    * The token that a request has to send as `Authorization: Bearer …`: 16 to 512 characters. With
-   * `false`, everybody who reaches the listener may read; `false` is the default on a loopback
+   * `false`, anyone who reaches the listener may read; `false` is the default on a loopback
    * address. Environment: `CLUSTER_ADMIN_TOKEN`, which is not passed to workers.
    */
   token?: string | false | undefined;
 }
+
+const address = v.message(
+  v.pipe(
+    v.string(),
+    v.check((host) => host === 'localhost' || isIP(host) !== 0),
+  ),
+  'an IP address or localhost (0.0.0.0 and :: are all interfaces)',
+);
+
+/** At least 16 random characters, which cannot be guessed. */
+const TOKEN = /^[\x21-\x7e]{16,512}$/;
+const EXPECTED_TOKEN =
+  '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
+const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false to let everyone read`;
+const tokenOrFalse = v.union(
+  [v.literal(false), text(TOKEN, EXPECTED_TOKEN_OR_FALSE)],
+  EXPECTED_TOKEN_OR_FALSE,
+);
+
+/** Variable that holds the admin token. The primary does not pass it to workers, because it is secret. */
+export const ADMIN_TOKEN_VARIABLE = 'CLUSTER_ADMIN_TOKEN';
+
+const admin = optionGroup({
+  port: variable('CLUSTER_ADMIN_PORT', port, portFromText),
+  host: variable('CLUSTER_ADMIN_HOST', option(address, '127.0.0.1')),
+  token: variable(ADMIN_TOKEN_VARIABLE, v.optional(tokenOrFalse), text(TOKEN, EXPECTED_TOKEN)),
+} satisfies SchemaOf<AdminOptions>);
 
 /** The unix socket by which the command line and the dashboard control the cluster. */
 export interface ControlOptions {
@@ -77,6 +145,33 @@ export interface ControlOptions {
    */
   path?: string | undefined;
 }
+
+/** On Linux `sun_path` of sockaddr_un holds 108 bytes, one of them for the closing NUL. */
+const MAX_SOCKET_PATH_BYTES = 107;
+
+const socketPath = v.message(
+  v.pipe(v.string(), v.nonEmpty(), v.maxBytes(MAX_SOCKET_PATH_BYTES)),
+  `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`,
+);
+
+const control = optionGroupOrFalse({
+  path: v.optional(socketPath),
+} satisfies SchemaOf<ControlOptions>);
+
+/**
+ * How connections reach the workers.
+ *
+ * - `shared`: the primary binds one socket and keeps it open. Every worker listens on that socket,
+ *   and the kernel wakes a free worker. No connection passes through the primary.
+ * - `reuse-port`: the primary opens a socket with SO_REUSEPORT for each slot. The kernel chooses a
+ *   socket by a hash of the connection's addresses. Linux, Node 22.12 or later.
+ * - `round-robin`: the primary accepts each connection and hands it to the next worker, as
+ *   node:cluster does. Connections made while no worker is alive are refused.
+ * - `ports`: the worker of slot k listens on `port + k`, for a load balancer in front.
+ */
+export type BalancingStrategy = (typeof BALANCING_STRATEGIES)[number];
+
+const BALANCING_STRATEGIES = ['shared', 'reuse-port', 'round-robin', 'ports'] as const;
 
 /** Options of {@link bootstrap}. Every option has a default. */
 export interface ClusterOptions {
@@ -97,11 +192,14 @@ export interface ClusterOptions {
    * `WEB_CONCURRENCY`.
    */
   workers?: number | 'auto' | undefined;
-  /** How connections reach the workers. Default `'shared'`. Environment: `CLUSTER_BALANCING`. */
+  /**
+   * How connections reach the workers: `'shared'` (default), `'reuse-port'`, `'round-robin'` or
+   * `'ports'`, see {@link BalancingStrategy}. Environment: `CLUSTER_BALANCING`.
+   */
   balancing?: BalancingStrategy | undefined;
   /**
-   * Whether workers with more than their share of the load ask some of their clients to connect
-   * again, by `Connection: close` or GOAWAY. Checked once a second. Default true.
+   * Workers with more than their share of the load ask some of their clients to connect again, by
+   * `Connection: close` or GOAWAY. Checked once a second. Default true.
    */
   rebalance?: boolean | undefined;
   /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */
@@ -113,7 +211,7 @@ export interface ClusterOptions {
   hangTimeoutMs?: number | false | undefined;
   /**
    * A thread in each worker that reports what blocks the worker's event loop. It also ends the
-   * worker if the primary is gone while the event loop is blocked. `false` starts no watchdog, and
+   * worker if the primary ends while the event loop is blocked. `false` starts no watchdog, and
    * saves its memory. Default `true`.
    */
   watchdog?: boolean | undefined;
@@ -131,7 +229,7 @@ export interface ClusterOptions {
    * The listeners that show the details of `/health`, and `/metrics`. `'app'`, the default: the port
    * of the app and the admin listener. `'admin'`: only the admin listener, so not with `workers: 0`.
    */
-  expose?: (typeof EXPOSE)[number] | undefined;
+  expose?: 'app' | 'admin' | undefined;
   /**
    * Listeners by the name of their event, as for `on()` of the primary's runtime. They also get the
    * events before the first worker is ready. With `workers: 0` they get only the events of one
@@ -153,3 +251,45 @@ export interface ClusterOptions {
    */
   warnings?: WarningOptions | false | undefined;
 }
+
+/** Three pings, because the primary may send a ping up to a second late. It sends one each second. */
+const MIN_HANG_TIMEOUT_MS = 3_000;
+
+const EXPECTED_HANG_TIMEOUT = `false or a number of milliseconds from ${MIN_HANG_TIMEOUT_MS} to ${MAX_TIMER_MS}`;
+
+const hangTimeout = v.union(
+  [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],
+  EXPECTED_HANG_TIMEOUT,
+);
+
+/** The options of `bootstrap()` with their checks, defaults and variables. */
+export const clusterOptions = optionGroup({
+  port: option(port, 3_000),
+  host: v.optional(v.message(v.pipe(v.string(), v.nonEmpty()), 'a host name or address')),
+  path: v.optional(socketPath),
+  workers: variable(
+    ['CLUSTER_WORKERS', 'WEB_CONCURRENCY'],
+    option(autoOrInteger(0, MAX_WORKERS), 'auto'),
+  ),
+  balancing: variable('CLUSTER_BALANCING', option(oneOf(BALANCING_STRATEGIES), 'shared')),
+  rebalance: option(flag, true),
+  readyTimeoutMs: option(durationMs(1), 30_000),
+  hangTimeoutMs: option(hangTimeout, 10_000),
+  watchdog: option(flag, true),
+  memory,
+  recycle,
+  reload,
+  shutdown,
+  admin: v.optional(admin),
+  expose: option(oneOf(['app', 'admin']), 'app'),
+  on: v.optional(listeners),
+  control,
+  name: v.optional(
+    text(
+      /^[A-Za-z0-9][\w.-]{0,39}$/,
+      'at most 40 letters, digits and . _ -, the first a letter or digit',
+    ),
+  ),
+  log,
+  warnings,
+} satisfies SchemaOf<ClusterOptions>);

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { durationMs, flag, optionGroup, validate } from './check/validate.js';
+import { durationMs, flag, optionGroup, type SchemaOf, text, validate } from './schema.js';
 
 /** Options of one `@CpuBound()` method. */
 export interface CpuBoundOptions {
@@ -20,22 +20,13 @@ export interface CpuBoundOptions {
   readonly queue?: string | undefined;
 }
 
-const EXPECTED_NAME = "1 to 100 letters, digits and '_', '.', ':' or '-'";
-
-const EXPECTED_QUEUE = "1 to 100 letters, digits and '_', '.' or '-'";
-
-/** The name of a queue. It becomes a part of keys in Redis. */
-export const queueNameSchema = v.pipe(
-  v.string(EXPECTED_QUEUE),
-  v.regex(/^[\w.-]{1,100}$/, EXPECTED_QUEUE),
-);
-
-const cpuBoundSchema = optionGroup({
-  name: v.optional(v.pipe(v.string(EXPECTED_NAME), v.regex(/^[\w.:-]{1,100}$/, EXPECTED_NAME))),
+const cpuBoundOptions = optionGroup({
+  name: v.optional(text(/^[\w.:-]{1,100}$/, "1 to 100 letters, digits and '_', '.', ':' or '-'")),
   timeoutMs: v.optional(durationMs(1)),
   abortOnDisconnect: v.optional(flag),
-  queue: v.optional(queueNameSchema),
-});
+  // It becomes a part of keys in Redis.
+  queue: v.optional(text(/^[\w.-]{1,100}$/, "1 to 100 letters, digits and '_', '.' or '-'")),
+} satisfies SchemaOf<CpuBoundOptions>);
 
 /**
  * Checks the options of `@CpuBound()`.
@@ -44,5 +35,5 @@ const cpuBoundSchema = optionGroup({
  * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
  */
 export function resolveCpuBoundOptions(input: unknown, subject: string): CpuBoundOptions {
-  return validate(cpuBoundSchema, input, `options of @CpuBound() on ${subject}`);
+  return validate(cpuBoundOptions, input, `options of @CpuBound() on ${subject}`);
 }

@@ -1,0 +1,78 @@
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { ClusterConfigurationError } from '../contract/errors/index.js';
+import type { ClusterEventMap, ClusterEventName } from '../contract/log/events.js';
+import { checkEventName } from '../contract/options/event-names.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
+import { OffloadExplorer } from '../offload/index.js';
+
+// A registered symbol, so that two copies of this package in one process find the same listeners.
+const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
+
+/** A decorated method, with the event that it listens to. */
+interface EventMethod {
+  readonly event: ClusterEventName;
+  readonly method: string | symbol;
+}
+
+interface Decorated {
+  [LISTENERS]?: readonly EventMethod[];
+}
+
+/**
+ * Decorator for a method of a provider or controller: the package calls the method in every worker
+ * for each cluster event named `event`. A worker that does not read its IPC channel in time misses
+ * events, so do not use events for exact counts. Errors that the method throws are logged.
+ */
+export function OnClusterEvent<N extends ClusterEventName>(event: N) {
+  return <M extends (event: ClusterEventMap[N]) => unknown>(
+    target: object,
+    method: string | symbol,
+    _descriptor: TypedPropertyDescriptor<M>,
+  ): void => {
+    const before = (target as Decorated)[LISTENERS] ?? []; // includes the methods of the base class
+    Object.defineProperty(target, LISTENERS, {
+      value: [...before, { event, method }],
+      configurable: true,
+    });
+  };
+}
+
+/** Finds the `@OnClusterEvent()` methods of all controllers and providers. */
+@Injectable()
+export class ClusterEventExplorer implements OnModuleInit {
+  constructor(
+    @Inject(OffloadExplorer) private readonly explorer: OffloadExplorer,
+    @Inject(CLUSTER_LINK) private readonly link: ClusterLink,
+  ) {}
+
+  /** @throws ClusterConfigurationError for a class with another scope, or for an unknown event. */
+  async onModuleInit(): Promise<void> {
+    try {
+      this.#listen();
+    } catch (error) {
+      await this.link.reportBootFailure(error);
+      throw error;
+    }
+  }
+
+  #listen(): void {
+    for (const { instance, type, isStatic } of this.explorer.members()) {
+      // Reads the prototype and not the instance, which may be a proxy that has any property.
+      const prototype = (
+        instance ? Object.getPrototypeOf(instance) : type.prototype
+      ) as Decorated | null;
+      const methods = prototype?.[LISTENERS] ?? [];
+      if (methods.length === 0) continue;
+      if (!isStatic) {
+        throw new ClusterConfigurationError(
+          `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class is not in the default scope, so there is no instance to call; move the method to a class in the default scope`,
+        );
+      }
+      for (const { event, method } of methods) {
+        const listener = (given: never): unknown =>
+          (instance as Record<string | symbol, (given: never) => unknown>)[method]!(given);
+        this.link.onEvent(checkEventName(event), listener);
+      }
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { HealthIndicatorResult } from '@nestjs/terminus';
+import {
+  type MinReady,
+  MODULE_OPTIONS,
+  type ResolvedModuleOptions,
+} from '../../contract/options/module.js';
+import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js';
+import { Offload } from '../../offload/index.js';
+import { describeCluster, type Judgement, judgeCluster } from '../exposition/cluster-report.js';
+import { Terminus } from './terminus.js';
+
+/** Above this share of its limit, a measurement is degraded. */
+const DEGRADED_RATIO = 0.8;
+
+/** Down above the limit, and degraded near it. */
+function judge(name: string, value: number, limit = Infinity) {
+  if (value > limit) {
+    return { status: 'down', message: `${name} is ${value}, above its limit of ${limit}` } as const;
+  }
+  if (value > DEGRADED_RATIO * limit) {
+    return {
+      status: 'degraded',
+      message: `${name} is ${value}, near its limit of ${limit}`,
+    } as const;
+  }
+  return { status: 'up' } as const;
+}
+
+/** A report with its status. Before terminus 12, which introduced `degraded`, what is degraded is up. */
+function reportOf<Key extends string>(
+  { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
+  key: Key,
+  { status, ...why }: Judgement,
+  report: object,
+): HealthIndicatorResult<Key> {
+  const known = status === 'degraded' && !knowsDegraded ? 'up' : status;
+  return { [key]: { ...report, ...why, status: known } } as HealthIndicatorResult<Key>;
+}
+
+/** Reports whether enough workers are ready, and the state of each worker. */
+@Injectable()
+export class ClusterHealthIndicator {
+  constructor(
+    @Inject(CLUSTER_LINK)
+    private readonly link: Pick<ClusterLink, 'accepting' | 'identity' | 'snapshot'>,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
+  ) {}
+
+  /**
+   * Up while this process accepts requests and enough slots have a ready worker that answers its
+   * heartbeats. Degraded instead of up if a slot is in a crash loop or a worker does not answer.
+   *
+   * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
+   */
+  async check<const Key extends string = 'cluster'>(
+    key = 'cluster' as Key,
+    { minReady = 1 }: { minReady?: MinReady } = {},
+  ): Promise<HealthIndicatorResult<Key>> {
+    const aged = await this.link.snapshot();
+    const report = describeCluster(aged);
+    // Read last, because a drain may have begun during the request to the primary.
+    const judgement = this.link.accepting
+      ? judgeCluster(aged.snapshot, minReady, this.link.identity.pid)
+      : { status: 'down' as const, reason: 'this worker is draining' };
+    return reportOf(this.terminus, key, judgement, report);
+  }
+}
+
+/** Reports how busy the event loop of this process is. */
+@Injectable()
+export class EventLoopHealthIndicator {
+  constructor(
+    @Inject(CLUSTER_LINK) private readonly link: Pick<ClusterLink, 'stats'>,
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
+  ) {}
+
+  /**
+   * Always up without a limit, because a blocked event loop cannot answer at all. With a limit,
+   * down while the delay is above the limit, and degraded above 80 % of the limit.
+   *
+   * @param maxDelayMs limit of the 99th percentile in the last heartbeat interval. Default: no
+   * limit.
+   */
+  check<const Key extends string = 'eventLoop'>(
+    key = 'eventLoop' as Key,
+    { maxDelayMs }: { maxDelayMs?: number | undefined } = {},
+  ): HealthIndicatorResult<Key> {
+    const { eventLoopUtilization, eventLoopDelayP99Ms } = this.link.stats();
+    const judgement = judge('eventLoopDelayP99Ms', eventLoopDelayP99Ms, maxDelayMs);
+    return reportOf(this.terminus, key, judgement, { eventLoopUtilization, eventLoopDelayP99Ms });
+  }
+}
+
+/** Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls. */
+@Injectable()
+export class OffloadHealthIndicator {
+  constructor(
+    @Inject(Terminus) private readonly terminus: Pick<Terminus, 'knowsDegraded'>,
+    @Inject(Offload) private readonly offload: Offload,
+    @Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions,
+  ) {}
+
+  /**
+   * Down while more calls wait than the limit, and degraded above 80 % of it.
+   *
+   * @param maxQueueSize limit of the number of calls that wait for a thread. Default: no limit.
+   */
+  check<const Key extends string = 'offload'>(
+    key = 'offload' as Key,
+    { maxQueueSize }: { maxQueueSize?: number | undefined } = {},
+  ): HealthIndicatorResult<Key> {
+    const { maxQueue } = this.options.offload;
+    const { threads, running, queueSize } = this.offload.snapshot();
+    const details = { threads, running, queueSize, maxQueue };
+    const judgement = judge('queueSize', queueSize, maxQueueSize);
+    return reportOf(this.terminus, key, judgement, details);
+  }
+}
