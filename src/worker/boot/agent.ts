@@ -8,7 +8,7 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from './boot-output.js';
 import { ListenRequest } from '../listen/listen.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
-import { Rebalance } from '../serve/tracker.js';
+import { Rebalance } from '../link/rebalance.js';
 import { ServedApp, type WorkerApp } from './served-app.js';
 import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';

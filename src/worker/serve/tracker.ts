@@ -1,7 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { DrainReport, LoadReport } from '../../contract/messages.js';
+import type { DrainReport } from '../../contract/messages.js';
+import type { ResponseObserver } from '../../contract/snapshot/index.js';
+import { UpgradeListeners } from '../listen/upgrade-listeners.js';
 import {
   askToClose,
   takeBack,
@@ -14,9 +16,6 @@ import {
   type SecureSocket,
   type TrackedSocket,
 } from './connection.js';
-import { utilizationReader } from '../../contract/process/process-meter.js';
-import type { ResponseObserver } from '../../contract/snapshot/index.js';
-import { UpgradeListeners } from '../listen/upgrade-listeners.js';
 import { Http2Sessions } from './http2.js';
 import { RequestScopes, type RunningRequest } from './request.js';
 
@@ -278,60 +277,4 @@ export class RequestTracker {
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
   connection.owner.forget(connection);
-}
-
-/**
- * The worker's part of load balancing. Reports the worker's load to the primary. If the primary
- * finds the load too high, asks some clients to connect again.
- */
-export class Rebalance {
-  readonly #utilization = utilizationReader();
-  #requestsTotal = 0;
-  #chosen: readonly Connection[] = [];
-
-  constructor(private readonly traffic: Pick<RequestTracker, 'connections' | 'requestsTotal'>) {}
-
-  report(): LoadReport {
-    const requests = this.traffic.requestsTotal - this.#requestsTotal;
-    this.#requestsTotal = this.traffic.requestsTotal;
-    let connections = 0;
-    for (const connection of this.traffic.connections) {
-      if (connection.countRecent() > 0 && connection.movable) connections += 1;
-    }
-    return { requests, connections, utilization: this.#utilization() };
-  }
-
-  /**
-   * Asks the clients of some busy connections to connect again. Together these connections carried at
-   * most `ratio` of the load. Clients that an earlier call chose and that were not asked yet may stay.
-   */
-  giveAway(ratio: number): void {
-    for (const connection of this.#chosen) connection.stay();
-    this.#chosen = choose(
-      [...this.traffic.connections].filter(({ movable }) => movable),
-      ratio,
-    );
-    for (const connection of this.#chosen) connection.leave();
-  }
-}
-
-/**
- * Chooses connections that together carried at most `ratio` of the load. Takes the busiest first, so
- * that few clients have to connect again. A connection that alone carries more than `ratio` is not
- * chosen, because it would only overload another worker.
- */
-export function choose<C extends { readonly recentRequests: number }>(
-  connections: readonly C[],
-  ratio: number,
-): C[] {
-  const used = connections.filter(({ recentRequests }) => recentRequests > 0);
-  let left = ratio * used.reduce((sum, { recentRequests }) => sum + recentRequests, 0);
-  return used
-    .sort((a, b) => b.recentRequests - a.recentRequests)
-    .filter(({ recentRequests }) => {
-      // Negated, so that nothing is chosen if the primary sent no ratio and `left` is NaN.
-      if (!(recentRequests <= left)) return false;
-      left -= recentRequests;
-      return true;
-    });
 }

@@ -7,7 +7,7 @@ import {
   type Surplus,
   surplusRatios,
 } from '../../../../src/decide/policies/rebalance.policy.js';
-import { choose } from '../../../../src/worker/serve/tracker.js';
+import { choose } from '../../../../src/worker/link/rebalance.js';
 
 /** So many that chance explains 0.3 % of a difference. */
 const M = 1_000_000;

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { choose, Rebalance } from '../../../../src/worker/serve/tracker.js';
+import { choose, Rebalance } from '../../../../src/worker/link/rebalance.js';
 import { type FakeClient, FakeServer } from '../../support/fake-traffic.js';
 
 /** The cumulative times of the event loop, in milliseconds, as Node returns them. */
