@@ -16,19 +16,22 @@ export interface ListeningHandle {
  */
 export const BACKLOG = 4_096;
 
+const RETRY_MS = 10;
+
 /** A queue counts as empty after this time without a connection, in ms, if the primary hands connections over. */
 const HANDED_OVER_QUIET_MS = 100;
 
 /**
- * Accepts until no further connection comes, then calls `close` to close the listening socket. On
- * Linux hardly any connection joins the queue during this time: with a backlog of 0 the queue has one
- * place. The wait also ends once more connections were accepted than the queue can hold.
+ * Accepts until the accept queue of a listening socket is empty, then calls `close` to close the
+ * socket. On Linux hardly any connection joins the queue during this time: with a backlog of 0 the
+ * queue has one place. The wait also ends once more connections were accepted than the queue can hold.
  */
 export async function emptyAndClose(
   handle: ListeningHandle,
   signal: AbortSignal,
   close: () => void,
 ): Promise<void> {
+  const inode = inodeOf(handle.fd);
   const isHeld = handle.fd !== undefined && handle.fd >= 0;
   let accepted = 0;
   const accept = handle.onconnection;
@@ -38,9 +41,13 @@ export async function emptyAndClose(
   };
   if (isHeld) handle.listen(0);
   await pollOnce(); // the current poll may have begun before the last connection came
-  for (let before = -1; accepted > before && accepted <= BACKLOG && !signal.aborted;) {
-    before = accepted;
+  while (!signal.aborted && accepted <= BACKLOG) {
+    const before = accepted;
     await (isHeld ? pollOnce() : quietTime(signal));
+    if (accepted > before) continue;
+    if (inode === undefined || !queueLengths([inode]).get(inode)) break;
+    // Wait and try again: the process may have no file descriptor left to accept with.
+    await delay(RETRY_MS);
   }
   close();
 }
