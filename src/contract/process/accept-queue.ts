@@ -16,31 +16,38 @@ export interface ListeningHandle {
  */
 export const BACKLOG = 4_096;
 
+const RETRY_MS = 10;
+
 /** A queue counts as empty after this time without a connection, in ms, if the primary hands connections over. */
 const HANDED_OVER_QUIET_MS = 100;
 
 /**
- * Accepts until no further connection comes, then calls `close` to close the listening socket. On
- * Linux hardly any connection joins the queue during this time: with a backlog of 0 the queue has one
- * place. The wait also ends once more connections were accepted than the queue can hold.
+ * Accepts until the accept queue of a listening socket is empty, then calls `close` to close the
+ * socket. On Linux hardly any connection joins the queue during this time: with a backlog of 0 the
+ * queue has one place. The wait also ends once more connections were accepted than the queue can hold.
  */
 export async function emptyAndClose(
   handle: ListeningHandle,
   signal: AbortSignal,
   close: () => void,
 ): Promise<void> {
-  const isHeld = handle.fd !== undefined && handle.fd >= 0;
+  const inode = inodeOf(handle.fd);
+  const held = handle.fd !== undefined && handle.fd >= 0;
   let accepted = 0;
   const accept = handle.onconnection;
   handle.onconnection = (...args) => {
     accepted += 1;
     return accept.apply(handle, args);
   };
-  if (isHeld) handle.listen(0);
+  if (held) handle.listen(0);
   await pollOnce(); // the current poll may have begun before the last connection came
-  for (let before = -1; accepted > before && accepted <= BACKLOG && !signal.aborted;) {
-    before = accepted;
-    await (isHeld ? pollOnce() : quietTime(signal));
+  while (!signal.aborted && accepted <= BACKLOG) {
+    const before = accepted;
+    await (held ? pollOnce() : quietTime(signal));
+    if (accepted > before) continue;
+    if (inode === undefined || (queueLengths([inode]).get(inode) ?? 0) === 0) break;
+    // Wait and try again: the process may have no file descriptor left to accept with.
+    await delay(RETRY_MS);
   }
   close();
 }
@@ -65,23 +72,27 @@ export function inodeOf(fd: number | undefined): string | undefined {
   }
 }
 
-/** The state TCP_LISTEN in proc(5). */
-const LISTEN = '0A';
-/** The name of the state's column, in the first row. */
-const HEADER = 'st';
-
 /** The lengths of the accept queues of TCP sockets, by inode. Without those that do not listen, and without /proc. */
 export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>();
+  const missing = new Set(inodes);
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    if (missing.size === 0) break;
     for (const row of listeningRows(path)) {
       // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
-      const inode = row[9]!;
-      if (inodes.includes(inode)) lengths.set(inode, Number.parseInt(row[4]!.split(':')[1]!, 16));
+      const fields = row.trim().split(/\s+/);
+      if (!missing.delete(fields[9]!)) continue;
+      lengths.set(fields[9]!, Number.parseInt(fields[4]!.split(':')[1]!, 16));
+      if (missing.size === 0) break;
     }
   }
   return lengths;
 }
+
+/** The state TCP_LISTEN in proc(5). */
+const LISTEN = '0A';
+/** The name of the state's column, in the first row. */
+const HEADER = 'st';
 
 /**
  * About the length of a row. To fill a longer buffer, the kernel would search its table of all
@@ -89,26 +100,31 @@ export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, num
  */
 const ROW_BYTES = 150;
 
-/** Reads the rows of listening sockets, which come first. Stops there, because very many other rows may follow. */
-function listeningRows(path: string): readonly (readonly string[])[] {
-  const rows: string[][] = [];
-  let file: number | undefined;
+/** Reads the rows of listening sockets, which come first, and stops there: there may be very many other rows. */
+function* listeningRows(path: string): Generator<string> {
+  let file: number;
   try {
     file = openSync(path, 'r');
+  } catch {
+    return;
+  }
+  try {
     const buffer = Buffer.alloc(ROW_BYTES);
     let rest = '';
-    for (let bytes = readSync(file, buffer); bytes > 0; bytes = readSync(file, buffer)) {
-      const lines = (rest + buffer.toString('latin1', 0, bytes)).split('\n');
-      rest = lines.pop()!;
-      for (const fields of lines.map((line) => line.trim().split(/\s+/))) {
-        if (fields[3] === LISTEN) rows.push(fields);
-        else if (fields[3] !== HEADER) return rows;
+    for (;;) {
+      const bytes = readSync(file, buffer);
+      if (bytes === 0) return;
+      const rows = (rest + buffer.toString('latin1', 0, bytes)).split('\n');
+      rest = rows.pop()!;
+      for (const row of rows) {
+        const state = row.trim().split(/\s+/)[3];
+        if (state === LISTEN) yield row;
+        else if (state !== HEADER) return;
       }
     }
   } catch {
-    // no /proc, or no free file descriptor
+    return;
   } finally {
-    if (file !== undefined) closeSync(file);
+    closeSync(file);
   }
-  return rows;
 }
