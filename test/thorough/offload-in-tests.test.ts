@@ -41,7 +41,7 @@ it.each([
   expect((await getJson(url, '/sum')).body).toEqual({ threadId: 0, given: [6] });
   expect(await getJson(url, '/report/above/7')).toEqual({
     status: 202,
-    body: { threadId: 0, given: [7, 'above'] },
+    body: { threadId: 0, given: [7] },
   });
   expect((await getJson(url, '/report/missing')).body.message).toBe('no such report');
   expect(info.mock.calls.flat()).toEqual(how.lines);

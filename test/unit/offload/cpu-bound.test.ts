@@ -174,6 +174,8 @@ describe('@CpuBound() is refused', () => {
   }
   const on = (target: object, key: string | symbol, options?: object) => () =>
     CpuBound(options)(target, key, Object.getOwnPropertyDescriptor(target, key)!);
+  // @ts-expect-error: the types refuse it too.
+  void (() => CpuBound({ timeoutMs: '1' }));
   const standard = CpuBound() as unknown as (value: unknown, context: object) => unknown;
 
   it.each<[string, () => unknown, RegExp]>([

@@ -1,8 +1,6 @@
 import 'reflect-metadata';
-import { Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { Metric } from 'prom-client';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
 import {
   availableCores,
@@ -10,7 +8,6 @@ import {
   resolveModuleOptions,
 } from '../../../src/contract/options/module.js';
 import type { ClusterLink } from '../../../src/contract/snapshot/index.js';
-import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
 import { CpuBound, Offload, type OffloadExplorer } from '../../../src/offload/index.js';
 import { threadsFor } from '../../../src/offload/offload.service.js';
@@ -127,34 +124,5 @@ describe('@CpuBound() methods on the event loop', () => {
     expect(counted).toContainEqual({ labels: { task: 'double', outcome: 'completed' }, value: 1 });
     const { metrics } = (await start({ metrics: false })).offload;
     expect(metrics).toEqual({ all: [], labelled: [] });
-  });
-
-  it('run on the instances of the app, also with offload.module', async () => {
-    @Injectable()
-    class Tools {
-      readonly factor = 3;
-    }
-    @Injectable()
-    class Cats {
-      constructor(readonly tools: Tools) {}
-
-      @CpuBound()
-      async count(n: number): Promise<number> {
-        return n * this.tools.factor;
-      }
-    }
-    vi.stubEnv('CLUSTER_OFFLOAD', 'inline');
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const offload = { module: Tools };
-    @Module({
-      imports: [ClusterModule.forRoot({ health: false, metrics: false, offload })],
-      providers: [Tools, Cats],
-    })
-    class App {}
-    const app = await NestFactory.create(App, { logger: false, abortOnError: false });
-    onTestFinished(() => app.close());
-    await app.init();
-    expect(await app.get(Cats).count(2)).toBe(6);
-    expect(app.get(Offload).snapshot()).toMatchObject({ threads: 0 });
   });
 });
