@@ -64,12 +64,9 @@ async function start(options: ClusterModuleOptions = {}, about: Partial<Explored
 
 describe('the threads of a process', () => {
   it.each([
-    [8, [8]],
-    [8, [4, 4]],
     [8, [3, 3, 2]],
     [2, [1, 1, 1, 1]],
     [1, [1]],
-    [10, [3, 3, 2, 2]],
   ])('of %i cores are %j in the workers', (cores, expected) => {
     const each = expected.map((_, slot) => threadsFor(cores, expected.length, slot));
     expect(each).toEqual(expected);
