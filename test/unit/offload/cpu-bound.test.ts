@@ -1,13 +1,5 @@
 import 'reflect-metadata';
-import {
-  applyDecorators,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  SetMetadata,
-  UseGuards,
-} from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, SetMetadata, UseGuards } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
 import { definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
@@ -104,19 +96,8 @@ it('metadata of other decorators is there wherever @CpuBound() stands', () => {
     below(@Param('id') id: string): string {
       return id;
     }
-
-    @(applyDecorators(
-      Get('composed'),
-      HttpCode(202),
-      CpuBound(),
-      UseGuards(Guard),
-      SetMetadata('role', 'admin'),
-    ) as MethodDecorator)
-    composed(@Param('id') id: string): string {
-      return id;
-    }
   }
-  for (const method of ['above', 'below', 'composed'] as const) {
+  for (const method of ['above', 'below'] as const) {
     const handler = Handlers.prototype[method];
     const read = (key: string) => Reflect.getMetadata(key, handler) as unknown;
     expect(['path', 'method', '__httpCode__', '__guards__', 'role'].map(read)).toEqual([

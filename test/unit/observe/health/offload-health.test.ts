@@ -26,17 +26,9 @@ function check(
 const DETAILS = { threads: 2, running: 1, queueSize: 3, maxQueue: 10 };
 
 describe('the health of the threads', () => {
-  it('is up with what runs and who waits', () => {
+  it('is up with the running and the waiting calls, under any key', () => {
     expect(check()).toEqual({ offload: { status: 'up', ...DETAILS } });
-  });
-
-  it('is up where nothing is offloaded', () => {
-    const idle = { threads: 0, running: 0, queueSize: 0 };
-    expect(check(idle)).toMatchObject({ offload: { status: 'up', ...idle } });
-  });
-
-  it('may have another key', () => {
-    expect(check({}, 'pool')).toMatchObject({ pool: { status: 'up' } });
+    expect(check({}, 'pool')).toEqual({ pool: { status: 'up', ...DETAILS } });
   });
 
   it.each([
