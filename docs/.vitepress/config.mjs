@@ -17,7 +17,6 @@ const SECTIONS = {
   Build: [
     ['Performance', 'performance'],
     ['CPU-bound methods', 'cpu-bound-methods'],
-    ['AsyncLocalStorage', 'async-local-storage'],
     ['Scheduled jobs', 'scheduled-jobs'],
     ['Database pools', 'database-pools'],
     ['WebSockets', 'websockets'],

@@ -109,32 +109,3 @@ const COMPILER_OPTIONS: ts.CompilerOptions = {
   emitDecoratorMetadata: true,
   strict: true,
 };
-
-/** Checks the types of sources against the built package: `tsc --noEmit`. @returns each error. */
-export function typeErrors(sources: Sources): string[] {
-  // Only these have their declarations.
-  const app = new CompiledApp({}, { nest: 'installed' });
-  try {
-    for (const [name, source] of Object.entries(sources)) app.write(`${name}.ts`, source);
-    const files = Object.keys(sources).map((name) => join(app.directory, `${name}.ts`));
-    const program = ts.createProgram(files, {
-      ...COMPILER_OPTIONS,
-      lib: ['lib.es2023.d.ts'],
-      typeRoots: [join(root, 'node_modules/@types')],
-      types: ['node'],
-      noEmit: true,
-      skipLibCheck: true,
-    });
-    return ts
-      .getPreEmitDiagnostics(program)
-      .map(({ file, start, messageText }) =>
-        [
-          file?.fileName.slice(app.directory.length + 1) ?? '',
-          file === undefined ? '' : file.getLineAndCharacterOfPosition(start ?? 0).line + 1,
-          ts.flattenDiagnosticMessageText(messageText, ' '),
-        ].join(':'),
-      );
-  } finally {
-    app.remove();
-  }
-}

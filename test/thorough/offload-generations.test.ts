@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { request } from '../support/http-client.js';
-import { Gates, offloadOptions, TaskCounts, writtenTimes, wrote } from '../support/offload.js';
+import { freePorts } from '../support/free-ports.js';
+import { getJson, request } from '../support/http-client.js';
+import { Gates, TaskCounts, writtenTimes, wrote } from '../support/offload.js';
 
 let path: string;
 let gates: Gates;
@@ -20,7 +21,7 @@ afterEach(async () => {
   gates.remove();
 });
 
-/** Writes the file of the class; a thread does `inThread` when it imports it. */
+/** Writes the file of the class. A thread runs `inThread` when it imports the file. */
 function deploy(inThread: string): void {
   const url = (name: string) => JSON.stringify(import.meta.resolve(name));
   writeFileSync(
@@ -31,9 +32,6 @@ import { existsSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 
-const passes = async (name) => {
-  while (!existsSync(process.env.TEST_GATES + '/' + name)) await delay(5);
-};
 if (!isMainThread) {
   writeSync(1, 'imported\\n');
   ${inThread}
@@ -45,30 +43,31 @@ export class Tasks {
 }
 Controller('deployed')(Tasks);
 const descriptor = Object.getOwnPropertyDescriptor(Tasks.prototype, 'works');
-const decorated = CpuBound()(Tasks.prototype, 'works', descriptor) ?? descriptor;
-Get('works')(Tasks.prototype, 'works', decorated);
-Object.defineProperty(Tasks.prototype, 'works', decorated);
+CpuBound()(Tasks.prototype, 'works', descriptor);
+Get('works')(Tasks.prototype, 'works', descriptor);
+Object.defineProperty(Tasks.prototype, 'works', descriptor);
 `,
   );
 }
 
-const PROGRAM = (options: Record<string, unknown>) => ({
-  options: { workers: 2, ...options },
-  env: {
-    ...behaviour('offload-deployed'),
-    ...gates.env,
-    ...offloadOptions({}),
-    TEST_TASKS: path,
-  },
-});
+/** Starts two workers, of which one asks a thread that waits at a gate. */
+async function start(): Promise<{ cluster: ClusterProcess; url: string }> {
+  deploy(`while (!existsSync(process.env.TEST_GATES + '/start')) await delay(5);`);
+  const port = await freePorts(1);
+  const cluster = new ClusterProcess({
+    options: { workers: 2, port },
+    env: { ...behaviour('offload-deployed'), ...gates.env, TEST_TASKS: path },
+  });
+  await wrote(cluster, 'imported');
+  await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2);
+  return { cluster, url: `http://127.0.0.1:${port}` };
+}
 
 describe('what only a thread can tell', () => {
-  it('is looked at in one worker of each generation, once that is ready; a start and a reload wait for it', async () => {
-    deploy("await passes('start');");
-    const cluster = new ClusterProcess(PROGRAM({}));
-    await wrote(cluster, 'imported');
-    // It keeps no worker from being ready.
-    await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2);
+  it('is checked in one ready worker of each generation, and a start and a reload wait for it', async () => {
+    const { cluster, url } = await start();
+    const { status, body } = await getJson(url, '/health');
+    expect([status, body.details.cluster.ready]).toEqual([200, 2]);
     expect(cluster.all('listening')).toEqual([]);
 
     gates.open('start');
@@ -82,11 +81,10 @@ describe('what only a thread can tell', () => {
     const completed = await cluster.event('reload-ended', () => true);
     expect(completed).toMatchObject({ outcome: 'completed', generation: 1 });
     expect(writtenTimes(cluster, 'imported')).toBe(2);
-    expect((await request(cluster.url, '/deployed/works', { timeoutMs: 30_000 })).body).toBe(
-      'works',
-    );
+    const { body: answer } = await request(url, '/deployed/works', { timeoutMs: 30_000 });
+    expect(answer).toBe('works');
 
-    // With a bad new release the reload fails before an old worker drains. The old workers go on.
+    // A reload to a bad release fails before an old worker drains.
     await cluster.until('the old ones to go', () => cluster.workerPids.length === 2);
     const before = cluster.workerPids;
     deploy("throw new Error('not in threads');");
@@ -99,20 +97,17 @@ describe('what only a thread can tell', () => {
       40_000,
     );
     expect(outcome).toBe('aborted');
-    expect(reason).toContain('ClusterConfigurationError: @CpuBound() cannot work here: ');
-    expect(reason).toMatch(/a thread cannot import \S+tasks\.mjs, .*Error: not in threads/);
+    expect(reason).toMatch(
+      /ClusterConfigurationError: @CpuBound\(\) cannot work here: a thread cannot import \S+tasks\.mjs, .*Error: not in threads/,
+    );
     await cluster.until('the new one to go', () => cluster.workerPids.length === 2);
     expect(cluster.workerPids).toEqual(before);
-    const drained = cluster.all('worker-draining').map(({ gen }) => gen);
-    expect(drained).toEqual([0, 0, 2]);
-    expect((await request(cluster.url, '/hello')).status).toBe(200);
+    expect(cluster.all('worker-draining').map(({ gen }) => gen)).toEqual([0, 0, 2]);
+    expect((await request(url, '/hello')).status).toBe(200);
   }, 120_000);
 
-  it('has another worker asked where the first one is gone', async () => {
-    deploy("await passes('start');");
-    const cluster = new ClusterProcess(PROGRAM({}));
-    await cluster.until('both to be ready', () => cluster.all('worker-ready').length === 2);
-    await wrote(cluster, 'imported');
+  it('is checked in another worker if the first one dies', async () => {
+    const { cluster } = await start();
 
     process.kill(cluster.all('worker-ready')[0]!.pid!, 'SIGKILL');
 

@@ -1,10 +1,7 @@
 import 'reflect-metadata';
 import type { INestApplication, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { join } from 'node:path';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Calculation, Table } from '../fixtures/cpu-bound-app/calculation.js';
-import { ReportController } from '../fixtures/cpu-bound-app/report.controller.js';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { getJson } from '../support/http-client.js';
 
 // As users of the package test their apps: TypeScript, compiled on the fly, in the process of vitest.
@@ -27,61 +24,32 @@ async function createApp(env: Readonly<Record<string, string>>): Promise<INestAp
   return app;
 }
 
-describe('a unit test', () => {
-  it('calls a method of a class with @CpuBound() as it is', async () => {
-    expect(new ReportController().above(3, 'tester')).toEqual({
-      threadId: 0,
-      given: [3, 'tester'],
-    });
-    expect(await new Calculation(new Table()).sum()).toEqual({ threadId: 0, given: [6] });
-    expect(() => new ReportController().missing()).toThrow('no such report');
+it.each([
+  {
+    mode: '',
+    lines: [
+      'ClusterModule: @CpuBound() methods run on the event loop, because this is a test of Vitest; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads',
+    ],
+  },
+  { mode: 'inline', lines: [] },
+])('an app in a test runs @CpuBound() methods on its event loop: "$mode"', async (how) => {
+  const info = vi.spyOn(console, 'info').mockImplementation(() => {});
+  const app = await createApp({ CLUSTER_OFFLOAD: how.mode });
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+
+  expect((await getJson(url, '/sum')).body).toEqual({ threadId: 0, given: [6] });
+  expect(await getJson(url, '/report/above/7')).toEqual({
+    status: 202,
+    body: { threadId: 0, given: [7] },
   });
+  expect((await getJson(url, '/report/missing')).body.message).toBe('no such report');
+  expect(info.mock.calls.flat()).toEqual(how.lines);
 });
 
-describe('a test of a whole app', () => {
-  it('runs @CpuBound() methods on its own event loop, and says so in one line', async () => {
-    const info = vi.spyOn(console, 'info').mockImplementation(() => {});
-    const app = await createApp({ CLUSTER_OFFLOAD: '' });
-    await app.listen(0, '127.0.0.1');
-
-    expect((await getJson(await app.getUrl(), '/sum')).body).toEqual({ threadId: 0, given: [6] });
-    expect(info.mock.calls).toEqual([
-      [
-        'ClusterModule: @CpuBound() methods run on the event loop, because this is a test of Vitest; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads',
-      ],
-    ]);
-  });
-
-  it('runs @CpuBound() methods on its own event loop with CLUSTER_OFFLOAD=inline', async () => {
-    const app = await createApp({ CLUSTER_OFFLOAD: 'inline' });
-    await app.listen(0, '127.0.0.1');
-    const url = await app.getUrl();
-
-    expect(await getJson(url, '/report/below/7')).toEqual({
-      status: 202,
-      body: { threadId: 0, given: [7, 'below'] },
-    });
-    expect((await getJson(url, '/sum')).body).toEqual({ threadId: 0, given: [6] });
-    expect((await getJson(url, '/report/missing')).body.message).toBe('no such report');
-    expect((await getJson(url, '/health')).body.details.offload.status).toBe('up');
-  });
-
-  it('that uses threads is told what tests do', async () => {
-    const app = await createApp({ CLUSTER_OFFLOAD: 'threads', CLUSTER_THREADS: '1' });
-
-    const failure = await app.init().then(
-      () => 'it started',
-      (error: Error) => `${error.name}: ${error.message}`,
-    );
-
-    const file = join(import.meta.dirname, '../fixtures/cpu-bound-app/report.controller.ts');
-    expect(failure).toContain(
-      'ClusterConfigurationError: @CpuBound() cannot work here: ' +
-        `a thread cannot import ${file}, which declares ReportController.above, ReportController.below, between, `,
-    );
-    expect(failure).toContain(
-      'It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), ' +
-        'or set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do',
-    );
-  });
+it('an app in a test that uses threads is told to run inline', async () => {
+  const app = await createApp({ CLUSTER_OFFLOAD: 'threads', CLUSTER_THREADS: '1' });
+  await expect(app.init()).rejects.toThrow(
+    /a thread cannot import \S+report\.controller\.ts, which declares ReportController\.above, .*It is TypeScript, .*or set CLUSTER_OFFLOAD=inline/,
+  );
 });

@@ -232,25 +232,6 @@ describe('the call of a client that has left', () => {
     expect(await call('where')).not.toBe(thread);
     expect(outcomes).toEqual(['aborted', 'completed']);
   });
-
-  it('leaves nothing behind, also if it is one of a thousand', async () => {
-    const { hold, call, pool, outcomes } = start({ threads: 2, maxQueue: 1_000 });
-    const client = new Client();
-    const held = await Promise.all([hold(), hold({ client, abortOnDisconnect: true })]);
-    const clients = Array.from({ length: 999 }, () => new Client());
-    const calls = clients.map((each) => call('echo', [1], { client: each }));
-    expect(pool.snapshot()).toEqual({ threads: 2, running: 2, queueSize: 999 });
-    for (const each of [client, ...clients]) each.leave();
-    await Promise.allSettled([held[1]!.result, ...calls]);
-    held[0]!.gate.open();
-    await held[0]!.result;
-    expect(new Set(outcomes.slice(0, 1_000))).toEqual(new Set(['aborted']));
-    expect([client, ...clients].every(({ watches }) => watches === 0)).toBe(true);
-    expect(pool.hasCallFrom(Infinity)).toBe(false);
-    expect(pool.snapshot()).toMatchObject({ running: 0, queueSize: 0 });
-    expect(await call('echo', [1])).toBe(1);
-    expect(pool.snapshot().threads).toBeLessThanOrEqual(2);
-  });
 });
 
 describe('threads', () => {

@@ -1,8 +1,6 @@
 import 'reflect-metadata';
-import { Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { Metric } from 'prom-client';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
 import {
   type ClusterModuleOptions,
@@ -10,7 +8,6 @@ import {
 } from '../../../src/contract/options/module.js';
 import { availableCores } from '../../../src/contract/process/machine.js';
 import type { ClusterLink } from '../../../src/contract/snapshot/index.js';
-import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
 import { CpuBound, Offload, type OffloadExplorer } from '../../../src/offload/index.js';
 import { threadsFor } from '../../../src/offload/offload.service.js';
@@ -67,12 +64,9 @@ async function start(options: ClusterModuleOptions = {}, about: Partial<Explored
 
 describe('the threads of a process', () => {
   it.each([
-    [8, [8]],
-    [8, [4, 4]],
     [8, [3, 3, 2]],
     [2, [1, 1, 1, 1]],
     [1, [1]],
-    [10, [3, 3, 2, 2]],
   ])('of %i cores are %j in the workers', (cores, expected) => {
     const each = expected.map((_, slot) => threadsFor(cores, expected.length, slot));
     expect(each).toEqual(expected);
@@ -127,34 +121,5 @@ describe('@CpuBound() methods on the event loop', () => {
     expect(counted).toContainEqual({ labels: { task: 'double', outcome: 'completed' }, value: 1 });
     const { metrics } = (await start({ metrics: false })).offload;
     expect(metrics).toEqual({ all: [], labelled: [] });
-  });
-
-  it('run on the instances of the app, also with offload.module', async () => {
-    @Injectable()
-    class Tools {
-      readonly factor = 3;
-    }
-    @Injectable()
-    class Cats {
-      constructor(readonly tools: Tools) {}
-
-      @CpuBound()
-      async count(n: number): Promise<number> {
-        return n * this.tools.factor;
-      }
-    }
-    vi.stubEnv('CLUSTER_OFFLOAD', 'inline');
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const offload = { module: Tools };
-    @Module({
-      imports: [ClusterModule.forRoot({ health: false, metrics: false, offload })],
-      providers: [Tools, Cats],
-    })
-    class App {}
-    const app = await NestFactory.create(App, { logger: false, abortOnError: false });
-    onTestFinished(() => app.close());
-    await app.init();
-    expect(await app.get(Cats).count(2)).toBe(6);
-    expect(app.get(Offload).snapshot()).toMatchObject({ threads: 0 });
   });
 });

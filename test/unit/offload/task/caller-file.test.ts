@@ -74,12 +74,6 @@ it('the file is that of the class, not that of a decorator which this one is a p
   ).toEqual(['/app/cats.js', '/app/dogs.js', '/app/lions.js']);
 });
 
-it('the file is that of the inner class if it is declared while another is decorated', () => {
-  const outer = compiled('/app/outer.js');
-  const inner = compiled('/app/inner.js');
-  expect(found((decorator) => outer([() => inner([decorator])]))).toEqual(['/app/inner.js']);
-});
-
 it.each([
   ['/app/main.js', '/app/main.js'],
   ['file:///my%20app/m%C3%A4in.mjs', '/my app/mäin.mjs'],

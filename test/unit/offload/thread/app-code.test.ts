@@ -27,100 +27,51 @@ function moduleOf({ Module }: Common, metadata: ModuleMetadata): Type {
   return Made;
 }
 
-/** The dependency that a class asks for. */
-class Dictionary {
-  readonly word = 'cat';
-}
-const exported: ModuleMetadata = { providers: [Dictionary], exports: [Dictionary] };
-
-/** Makes metadata of a module that provides a {@link Dictionary}. */
-type Way = (nest: Common, root: Type) => ModuleMetadata;
-
-const WAYS: Record<string, Way> = {
-  'a provider': () => exported,
-  'a re-exported provider': (nest) => {
-    const inner = moduleOf(nest, exported);
-    return { imports: [moduleOf(nest, { imports: [inner], exports: [inner] })] };
-  },
-  'a provider of a module that imports it in turn': (nest, root) => {
-    const turning = moduleOf(nest, { ...exported, imports: [nest.forwardRef(() => root)] });
-    return { imports: [nest.forwardRef(() => turning)] };
-  },
-};
-
 describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) => {
-  const { forwardRef, Inject, Injectable, Optional } = common;
-
   /** The context of a thread with this `offload.module`, which imports yet another module. */
-  async function build(way: Way) {
-    class Root {}
-    const metadata = way(common, Root);
+  async function build(metadata: ModuleMetadata) {
     const imports = [...(metadata.imports ?? []), moduleOf(common, {})];
-    common.Module({ ...metadata, imports })(Root);
+    const root = moduleOf(common, { ...metadata, imports });
     const options = { logger: false, abortOnError: false } as const;
-    const context = await core.NestFactory.createApplicationContext(Root, options);
+    const context = await core.NestFactory.createApplicationContext(root, options);
     onTestFinished(() => context.close());
-    return instancesOf(context, Root, core.ModuleRef);
+    return instancesOf(context, root, core.ModuleRef);
   }
 
-  /** With one argument, decorated by these. */
-  function wordsClass(...decorators: readonly ParameterDecorator[]) {
+  /** A class that is injected with `token`. */
+  function wordsClass(token: string) {
     class Words {
       asked: unknown;
       constructor(asked?: unknown) {
         this.asked = asked;
       }
     }
-    Injectable()(Words);
-    for (const decorate of decorators) decorate(Words, undefined, 0);
+    common.Injectable()(Words);
+    common.Inject(token)(Words, undefined, 0);
     return Words;
   }
 
-  it.each(Object.keys(WAYS))('is injected with %s of offload.module', async (way) => {
-    const words = await (await build(WAYS[way]!))(wordsClass(Inject(Dictionary)));
-    expect(words).toEqual({ asked: new Dictionary() });
-  });
-
-  it('is injected by a forward reference and by a property, and optionally with nothing', async () => {
-    const instanceOf = await build(() => ({ providers: [Dictionary] }));
-    const byReference = wordsClass(Inject(forwardRef(() => Dictionary)));
-    expect(await instanceOf(byReference)).toEqual({ asked: new Dictionary() });
-    const byProperty = wordsClass(Optional(), Inject('nothing'));
-    Inject(Dictionary)(byProperty.prototype, 'asked');
-    expect(await instanceOf(byProperty)).toEqual({ asked: new Dictionary() });
-  });
-
-  it('is the one of offload.module, else of a module that it imports', async () => {
-    const [own, imported, controller] = [1, 2, 3].map(() => wordsClass(Inject('word')));
-    const instanceOf = await build(() => ({
+  it('is the one of offload.module, else of a module that it imports, else a new one', async () => {
+    const [own, imported, controller, other] = [1, 2, 3, 4].map(() => wordsClass('word'));
+    const instanceOf = await build({
       providers: [{ provide: 'word', useValue: 'cat' }, own!],
       controllers: [controller!],
       imports: [
         moduleOf(common, { providers: [{ provide: 'word', useValue: 'dog' }, own!, imported!] }),
       ],
-    }));
+    });
     const instance = await instanceOf(own!);
     expect(instance).toEqual({ asked: 'cat' });
     expect(await instanceOf(own!)).toBe(instance);
     expect(await instanceOf(imported!)).toEqual({ asked: 'dog' });
-    expect(await instanceOf(controller!)).toEqual({ asked: 'cat' });
-  });
-
-  it('needs the dependencies of guards of a controller in the thread', async () => {
-    const guard = wordsClass(Inject('word'));
-    const controller = wordsClass();
-    common.UseGuards(guard as never)(controller);
-    const word = { provide: 'word', useValue: 'cat' };
-    const instanceOf = await build(() => ({ controllers: [controller], providers: [word] }));
-    expect(await instanceOf(guard)).toEqual({ asked: 'cat' });
-    await expect(build(() => ({ controllers: [controller] }))).rejects.toThrow(
-      /can't resolve dependencies of the Words \(\?\)/,
-    );
+    for (const type of [controller!, other!]) {
+      expect(await instanceOf(type)).toEqual({ asked: 'cat' });
+    }
   });
 
   it('cannot be made if nothing provides its dependencies', async () => {
-    const instanceOf = await build(() => ({ providers: [Dictionary] }));
-    await expect(instanceOf(wordsClass(Inject('nothing')))).rejects.toThrow(
+    const instanceOf = await build({});
+    await expect(instanceOf(wordsClass('nothing'))).rejects.toThrow(
       /can't resolve dependencies of the Words \(\?\)/,
     );
   });
