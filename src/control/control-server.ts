@@ -195,7 +195,7 @@ function scaleTo(body: unknown): v.InferOutput<typeof scaleSchema> {
 
 /**
  * The number of workers up to which a signal or a command adds workers: four for each core. A repeated
- * signal or a mistyped number would start so many processes that the primary answers nobody.
+ * signal or a mistyped number would start so many processes that the primary answers no one.
  */
 export function mostWorkers(): number {
   return Math.min(MAX_WORKERS, 4 * availableCores());
@@ -213,16 +213,15 @@ function secondsIn(query: URLSearchParams): number {
 
 /** @throws Refusal if the body is too large or not JSON. Another error if the client leaves. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const tooLarge = new Refusal(413, 'TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge;
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // By default the end of the loop destroys the connection, and the refusal could not be sent.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > MAX_BODY_BYTES) {
-      const message = `the body is larger than ${MAX_BODY_BYTES} bytes`;
-      throw new Refusal(413, 'TOO_LARGE', message);
-    }
-    chunks.push(chunk as Buffer);
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // An error within the loop also ends the connection, before this refusal is sent.
+    if (bytes > MAX_BODY_BYTES) throw tooLarge;
+    chunks.push(chunk);
   }
   try {
     return bytes === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString('utf8'));
