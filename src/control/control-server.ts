@@ -17,7 +17,7 @@ import type {
   RestartResult,
   WorkerStack,
 } from '../contract/snapshot/index.js';
-import { type ClusterDescription, clusterReport, type ClusterStatus } from './cluster-status.js';
+import type { ClusterStatus } from './cluster-status.js';
 
 /** The state and the actions of a cluster that the routes need. */
 export interface ControlledCluster {
@@ -76,10 +76,10 @@ export class ControlServer {
 
   constructor(
     cluster: ControlledCluster,
-    description: ClusterDescription,
+    status: () => ClusterStatus,
     private readonly warn: (message: string) => void,
   ) {
-    this.#routes = new Map(Object.entries(routesOf(cluster, description, this.#ended)));
+    this.#routes = new Map(Object.entries(routesOf(cluster, status, this.#ended)));
   }
 
   take(socket: Socket): void {
@@ -136,7 +136,7 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
 
 function routesOf(
   cluster: ControlledCluster,
-  description: ClusterDescription,
+  status: () => ClusterStatus,
   ended: Promise<number>,
 ): Readonly<Record<string, Handler>> {
   const { inspections } = cluster;
@@ -144,11 +144,7 @@ function routesOf(
     return { file: await inspections.record(slot, { kind, seconds: secondsIn(query) }) };
   };
   return {
-    'GET /v1/status': () => {
-      const snapshot = cluster.snapshot();
-      const { primary } = snapshot;
-      return { ...description, cluster: clusterReport(snapshot), primary } satisfies ClusterStatus;
-    },
+    'GET /v1/status': status,
     'POST /v1/reload': () => {
       // A running reload may use an older program, so its result is not an answer.
       if (!cluster.reloading) return cluster.reload(REASON);
