@@ -22,9 +22,10 @@ export async function createAppBy(
   try {
     created = await createApp(context);
   } catch (error) {
-    const doubled = explainDoubleClass(messageOf(error));
-    if (doubled !== undefined) throw new ClusterConfigurationError(doubled, { cause: error });
-    throw explainLostImport(error);
+    const explained = explainDoubleClass(messageOf(error)) ?? explainLostImport(error);
+    throw explained === undefined
+      ? error
+      : new ClusterConfigurationError(explained, { cause: error });
   }
   if (isApp(created)) return created;
   const create = factoryIn(created);
@@ -33,7 +34,7 @@ export async function createAppBy(
     return await createAppBy(create, context);
   }
   throw new ClusterConfigurationError(
-    `createApp() gave ${describe(created)}, and not an app; return what NestFactory.create(), createMicroservice() or createApplicationContext() gives, or write bootstrap(() => import('./app.js')), and export createApp from app.ts`,
+    `createApp() returned ${describe(created)} instead of an app; return the result of NestFactory.create(), createMicroservice() or createApplicationContext(), or write bootstrap(() => import('./app.js')), and export createApp from app.ts`,
   );
 }
 
@@ -61,40 +62,21 @@ function describe(value: unknown): string {
 
 type LoadError = NodeJS.ErrnoException & { readonly requireStack?: readonly string[] };
 
-/**
- * Explains why an import of the app found no file, although the file is there under another name.
- *
- * @returns an error that says what to write, or the given error if it is of another kind.
- */
-function explainLostImport(error: unknown): unknown {
-  const lost = (error ?? {}) as LoadError;
-  const explained = explainLostTypeScript(lost) ?? explainIncompleteName(lost);
-  return explained === undefined
-    ? error
-    : new ClusterConfigurationError(explained, { cause: error });
-}
-
-/**
- * Explains the error of a loader that does not find `./app.module.ts` when it is imported by the
- * name of its output, `./app.module.js`. TypeScript finds the file. A loader that replaces
- * `require()` (@swc-node/register) may only report that the module does not exist.
- */
-function explainLostTypeScript({ code, message, requireStack }: LoadError): string | undefined {
-  const [from] = requireStack ?? [];
-  const [, wanted] = /^Cannot find module '(\.[^']*)\.js'/.exec(message) ?? [];
-  if (code !== 'MODULE_NOT_FOUND' || from === undefined || wanted === undefined) return undefined;
-  if (!existsSync(join(dirname(from), `${wanted}.ts`))) return undefined;
-  return (
-    `${from} imports '${wanted}.js', which is there as TypeScript, and the loader that the app was started by does not find it; ` +
-    `import '${wanted}' at the top of ${basename(from)}, or start the app from the output of tsc or SWC`
-  );
-}
-
-/**
- * Explains Node's error for `import('./app')` and `import('./app.ts')`. An `import()` needs the whole
- * name of the output, also in CommonJS. SWC and esbuild do not check this, tsc does.
- */
-function explainIncompleteName({ message }: LoadError): string | undefined {
+/** Explains why an import of the app found no file, although the file is there under another name. */
+function explainLostImport(error: unknown): string | undefined {
+  const { code, message, requireStack: [loader] = [] } = (error ?? {}) as LoadError;
+  // TypeScript finds `./app.module.ts` by the name of its output. A loader that replaces `require()`
+  // (@swc-node/register) may only report that the module does not exist.
+  const [, output] = /^Cannot find module '(\.[^']*)\.js'/.exec(message) ?? [];
+  if (code === 'MODULE_NOT_FOUND' && loader !== undefined && output !== undefined) {
+    if (!existsSync(join(dirname(loader), `${output}.ts`))) return undefined;
+    return (
+      `${loader} imports '${output}.js', which exists as TypeScript, but the loader that started the app does not find it; ` +
+      `import '${output}' at the top of ${basename(loader)}, or start the app from the output of tsc or SWC`
+    );
+  }
+  // Node's error for `import('./app')` and `import('./app.ts')`. An `import()` needs the whole name of
+  // the output, also in CommonJS. SWC and esbuild do not check this, tsc does.
   const [, wanted, from] =
     /^(?:Cannot find module|Directory import) '(.+?)' .*\bimported from (.+)/.exec(message) ?? [];
   if (wanted === undefined || from === undefined) return undefined;
@@ -102,7 +84,7 @@ function explainIncompleteName({ message }: LoadError): string | undefined {
     .map((end) => wanted.replace(/\.ts$/, '') + end)
     .find((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
   if (found === undefined) return undefined;
-  return `${from} imports '${specifier(from, wanted)}', and Node does not find a file of this name; write '${specifier(from, found)}' there, also in TypeScript`;
+  return `${from} imports '${specifier(from, wanted)}', but Node finds no file of this name; write '${specifier(from, found)}' there, also in TypeScript`;
 }
 
 function specifier(from: string, file: string): string {

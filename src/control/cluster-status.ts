@@ -4,22 +4,8 @@ import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import { ownFile } from '../contract/process/own-file.js';
 import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/index.js';
 
-/** The description of a cluster that does not change while its primary runs. */
-export interface ClusterDescription {
-  readonly name: string;
-  readonly pid: number;
-  /** The version of nestjs-cluster; `null` in a bundle. */
-  readonly version: string | null;
-  readonly node: string;
-  /** ISO 8601, UTC. */
-  readonly startedAt: string;
-  readonly options: PublishedOptions;
-}
-
 /** The answer of `GET /v1/status`. */
-export interface ClusterStatus extends ClusterDescription, Pick<ClusterSnapshot, 'primary'> {
-  readonly cluster: ClusterReport;
-}
+export type ClusterStatus = ReturnType<ReturnType<typeof statusOf>>;
 
 export type ClusterReport = ReturnType<typeof clusterReport>;
 
@@ -46,30 +32,31 @@ function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
   return sums;
 }
 
-/** Describes the cluster of this primary. */
-export function describeOwnCluster(
+/** Returns a function that creates the status. Fields that never change are created only once. */
+export function statusOf(
   name: string,
-  options: ResolvedClusterOptions,
-): ClusterDescription {
-  return {
+  { address, admin }: ResolvedClusterOptions,
+  snapshotNow: () => ClusterSnapshot,
+) {
+  const fixed = {
     name,
     pid: process.pid,
+    /** The version of nestjs-cluster; `null` in a bundle. */
     version: ownVersion(),
     node: process.versions.node,
+    /** ISO 8601, UTC. */
     startedAt: new Date().toISOString(),
-    options: publishedOptions(options),
+    // Listed one by one, because other options may be secrets.
+    options: {
+      ...(address.kind === 'tcp'
+        ? { port: address.port, host: address.host ?? null }
+        : { path: address.path }),
+      admin: admin === undefined ? null : { port: admin.port, host: admin.host },
+    },
   };
-}
-
-export type PublishedOptions = ReturnType<typeof publishedOptions>;
-
-/** The options that the commands need. Listed one by one, because other options may be secrets. */
-function publishedOptions({ address, admin }: ResolvedClusterOptions) {
-  return {
-    ...(address.kind === 'tcp'
-      ? { port: address.port, host: address.host ?? null }
-      : { path: address.path }),
-    admin: admin === undefined ? null : { port: admin.port, host: admin.host },
+  return () => {
+    const snapshot = snapshotNow();
+    return { ...fixed, cluster: clusterReport(snapshot), primary: snapshot.primary };
   };
 }
 

@@ -18,7 +18,7 @@ import type {
   RestartResult,
   WorkerStack,
 } from '../contract/snapshot/index.js';
-import { type ClusterDescription, clusterReport, type ClusterStatus } from './cluster-status.js';
+import type { ClusterStatus } from './cluster-status.js';
 
 /** The state and the actions of a cluster that the routes need. */
 export interface ControlledCluster {
@@ -77,10 +77,10 @@ export class ControlServer {
 
   constructor(
     cluster: ControlledCluster,
-    description: ClusterDescription,
+    status: () => ClusterStatus,
     private readonly warn: (message: string) => void,
   ) {
-    this.#routes = new Map(Object.entries(routesOf(cluster, description, this.#ended)));
+    this.#routes = new Map(Object.entries(routesOf(cluster, status, this.#ended)));
   }
 
   take(socket: Socket): void {
@@ -137,7 +137,7 @@ const STATUS: Readonly<Record<InspectionFailure, number>> = {
 
 function routesOf(
   cluster: ControlledCluster,
-  description: ClusterDescription,
+  status: () => ClusterStatus,
   ended: Promise<number>,
 ): Readonly<Record<string, Handler>> {
   const { inspections } = cluster;
@@ -145,11 +145,7 @@ function routesOf(
     return { file: await inspections.record(slot, { kind, seconds: secondsIn(query) }) };
   };
   return {
-    'GET /v1/status': () => {
-      const snapshot = cluster.snapshot();
-      const { primary } = snapshot;
-      return { ...description, cluster: clusterReport(snapshot), primary } satisfies ClusterStatus;
-    },
+    'GET /v1/status': status,
     'POST /v1/reload': () => {
       // A running reload may use an older program, so its result is not an answer.
       if (!cluster.reloading) return cluster.reload(REASON);
@@ -196,7 +192,7 @@ function scaleTo(body: unknown): v.InferOutput<typeof scaleSchema> {
 
 /**
  * The number of workers up to which a signal or a command adds workers: four for each core. A repeated
- * signal or a mistyped number would start so many processes that the primary answers nobody.
+ * signal or a mistyped number would start so many processes that the primary answers no one.
  */
 export function mostWorkers(): number {
   return Math.min(MAX_WORKERS, 4 * availableCores());
@@ -214,16 +210,15 @@ function secondsIn(query: URLSearchParams): number {
 
 /** @throws Refusal if the body is too large or not JSON. Another error if the client leaves. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const tooLarge = new Refusal(413, 'TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge;
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // By default the end of the loop destroys the connection, and the refusal could not be sent.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    bytes += (chunk as Buffer).length;
-    if (bytes > MAX_BODY_BYTES) {
-      const message = `the body is larger than ${MAX_BODY_BYTES} bytes`;
-      throw new Refusal(413, 'TOO_LARGE', message);
-    }
-    chunks.push(chunk as Buffer);
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // An error within the loop also ends the connection, before this refusal is sent.
+    if (bytes > MAX_BODY_BYTES) throw tooLarge;
+    chunks.push(chunk);
   }
   try {
     return bytes === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString('utf8'));

@@ -12,7 +12,7 @@ import {
 import { isAlive, listeningSockets, removeStaleSocket } from '../contract/files/sockets.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import { type ControlledCluster, ControlServer } from './control-server.js';
-import { describeOwnCluster } from './cluster-status.js';
+import { statusOf } from './cluster-status.js';
 
 /** With this umask a new socket has the mode 0600: read and write for the owner alone. */
 const OWNER_ONLY_UMASK = 0o177;
@@ -39,7 +39,7 @@ export class ControlSocket {
     private readonly options: ResolvedClusterOptions,
     private readonly warn: (message: string) => void,
     private readonly name = options.name ?? appName(process.argv[1]!),
-    private readonly description = describeOwnCluster(name, options),
+    private readonly status = statusOf(name, options, () => cluster.snapshot()),
   ) {
     process.once('exit', this.#onExit);
   }
@@ -127,7 +127,7 @@ export class ControlSocket {
 
   #take(socket: Socket): void {
     // Created at the first connection, because the server loads node:http, and most clusters never need it.
-    this.#server ??= new ControlServer(this.cluster, this.description, this.warn);
+    this.#server ??= new ControlServer(this.cluster, this.status, this.warn);
     this.#server.take(socket);
   }
 }

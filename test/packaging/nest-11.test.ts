@@ -55,7 +55,7 @@ describeNestProject(11, {
       name: '@swc-node/register, which does not find ./app.js',
       ...SWC_NODE,
       refusal:
-        /main\.ts imports '\.\/app\.js', which is there as TypeScript, .*; import '\.\/app' at the top of main\.ts, or/,
+        /main\.ts imports '\.\/app\.js', which exists as TypeScript, .*; import '\.\/app' at the top of main\.ts, or/,
       onlyRefused: true,
     },
     {

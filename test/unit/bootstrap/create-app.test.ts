@@ -33,11 +33,11 @@ describe('createApp', () => {
   });
 
   it.each([
-    [undefined, 'undefined, and not an app'],
-    [{}, 'an object without exports, and not an app'],
-    [{ AppModule: class {} }, 'an object with AppModule, and not an app'],
-    [{ default: app }, 'an object with default, and not an app'],
-    [{ default: () => undefined }, 'createApp() gave undefined, and not an app'],
+    [undefined, 'undefined instead of an app'],
+    [{}, 'an object without exports instead of an app'],
+    [{ AppModule: class {} }, 'an object with AppModule instead of an app'],
+    [{ default: app }, 'an object with default instead of an app'],
+    [{ default: () => undefined }, 'createApp() returned undefined instead of an app'],
   ])('may not give %j', async (given, message) => {
     await expect(created(given)).rejects.toMatchObject({
       code: 'CLUSTER_CONFIGURATION',
@@ -90,7 +90,7 @@ describe('createApp', () => {
       const { main, load } = importing(name, files);
       await expect(createAppBy(load, CONTEXT)).rejects.toMatchObject({
         code: 'CLUSTER_CONFIGURATION',
-        message: `${main} imports '${name}', and Node does not find a file of this name; write '${right}' there, also in TypeScript`,
+        message: `${main} imports '${name}', but Node finds no file of this name; write '${right}' there, also in TypeScript`,
         cause: { code: expect.stringMatching(/^ERR_/) as string },
       });
     });
@@ -120,7 +120,7 @@ describe('createApp', () => {
       const error = lost('./app.module.js');
       await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toMatchObject({
         code: 'CLUSTER_CONFIGURATION',
-        message: `${error.requireStack[0]} imports './app.module.js', which is there as TypeScript, and the loader that the app was started by does not find it; import './app.module' at the top of main.ts, or start the app from the output of tsc or SWC`,
+        message: `${error.requireStack[0]} imports './app.module.js', which exists as TypeScript, but the loader that started the app does not find it; import './app.module' at the top of main.ts, or start the app from the output of tsc or SWC`,
         cause: error,
       });
     });

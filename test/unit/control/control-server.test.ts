@@ -257,6 +257,17 @@ describe('a request', () => {
     expect(fake.scale).not.toHaveBeenCalled();
   });
 
+  it('is dropped without a warning if its client leaves within the body', async () => {
+    const { path, warn, ask } = await serve();
+    const client = connect(path);
+    client.write('POST /v1/scale HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{', () =>
+      client.destroy(),
+    );
+    await once(client, 'close');
+    expect((await ask('/v1/status')).status).toBe(200);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
   it('cannot bring a head into the answer', async () => {
     const { path } = await serve();
     const text = await exchange(

@@ -86,7 +86,7 @@ it('checks the directory of the primary again in a worker', () => {
   chmodSync(own, 0o777);
   const node = fakeNode();
 
-  expect(openCompileCache(cache, node)).toContain('is writable by everybody');
+  expect(openCompileCache(cache, node)).toContain('is writable by other users');
   expect(node.asked).toEqual([]);
 });
 
