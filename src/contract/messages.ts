@@ -46,10 +46,6 @@ export type Envelope = typeof ENVELOPE;
 /** The usual signal to end a program. The app's shutdown hooks get it if no signal was sent. */
 export const LEAVE_SIGNAL = 'SIGTERM';
 
-/** The maximum numbers of entries in a `BlockReport`. */
-export const MAX_BLOCKED_REQUESTS = 10;
-export const MAX_FRAMES = 20;
-
 /** A request that may have ended or blocked a worker. */
 export interface BlockedRequest {
   readonly method: string;

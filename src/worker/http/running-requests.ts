@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
-import { type BlockedRequest, MAX_BLOCKED_REQUESTS } from '../../contract/messages.js';
+import type { BlockedRequest } from '../../contract/messages.js';
 import { isOpenEventStream } from './event-stream.js';
 import type { RequestTracker } from './request-tracker.js';
 
+const MAX_REQUESTS = 10;
 const MAX_PATH_LENGTH = 200;
 
 type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
@@ -34,7 +35,7 @@ export function runningRequests({
       : [{ request: current, startedAt: current.startedAt }];
   const now = performance.now();
   return running
-    .slice(0, MAX_BLOCKED_REQUESTS)
+    .slice(0, MAX_REQUESTS)
     .map(({ request, startedAt }) => ({ ...describe(request), forMs: now - startedAt }));
 }
 

@@ -362,7 +362,7 @@ function leaderAlone(link: Pick<ProcessLink, 'accepting'>): LeaderRole {
       return link.accepting;
     },
     owns: () => link.accepting,
-    follow: (told) => told({ isFirst: true, done: [] }),
+    follow: (listener) => listener({ isFirst: true, done: [] }),
     begun: () => {},
   };
 }

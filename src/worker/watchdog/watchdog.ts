@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { type BlockReport, MAX_FRAMES } from '../../contract/messages.js';
+import type { BlockReport } from '../../contract/messages.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { RequestTracker } from '../http/request-tracker.js';
 import { runningRequests } from '../http/running-requests.js';
@@ -36,6 +36,9 @@ const MIN_TICK_MS = 25;
 
 /** The thread itself needs 2 MB. The rest is for a profile: one minute of a large app may take 20 MB of text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
+
+/** The maximum number of stack frames in a report. */
+const MAX_FRAMES = 20;
 
 /** The maximum number of stack frames that are read: enough to reach the caller of most recursions. */
 const DEEPEST = 300;

@@ -196,6 +196,14 @@ describe('the switchboard', () => {
     });
   });
 
+  it('takes only numbers as figures: the last ones of the others stay', () => {
+    const { worker, receive } = start();
+    receive({ type: 'pong', seq: 1, stats: STATS });
+    const odd = { requestsTotal: 77, heapUsedBytes: null, residentMemoryBytes: '1', unknown: 1 };
+    receive({ type: 'pong', seq: 2, stats: odd as never });
+    expect(worker.handle.stats).toEqual({ ...STATS, requestsTotal: 77 });
+  });
+
   it('passes what a worker carries to the balance', () => {
     const { balance, worker, other, receive } = start();
     balance.tick();
