@@ -7,3 +7,4 @@ export * from './scrape-deadlines.js';
 export type * from './cluster-link.js';
 export type * from './prometheus.js';
 export { CLUSTER_LINK } from './current-link.js';
+export type * from './inspection.js';
