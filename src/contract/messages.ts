@@ -46,10 +46,6 @@ export type Envelope = typeof ENVELOPE;
 /** The usual signal to end a program. The app's shutdown hooks get it if no signal was sent. */
 export const LEAVE_SIGNAL = 'SIGTERM';
 
-/** The maximum numbers of entries in a `BlockReport`. */
-export const MAX_BLOCKED_REQUESTS = 10;
-export const MAX_FRAMES = 20;
-
 /** A request that may have ended or blocked a worker. */
 export interface BlockedRequest {
   readonly method: string;
@@ -58,7 +54,15 @@ export interface BlockedRequest {
   readonly forMs: number;
 }
 
-type Requests = readonly BlockedRequest[];
+/** A watchdog's report of what blocks the event loop of its worker. */
+export interface BlockReport {
+  /** How long the event loop had been blocked at the time of the report, in ms. */
+  readonly forMs: number;
+  /** Requests in flight, the newest first. */
+  readonly requests: readonly BlockedRequest[];
+  /** JavaScript frames, innermost first; empty if the inspector is not available. */
+  readonly frames: readonly string[];
+}
 
 /** The address on which a worker listens. The primary's handle comes with this message. */
 export type ListenTarget = (
@@ -81,11 +85,8 @@ const stats = as<Partial<WorkerStats>>();
 /** `body`: the serialised metrics. `ageMs`: their age. Above 0 if serialising takes too long and an earlier body is sent. */
 const metrics = { stats, ageMs: amount, body: as<string>() };
 
-/** `requests`: those in flight, the newest first. `frames`: JavaScript frames, innermost first; none without inspector. */
-const seen = { requests: as<Requests>(), frames: as<readonly string[]>() };
-
-/** How long the event loop had been blocked at the time of the report, in ms. */
-const block = { forMs: amount, ...seen };
+const requests = as<BlockReport['requests']>();
+const frames = as<BlockReport['frames']>();
 
 /** The load of a worker since its last report. */
 const load = {
@@ -130,9 +131,9 @@ const FROM_WORKER = {
    * An uncaught error. The worker drains and ends, or, with `abort`, ends at once. `requests`: the
    * request of the error, or else the requests in flight, the newest first.
    */
-  fatal: { error: as<ErrorReport>(), abort: as<boolean>(), requests: as<Requests>() },
+  fatal: { error: as<ErrorReport>(), abort: as<boolean>(), requests },
   /** Something called `process.exit()`. */
-  exiting: { requests: as<Requests>() },
+  exiting: { requests },
   pong: { seq: count, stats, debugged: flag },
   checked: { healthy: as<boolean>(), detail: as<string | null>() },
   verified: { error: as<ErrorReport | null>() },
@@ -165,11 +166,17 @@ const FROM_WORKER = {
   subscribe: { events: as<readonly string[]>() },
 
   /** From the watchdog: the event loop is blocked. */
-  blocked: block,
+  blocked: { forMs: amount, requests, frames },
   /** From the watchdog: the event loop is no longer blocked. */
   resumed: {},
   /** `blockedForMs` is `null` if the event loop is not blocked. The main thread has not answered if it runs native code. */
-  stack: { id: count, blockedForMs: v.nullable(amount), ...seen, answered: as<boolean>() },
+  stack: {
+    id: count,
+    blockedForMs: v.nullable(amount),
+    requests,
+    frames,
+    answered: as<boolean>(),
+  },
   /** `problem`: why the file could not be written. */
   recorded: { id: count, problem: as<string | null>() },
 };
@@ -242,8 +249,6 @@ export type PrimaryMessage = Messages<FromPrimary>;
 export type WatchdogRequest = Messages<ToWatchdog>;
 export type DrainReport = Readonly<Fields<typeof drain>>;
 export type LoadReport = Readonly<Fields<typeof load>>;
-/** A watchdog's report of what blocks the event loop of its worker. */
-export type BlockReport = Readonly<Fields<typeof block>>;
 
 const SCHEMAS = new Map<unknown, v.GenericSchema>(
   Object.entries(FROM_WORKER).map(([type, fields]) => [

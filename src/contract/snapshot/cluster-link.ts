@@ -79,8 +79,8 @@ export interface LeaderRole {
   readonly leads: boolean;
   /** Whether this process should now begin a job that was due at `due` (`Date.now()`). */
   owns(due: number): boolean;
-  /** Calls `told` when this process begins to lead, and several times a second while it leads. */
-  follow(told: (leading: Leading) => void): void;
+  /** Calls `listener` when this process begins to lead, and several times a second while it leads. */
+  follow(listener: (leading: Leading) => void): void;
   /** Reports that a job has begun that must run only once in the life of the cluster. */
   begun(job: string): void;
 }

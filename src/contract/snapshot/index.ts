@@ -6,3 +6,4 @@ export * from './collected-metrics.js';
 export type * from './cluster-link.js';
 export type * from './prometheus.js';
 export { CLUSTER_LINK } from './current-link.js';
+export type * from './inspection.js';

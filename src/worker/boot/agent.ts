@@ -129,7 +129,7 @@ export class WorkerAgent {
       case 'ping':
         return this.#reports.pong(message.seq);
       case 'lead':
-        return this.#leaderRole.hear(message);
+        return this.#leaderRole.receive(message);
       case 'check':
         return void this.#reports.health();
       case 'verify':

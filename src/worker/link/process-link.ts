@@ -92,7 +92,6 @@ export class ProcessLink implements ClusterLink {
   readonly #tasks: ((before: number) => boolean)[] = [];
   readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
   #lastSnapshot: { readonly snapshot: ClusterSnapshot; readonly at: number } | undefined;
-  #subscribing = false;
   /** Measures a process that gets no heartbeats. */
   readonly #timer: NodeJS.Timeout | undefined;
   #apps = 0;
@@ -219,14 +218,9 @@ export class ProcessLink implements ClusterLink {
     this.events.call(name as ClusterEventName, event as never);
   }
 
-  /** Sends the names of the events that have listeners. Several changes in one turn share one message. */
+  /** Sends the names of the events that have listeners. */
   #subscribe(): void {
-    if (this.#channel === undefined || this.#subscribing) return;
-    this.#subscribing = true;
-    queueMicrotask(() => {
-      this.#subscribing = false;
-      void this.#channel?.send({ type: 'subscribe', events: this.events.names });
-    });
+    void this.#channel?.send({ type: 'subscribe', events: this.events.names });
   }
 
   provideMetrics(source: MetricsSource): void {
@@ -359,7 +353,7 @@ function leaderAlone(link: Pick<ProcessLink, 'accepting'>): LeaderRole {
       return link.accepting;
     },
     owns: () => link.accepting,
-    follow: (told) => told({ isFirst: true, done: [] }),
+    follow: (listener) => listener({ isFirst: true, done: [] }),
     begun: () => {},
   };
 }

@@ -13,7 +13,7 @@ const ROUNDING_MS = 10;
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
   #asked = false;
-  /** The end of the lease by the machine's monotonic clock, which nobody can change. */
+  /** The end of the lease by the machine's monotonic clock, which no one can set. */
   #until = -Infinity;
   /** The time from which runs belong to this worker, by the machine's monotonic clock. */
   #since: number | undefined;
@@ -34,8 +34,8 @@ export class WorkerLeaderRole implements LeaderRole {
     return due > Date.now() - (machineNow() - this.#since) + ROUNDING_MS;
   }
 
-  follow(told: (leading: Leading) => void): void {
-    this.#listeners.push(told);
+  follow(listener: (leading: Leading) => void): void {
+    this.#listeners.push(listener);
     this.#ask();
   }
 
@@ -44,7 +44,7 @@ export class WorkerLeaderRole implements LeaderRole {
   }
 
   /** Handles a new or renewed lease from the primary. */
-  hear({ seq, until, since, done }: PrimaryMessage & { type: 'lead' }): void {
+  receive({ seq, until, since, done }: PrimaryMessage & { type: 'lead' }): void {
     if (this.#resignedAt !== undefined) return;
     this.send({ type: 'leads', seq });
     const now = machineNow();
@@ -57,7 +57,7 @@ export class WorkerLeaderRole implements LeaderRole {
     this.#until = until;
     if (now >= until) return;
     const isFirst = fresh && this.#since === undefined;
-    for (const told of this.#listeners) told({ isFirst, done });
+    for (const listener of this.#listeners) listener({ isFirst, done });
   }
 
   /** Gives up the lease, so that this worker begins no further job. Called before the drain. */

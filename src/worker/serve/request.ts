@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
-import { type BlockedRequest, MAX_BLOCKED_REQUESTS } from '../../contract/messages.js';
+import type { BlockedRequest } from '../../contract/messages.js';
 import type { RequestScope } from '../../contract/snapshot/index.js';
 import { CONNECTION, isOpenEventStream, type TrackedSocket } from './connection.js';
 import type { RequestTracker } from './tracker.js';
@@ -85,6 +85,9 @@ export function settleAsyncContexts(): void {
   void new AsyncLocalStorage();
 }
 
+/** Maximum number of running requests in a report. */
+const MAX_REQUESTS = 10;
+
 const MAX_PATH_LENGTH = 200;
 
 type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
@@ -115,7 +118,7 @@ export function runningRequests({
       : [{ request: current, startedAt: current.startedAt }];
   const now = performance.now();
   return running
-    .slice(0, MAX_BLOCKED_REQUESTS)
+    .slice(0, MAX_REQUESTS)
     .map(({ request, startedAt }) => ({ ...describe(request), forMs: now - startedAt }));
 }
 

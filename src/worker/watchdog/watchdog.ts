@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { type BlockReport, MAX_FRAMES } from '../../contract/messages.js';
+import type { BlockReport } from '../../contract/messages.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { ProcessMeter } from '../../contract/process/process-meter.js';
 import { runningRequests } from '../serve/request.js';
@@ -20,6 +20,9 @@ export type Description = Omit<BlockReport, 'forMs'>;
 
 /** The thread itself needs 2 MB. The rest is for a profile: one minute of a large app may take 20 MB of text. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
+
+/** The maximum number of stack frames in a report. */
+const MAX_FRAMES = 20;
 
 /** The maximum number of stack frames that are read: enough to reach the caller of most recursions. */
 const DEEPEST = 300;

@@ -415,15 +415,14 @@ describe('the events of the cluster', () => {
   const event = (name: string, missed = 0) =>
     ({ type: 'event', name, event: READY, missed }) as const;
 
-  it('are subscribed to once for all listeners that are added together, and again after a change', async () => {
+  it('are those that have listeners', () => {
     const { link, sent, said } = start();
     const listener = vi.fn();
     link.onEvent('worker-ready', listener);
     link.onEvent('worker-exit', listener);
-    await tick();
     link.offEvent('worker-exit', listener);
-    await tick();
     expect(sent('subscribe').map(({ events }) => events)).toEqual([
+      ['worker-ready'],
       ['worker-ready', 'worker-exit'],
       ['worker-ready'],
     ]);

@@ -15,7 +15,7 @@ function start() {
   const role = new WorkerLeaderRole((message) => void said.push(message));
   role.follow((leading) => void told.push(leading));
   const lead = (ms: number, sinceMs?: number) =>
-    role.hear({
+    role.receive({
       type: 'lead',
       seq: 1,
       until: machineNow() + ms,
