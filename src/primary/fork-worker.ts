@@ -45,11 +45,11 @@ export function forkWorker(
   options: LaunchOptions,
   tell: (event: ProcessEvent) => void,
 ): WorkerHandle {
-  const { slot, patient } = effect;
-  const identity = { slot, generation: effect.release.generation };
+  const { slot, release } = effect;
+  const identity = { slot, generation: release.generation };
   let worker: Worker;
   try {
-    worker = fork(effect, program.revive(effect.release, patient), options);
+    worker = fork(effect, program.revive(release), options);
   } catch (error) {
     setImmediate(() => failToStart(error as Error, tell));
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);

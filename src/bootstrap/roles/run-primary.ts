@@ -65,10 +65,8 @@ export async function runPrimary(
   const listening = await openSockets(options, warn);
   setTitle('primary nestjs-cluster', 'primary');
 
-  const program = new Program(
-    { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
-    warn,
-  );
+  const [, script] = process.argv;
+  const program = new Program({ script, cwd: process.cwd(), pwd: process.env['PWD'] });
   const acceptors = new ClusterAcceptors();
   const threads = new PackageThreads(emit, () => program.resolve().script);
   const outside = { decide: transition, startProcess: forkWorker, acceptors, threads };

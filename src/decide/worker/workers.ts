@@ -1,5 +1,4 @@
 import type { FailureCause } from '../../contract/snapshot/index.js';
-import { MAX_FAILURES } from '../policies/restart.policy.js';
 import { mayPrintBootError } from './boot-errors.js';
 import type { ClusterState, Release, Slot, Worker, WorkerId } from '../cluster-state.js';
 import type { Step } from '../step.js';
@@ -30,13 +29,11 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     follows: false,
     lapsed: false,
   });
-  const { failures } = step.state.slots[slot]!;
   step.do({
     type: 'fork',
     worker: id,
     slot,
     release,
-    patient: failures.inARow < MAX_FAILURES,
     workers: step.state.desired,
     printsBootError,
   });
