@@ -8,7 +8,7 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
   const { readyTimeoutMs } = step.options;
   const { mayBeDebugged } = step.settings;
   const id = step.state.forks + 1;
-  const printsBootError = mayPrintBootError(step, slot, release.generation);
+  const printsBootError = mayPrintBootError(step, id, release.generation);
   const jitter = step.random();
   step.set({ forks: id });
   step.enter({
@@ -24,7 +24,6 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     requests: [],
     fatal: false,
     condemned: undefined,
-    printsBootError,
     jitter,
     follows: false,
     lapsed: false,

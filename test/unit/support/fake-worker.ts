@@ -65,7 +65,6 @@ export function knownWorker(
     error: null,
     fatal: false,
     condemned: undefined,
-    printsBootError: false,
     jitter: 0,
     follows: false,
     lapsed: false,
@@ -75,8 +74,7 @@ export function knownWorker(
     starting: {},
     ready: {
       ...ready,
-      verifiable: false,
-      unproven: false,
+      threads: 'settled',
       bornTooLarge: false,
       leaving: undefined,
     },
