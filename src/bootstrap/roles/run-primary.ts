@@ -16,10 +16,9 @@ import {
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
 import { transition } from '../../decide/transition.js';
-import { ClusterAcceptors } from '../../primary/listening/cluster-acceptors.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
-import { Listening } from '../../primary/listening/listening.js';
+import { ClusterAcceptors, Listening } from '../../primary/listening/listening.js';
 import { Program } from '../../primary/release.js';
 import { PackageThreads } from '../../primary/package-threads.js';
 import { Supervisor } from '../../primary/supervisor.js';

@@ -87,7 +87,7 @@ export function knownWorker(
 export class FakeWorker {
   readonly handle: WorkerHandle;
   connected = true;
-  /** What sending a message throws. */
+  /** If set, each attempt to send a message throws this error. */
   failsToSend: Error | undefined;
   /** Whether the channel is full, so that sent messages wait. */
   clogged = false;
