@@ -11,7 +11,6 @@ import type {
 import type { FailureHistory } from './policies/restart.policy.js';
 import type { BootErrors } from './worker/boot-errors.js';
 import type { Leadership } from './leadership.js';
-import type { Verification } from './worker/verification.js';
 import type { WorkerMap } from './worker/worker-map.js';
 
 /** The id of a worker: the number of its fork, unique in the life of the primary. */
@@ -69,8 +68,6 @@ interface AnyWorker {
   readonly fatal: boolean;
   /** Why the primary killed the worker, or why the worker ends itself. The exit code does not show the reason. */
   readonly condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
-  /** Whether the worker may print the error that keeps it from becoming ready. */
-  readonly printsBootError: boolean;
   /** A random number 0..1 that varies the worker's recycling limits. */
   readonly jitter: number;
   /** Whether the worker has jobs that only the leader runs, so that it needs a lease when it leads. */
@@ -86,10 +83,8 @@ export interface StartingWorker extends AnyWorker {
 export interface ReadyWorker extends AnyWorker {
   readonly state: 'ready';
   readonly readyAt: number;
-  /** Whether the worker can be asked to verify that its threads can load their code. */
-  readonly verifiable: boolean;
-  /** Whether no worker of this generation has verified yet that its threads can load their code. */
-  readonly unproven: boolean;
+  /** Whether the worker is or was asked to verify that its threads can load their code. */
+  readonly threads: 'unproven' | 'asked' | 'settled';
   /** Whether the worker was above the soft memory limit when it became ready. */
   readonly bornTooLarge: boolean;
   /** Why the worker is about to leave: its app closes itself, or it got a signal. */
@@ -168,7 +163,8 @@ export type Requester =
 
 export interface PendingRequest {
   readonly for: 'reload' | 'scale' | 'restart';
-  readonly slot?: number;
+  /** The slot to restart. */
+  readonly slot: number | undefined;
   readonly requester: Requester;
 }
 
@@ -231,7 +227,8 @@ export interface ClusterState {
   /** The times of the latest restarts in all slots. */
   readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;
-  readonly verification: Verification;
+  /** Generations whose threads are known to load their code. */
+  readonly proven: readonly number[];
   readonly leadership: Leadership;
   readonly served: Served | undefined;
   /** Whether the cluster has started: a worker was ready, and its threads can load their code. */

@@ -10,8 +10,6 @@ export type Effect =
       readonly worker: WorkerId;
       readonly slot: number;
       readonly release: Release;
-      /** Whether to keep the release's working directory even if it is missing, because it may come back. */
-      readonly patient: boolean;
       /** The number of workers that share the machine. */
       readonly workers: number;
       readonly printsBootError: boolean;

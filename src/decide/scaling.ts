@@ -13,16 +13,9 @@ import { contendersOf, isServed, isWanted, startSlot, wantedSlots } from './work
  */
 export function scale(
   step: Step,
-  { workers, reason, requester, error }: ClusterEvent & { readonly type: 'scale' },
+  { workers, reason }: ClusterEvent & { readonly type: 'scale' },
 ): void {
-  const { desired, shutdown, pendingRequests } = step.state;
-  if (shutdown !== undefined) {
-    return step.do({ type: 'answer', requester, answer: { type: 'scaled' } });
-  }
-  if (error !== undefined) {
-    return step.do({ type: 'answer', requester, answer: { type: 'scale-refused', error } });
-  }
-  step.set({ pendingRequests: [...pendingRequests, { for: 'scale', requester }] });
+  const { desired } = step.state;
   if (workers === desired) return;
   step.emit('scaling', { from: desired, to: workers, reason });
   addSlots(step, workers);
@@ -39,10 +32,6 @@ export function settleScaling(step: Step): void {
   const surplus = workers.values().some(({ slot }) => !isWanted(step.state, slot));
   const isMet = ({ by }: Requester): boolean => by === 'worker' || !surplus;
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
-}
-
-export function cancelScaling(step: Step): void {
-  answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale');
 }
 
 export function newSlot(index: number, release: Slot['release']): Slot {

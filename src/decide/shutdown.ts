@@ -6,8 +6,7 @@ import type { ClusterEvent } from './cluster-event.js';
 import { retire } from './worker/retire.js';
 import { cancelReload } from './replace/reload.js';
 import { cancelReplacements } from './replace/replacement.js';
-import { cancelRestarts } from './replace/restart-request.js';
-import { cancelScaling } from './scaling.js';
+import { cancelRequests } from './replace/answers.js';
 import type { Step } from './step.js';
 
 type Stop = Extract<ClusterEvent, { type: 'stop' }>;
@@ -81,8 +80,7 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
     if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
   }
   cancelReload(step);
-  cancelScaling(step);
-  cancelRestarts(step);
+  cancelRequests(step);
 }
 
 function destroyConnections(step: Step): ShutdownPhase {

@@ -1,18 +1,18 @@
-import { NO_BOOT_ERRORS } from './worker/boot-errors.js';
 import type { ClusterEvent } from './cluster-event.js';
 import type { ClusterState, Release, Timer } from './cluster-state.js';
 import type { Effect } from './effect.js';
 import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './worker/liveness.js';
-import { endObservation, programFound, reload, settleReload } from './replace/reload.js';
+import { endObservation, programFound, settleReload } from './replace/reload.js';
 import { beginNextReplacement } from './replace/replacement.js';
-import { restart, settleRestarts } from './replace/restart-request.js';
+import { request, settleRestarts } from './replace/requests.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './worker/restart-slot.js';
-import { newSlot, scale, settleScaling } from './scaling.js';
+import { newSlot, settleScaling } from './scaling.js';
 import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';
 import { handleWorkerEvent } from './worker/worker-life.js';
+import { settleVerification } from './worker/verification.js';
 import { WorkerMap } from './worker/worker-map.js';
 import { startSlot, wantedSlots } from './worker/workers.js';
 
@@ -64,8 +64,8 @@ export function newCluster(
     replacement: undefined,
     replacementsWaiting: [],
     restartedAt: [],
-    bootErrors: NO_BOOT_ERRORS,
-    verification: { proven: [], asked: undefined },
+    bootErrors: { generation: release.generation, printer: undefined, reported: [] },
+    proven: [],
     leadership: NO_LEADER,
     served: undefined,
     everReady: false,
@@ -96,13 +96,11 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'upkeep-due':
       return maintain(step, event.readings);
     case 'reload':
-      return reload(step, event.reason, event.requester);
+    case 'scale':
+    case 'restart':
+      return request(step, event);
     case 'program-found':
       return programFound(step, event.program);
-    case 'scale':
-      return scale(step, event);
-    case 'restart':
-      return restart(step, event);
     case 'stop':
       return stop(step, event);
     case 'acceptors-closed':
@@ -115,6 +113,7 @@ function settle(step: Step): void {
   settleReload(step);
   settleRestarts(step);
   settleUpkeep(step);
+  settleVerification(step);
   beginNextReplacement(step);
   settleScaling(step);
   settleShutdown(step);

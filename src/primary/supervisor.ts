@@ -20,8 +20,7 @@ import { newCluster, type transition } from '../decide/transition.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';
 import type { forkWorker, ProcessEvent } from './fork-worker.js';
 import { Inspections } from './inspections.js';
-import type { ClusterAcceptors } from './listening/cluster-acceptors.js';
-import type { Listening } from './listening/listening.js';
+import type { ClusterAcceptors, Listening } from './listening/listening.js';
 import { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
 import type { Program } from './release.js';
@@ -154,7 +153,7 @@ export class Supervisor {
     for (const worker of this.#table.workers) worker.tell(name, event);
   };
 
-  /** Handles an input. An input that is posted meanwhile waits until the handler is done. */
+  /** Handles an input. An input that the handler posts waits until the handler is done. */
   #post(input: Input): void {
     this.#waiting.push(input);
     if (this.#handling) return;

@@ -115,7 +115,7 @@ export class WorkerHandle {
     this.stats = { ...this.stats, ...pick(stats, valid) };
   }
 
-  /** What the limits of the options `memory` and `recycle` are compared with. */
+  /** The numbers to which the limits of the options `memory` and `recycle` apply. */
   reading(): Reading {
     const { residentMemoryBytes = 0, requestsTotal = 0 } = this.stats ?? {};
     // Measured from outside if possible, because a hung worker reports nothing.

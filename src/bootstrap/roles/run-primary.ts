@@ -11,10 +11,9 @@ import {
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
 import { transition } from '../../decide/transition.js';
-import { ClusterAcceptors } from '../../primary/listening/cluster-acceptors.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
-import { Listening } from '../../primary/listening/listening.js';
+import { ClusterAcceptors, Listening } from '../../primary/listening/listening.js';
 import { Program } from '../../primary/release.js';
 import { PackageThreads } from '../../primary/package-threads.js';
 import { Supervisor } from '../../primary/supervisor.js';
@@ -59,10 +58,8 @@ export async function runPrimary(
   const listening = await openSockets(options, warn);
   setTitle('primary nestjs-cluster', 'primary');
 
-  const program = new Program(
-    { script: process.argv[1], cwd: process.cwd(), pwd: process.env['PWD'] },
-    warn,
-  );
+  const [, script] = process.argv;
+  const program = new Program({ script, cwd: process.cwd(), pwd: process.env['PWD'] });
   const acceptors = new ClusterAcceptors();
   const threads = new PackageThreads(emit, () => program.resolve().script);
   const outside = { decide: transition, startProcess: forkWorker, acceptors, threads };

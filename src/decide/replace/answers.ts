@@ -1,5 +1,5 @@
-import type { ReloadResult, ReplaceCause } from '../../contract/snapshot/index.js';
-import type { ClusterState, PendingRequest, ReloadUnderWay } from '../cluster-state.js';
+import { type ReplaceCause, SHUTTING_DOWN } from '../../contract/snapshot/index.js';
+import type { ClusterState, PendingRequest } from '../cluster-state.js';
 import type { Answer } from '../effect.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases } from '../worker/workers.js';
@@ -17,20 +17,27 @@ export function answerRequests(
   }
 }
 
+/** Answers all requests, because the cluster shuts down. */
+export function cancelRequests(step: Step): void {
+  for (const each of step.state.pendingRequests) {
+    answerRequests(step, shuttingDown(step.state, each.for, each.slot), (one) => one === each);
+  }
+}
+
 /**
  * Called before the old worker of a slot drains. If that worker asked for the reload or the restart,
  * it gets the answer now, because it might not receive the answer while it drains.
  */
 export function answerBeforeDrain(step: Step, cause: ReplaceCause, slot: number): void {
   if (cause === 'restart') {
-    const isOwn = (each: PendingRequest): boolean =>
-      each.for === 'restart' && each.slot === slot && isByWorkerOf(slot, each);
+    const isOwn = (each: PendingRequest) => each.slot === slot && isByWorkerOf(slot, each);
     return answerRequests(step, restarted(slot, null), isOwn);
   }
-  const { reload } = step.state;
-  if (cause !== 'reload' || reload?.release === undefined) return;
-  if (slotsOfOtherReleases(step.state, reload.release).length > 0) return;
-  const answer = { type: 'reloaded', result: resultOf(reload) } as const;
+  const { reload: underWay } = step.state;
+  if (cause !== 'reload' || underWay?.release === undefined) return;
+  if (slotsOfOtherReleases(step.state, underWay.release).length > 0) return;
+  const { outcome, generation, reason } = underWay;
+  const answer = { type: 'reloaded', result: { outcome, generation, reason } } as const;
   answerRequests(step, answer, (each) => each.for === 'reload' && each.requester.by === 'worker');
 }
 
@@ -43,8 +50,15 @@ export function awaitsAnswer({ pendingRequests }: ClusterState, slot: number): b
   return pendingRequests.some((each) => each.for !== 'scale' && isByWorkerOf(slot, each));
 }
 
-export function resultOf({ outcome, generation, reason }: ReloadUnderWay): ReloadResult {
-  return { outcome, generation, reason };
+export function shuttingDown(
+  { release: { generation } }: ClusterState,
+  what: PendingRequest['for'],
+  slot: number | undefined,
+): Answer {
+  if (what === 'scale') return { type: 'scaled' };
+  if (what === 'restart') return restarted(slot!, SHUTTING_DOWN);
+  const result = { outcome: 'aborted', generation, reason: SHUTTING_DOWN } as const;
+  return { type: 'reloaded', result };
 }
 
 export function restarted(slot: number, reason: string | null): Answer {

@@ -9,11 +9,10 @@ import type {
   ProgramPaths,
   Release,
   ReloadUnderWay,
-  Requester,
   Worker,
 } from '../cluster-state.js';
-import { answerRequests, awaitsReload, resultOf } from './answers.js';
-import { isRequested, noLongerAwait, requestReplacement, withdraw } from './replacement.js';
+import { answerRequests, awaitsReload } from './answers.js';
+import { isRequested, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
@@ -34,17 +33,16 @@ const MAX_ENDINGS = 32;
  *    the release before, `bringBack` makes that release current, and `settleReload` replaces the
  *    slots in the same way.
  */
-export function reload(step: Step, reason: string, requester: Requester): void {
-  if (step.state.shutdown !== undefined) {
-    const { generation } = step.state.release;
-    const result = { outcome: 'aborted', generation, reason: SHUTTING_DOWN } as const;
-    return step.do({ type: 'answer', requester, answer: { type: 'reloaded', result } });
-  }
-  const request = { for: 'reload', requester } as const;
-  step.set({ pendingRequests: [...step.state.pendingRequests, request] });
-  if (step.state.reload === undefined) begin(step, reason);
-  // If the requester already drains for this reload, the reload must not wait for the requester's exit.
-  if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
+export function reload(step: Step, reason: string): void {
+  if (step.state.reload !== undefined) return;
+  const generation = step.state.lastReload + 1;
+  const nothing = { release: undefined, before: undefined, reason: null };
+  step.set({
+    lastReload: generation,
+    reload: { ...nothing, generation, startedAt: step.now, outcome: 'completed' },
+  });
+  step.emit('reload-started', { generation, reason });
+  step.do({ type: 'find-program' });
 }
 
 /** Takes the program that the new workers run, or the reason why no program was found. */
@@ -158,17 +156,6 @@ export function cancelReload(step: Step): void {
   if (step.state.reload !== undefined) end(step, 'aborted', SHUTTING_DOWN);
 }
 
-function begin(step: Step, reason: string): void {
-  const generation = step.state.lastReload + 1;
-  const nothing = { release: undefined, before: undefined, reason: null };
-  step.set({
-    lastReload: generation,
-    reload: { ...nothing, generation, startedAt: step.now, outcome: 'completed' },
-  });
-  step.emit('reload-started', { generation, reason });
-  step.do({ type: 'find-program' });
-}
-
 /** Called when every worker runs the new release. It is observed if there is a release to go back to. */
 function adopt(step: Step, release: Release): void {
   const { before } = step.state.reload!;
@@ -216,9 +203,10 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
 
 function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null): void {
   const { reloads, reload: ended } = step.state;
-  const result = resultOf({ ...ended!, outcome, reason });
+  const { generation, startedAt } = ended!;
+  const result = { outcome, generation, reason };
   step.set({ reload: undefined, reloads: { ...reloads, [outcome]: reloads[outcome] + 1 } });
-  step.emit('reload-ended', { ...result, durationMs: step.now - ended!.startedAt });
+  step.emit('reload-ended', { ...result, durationMs: step.now - startedAt });
   answerRequests(step, { type: 'reloaded', result }, (request) => request.for === 'reload');
 }
 

@@ -67,7 +67,7 @@ export function onCandidateReady(step: Step, worker: ReadyWorker): void {
 export function endCanary(step: Step, worker: ReadyWorker): void {
   const candidacy = candidacyOf(step, worker, 'canary');
   if (candidacy === undefined) return;
-  if (worker.unproven) step.set({ replacement: { ...candidacy, phase: 'proving' } });
+  if (worker.threads !== 'settled') step.set({ replacement: { ...candidacy, phase: 'proving' } });
   else checkHealth(step, candidacy);
 }
 

@@ -13,7 +13,6 @@ import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
 import { countRestart, scheduleRestart } from './restart-slot.js';
 import { giveUp, noteBadEnd } from '../shutdown.js';
 import type { Step } from '../step.js';
-import { askAnother } from './verification.js';
 import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
 
 /** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
@@ -117,7 +116,6 @@ function remove(
     abortedRequests: abortedRequests + aborted,
   });
   step.do({ type: 'gone', worker: worker.id });
-  askAnother(step, worker);
 }
 
 /** Whether the process could be started, which needs free descriptors and memory. */

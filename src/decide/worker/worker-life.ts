@@ -62,7 +62,7 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
     ready: nothing,
     draining: nothing,
   },
-  verified: { starting: nothing, ready: onVerified, draining: onVerified },
+  verified: { starting: nothing, ready: onVerified, draining: nothing },
   'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
   recovered: {
     starting: nothing,
@@ -113,8 +113,7 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
     state: 'ready',
     readyAt: now,
     error: null,
-    verifiable,
-    unproven: false,
+    threads: 'settled',
     bornTooLarge: judgeMemory(event.residentBytes, options.memory) !== 'fine',
     leaving: undefined,
   };
@@ -125,7 +124,7 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   step.emit('worker-ready', { worker: worker.id, bootMs: now - worker.startedAt });
   step.do({ type: 'joined', worker: worker.id });
   onCandidateReady(step, ready);
-  verify(step, ready);
+  verify(step, ready, verifiable);
 }
 
 /** The worker became ready after it had been told to leave. */

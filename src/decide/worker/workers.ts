@@ -1,5 +1,4 @@
 import type { FailureCause } from '../../contract/snapshot/index.js';
-import { MAX_FAILURES } from '../policies/restart.policy.js';
 import { mayPrintBootError } from './boot-errors.js';
 import type { ClusterState, Release, Slot, Worker, WorkerId } from '../cluster-state.js';
 import type { Step } from '../step.js';
@@ -9,7 +8,7 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
   const { readyTimeoutMs } = step.options;
   const { mayBeDebugged } = step.settings;
   const id = step.state.forks + 1;
-  const printsBootError = mayPrintBootError(step, slot, release.generation);
+  const printsBootError = mayPrintBootError(step, id, release.generation);
   const jitter = step.random();
   step.set({ forks: id });
   step.enter({
@@ -25,18 +24,15 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     requests: [],
     fatal: false,
     condemned: undefined,
-    printsBootError,
     jitter,
     follows: false,
     lapsed: false,
   });
-  const { failures } = step.state.slots[slot]!;
   step.do({
     type: 'fork',
     worker: id,
     slot,
     release,
-    patient: failures.inARow < MAX_FAILURES,
     workers: step.state.desired,
     printsBootError,
   });

@@ -67,7 +67,7 @@ export class Candidates implements Invariant {
       proof.verifiable = said.verifiable ?? false;
       if (!proof.verifiable) this.#proven.add(worker.generation);
     } else if (said.type === 'checked') proof.healthy = said.healthy;
-    else if (said.type === 'verified' && before.verification.asked === worker.id) {
+    else if (said.type === 'verified' && worker.state === 'ready' && worker.threads === 'asked') {
       if (said.error === null) this.#proven.add(worker.generation);
     }
   }

@@ -61,7 +61,7 @@ export class Timers implements Invariant {
         const recovers = clock.now - worker.readyAt < RECOVERY_MS;
         if (recovers)
           ends('recovered', has('recovered') || this.#over.has(`recovered ${worker.id}`));
-        if (state.verification.asked === worker.id && !worker.debugged && !killed) {
+        if (worker.threads === 'asked' && !worker.debugged && !killed) {
           ends('verify-overdue', has('verify-overdue'));
         }
       }
@@ -118,6 +118,6 @@ function isNeeded(timer: Timer, state: ClusterState): boolean {
     case 'check-overdue':
       return replacement?.phase === 'checking' && replacement.candidate === worker.id;
     case 'verify-overdue':
-      return worker.state === 'ready' && state.verification.asked === worker.id;
+      return worker.state === 'ready' && worker.threads === 'asked';
   }
 }

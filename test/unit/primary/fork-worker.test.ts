@@ -14,7 +14,7 @@ it('makes a worker that exits at once of one that cannot even be prepared', asyn
   const fork = { type: 'fork', worker: 1, slot: 2, workers: 4, release } as const;
   const tell = vi.fn();
   const worker = forkWorker(
-    { ...fork, patient: true, printsBootError: true },
+    { ...fork, printsBootError: true },
     program,
     {
       watchdog: true,

@@ -1,19 +1,8 @@
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Program as AnyProgram, type ProgramStart } from '../../../src/primary/release.js';
+import { Program } from '../../../src/primary/release.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
-
-/** A program that keeps what it warns of. */
-class Program extends AnyProgram {
-  readonly warnings: string[];
-
-  constructor(start: ProgramStart) {
-    const warnings: string[] = [];
-    super(start, (message) => void warnings.push(message));
-    this.warnings = warnings;
-  }
-}
 
 /**
  * Releases rel1 and rel2, a symlink `current` to the first, as a deploy tool leaves them, and a symlink
@@ -131,71 +120,33 @@ describe('a program that was started in the real path of its release, without PW
   }
 
   it.each(['', 'dist', 'config'])(
-    'follows the symlink by which its script was named, also to /%s',
+    'follows the symlink in the path of its script, also to /%s',
     (inside) => {
-      const { root, current, program, first, point, remove, release } = startedBySystemd(
+      const { root, program, first, point, remove, release } = startedBySystemd(
         'current/dist/main.js',
         inside,
       );
       expect(first).toMatchObject({ ...release('rel1'), cwd: join(root, 'rel1', inside) });
-      expect(program.warnings).toEqual([]);
       point('rel2');
       const moved = { ...release('rel2'), cwd: join(root, 'rel2', inside) };
       expect(program.resolve()).toEqual(moved);
       remove('rel1');
-      expect(program.resolve()).toEqual(moved);
       expect(program.revive(first)).toEqual({ ...moved, generation: 0 });
-      expect(program.warnings).toEqual([
-        `workers run in ${moved.cwd}: ${join(current, inside)} leads there, and so was the script named`,
-      ]);
     },
   );
 
-  it('stays where it was started while the new release has no such directory', () => {
-    const { program, point, remove, paths } = startedBySystemd('current/dist/main.js', 'config');
+  it('is missing if the new release has no such directory', () => {
+    const { current, program, point, remove } = startedBySystemd('current/dist/main.js', 'config');
     point('rel2');
     remove('rel2/config');
-    expect(program.resolve()).toEqual(paths('rel2/dist/main.js', 'rel1/config'));
-    expect(program.warnings).toEqual([]);
+    expect(missing(program)).toBe(`the working directory ${join(current, 'config')} is not there`);
   });
 
-  it('takes the same place as seen from its script, where that is itself a symlink, and says so once', () => {
-    const { root, program, first, add, point, remove, paths, release } = startedBySystemd('app.js');
-    point('rel2');
-    expect(program.resolve()).toEqual(paths('rel2/dist/main.js', 'rel1'));
+  it('is missing if no symlink leads to its directory and that was removed: workers keep the path', () => {
+    const { root, program, first, remove } = startedBySystemd('rel2/dist/main.js');
     remove('rel1');
-    expect(program.revive(first)).toEqual({ ...release('rel2'), generation: 0 });
-    for (let i = 0; i < 3; i += 1) expect(program.resolve()).toEqual(release('rel2'));
-    expect(program.warnings).toEqual([
-      `the working directory ${join(root, 'rel1')} is not there; workers run in ${join(root, 'rel2')}: the same place as seen from the script`,
-    ]);
-    // Once for each change.
-    add('rel3');
-    point('rel3');
-    expect(program.resolve()).toEqual(release('rel3'));
-    expect(program.warnings).toHaveLength(2);
-  });
-
-  it('takes the directory of its script at a reload, where nothing else tells', () => {
-    const { root, program, first, remove, paths } = startedBySystemd('rel2/dist/main.js');
-    remove('rel1');
-    // Only the working directory is gone, and it may come back: new workers keep the release.
+    expect(missing(program)).toBe(`the working directory ${join(root, 'rel1')} is not there`);
     expect(program.revive(first)).toBe(first);
-    expect(program.warnings).toEqual([]);
-    const next = { ...program.resolve(), generation: 1 };
-    expect(next).toMatchObject(paths('rel2/dist/main.js', 'rel2/dist'));
-    expect(program.revive(next)).toBe(next);
-    expect(program.warnings).toEqual([
-      `the working directory ${join(root, 'rel1')} is not there; workers run in ${join(root, 'rel2/dist')}: the directory of the script`,
-    ]);
-  });
-
-  it('is said to need another name, where nothing of it is left', () => {
-    const { root, program, remove } = startedBySystemd('rel1/dist/main.js');
-    remove('rel1');
-    expect(missing(program)).toContain(
-      `the working directory ${join(root, 'rel1')} is not there, nor is the script ${join(root, 'rel1/dist/main.js')}; start it by a name that outlives a deploy`,
-    );
   });
 });
 

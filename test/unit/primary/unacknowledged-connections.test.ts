@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { followConnections } from '../../../src/primary/unacknowledged-connections.js';
+import { followConnections } from '../../../src/primary/fork-worker.js';
 
 const know = (workers: unknown) => Reflect.set(cluster, 'workers', workers);
 

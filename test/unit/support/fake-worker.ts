@@ -65,7 +65,6 @@ export function knownWorker(
     error: null,
     fatal: false,
     condemned: undefined,
-    printsBootError: false,
     jitter: 0,
     follows: false,
     lapsed: false,
@@ -75,8 +74,7 @@ export function knownWorker(
     starting: {},
     ready: {
       ...ready,
-      verifiable: false,
-      unproven: false,
+      threads: 'settled',
       bornTooLarge: false,
       leaving: undefined,
     },
@@ -89,7 +87,7 @@ export function knownWorker(
 export class FakeWorker {
   readonly handle: WorkerHandle;
   connected = true;
-  /** What sending a message throws. */
+  /** If set, each attempt to send a message throws this error. */
   failsToSend: Error | undefined;
   /** Whether the channel is full, so that sent messages wait. */
   clogged = false;

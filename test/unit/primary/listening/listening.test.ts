@@ -77,7 +77,7 @@ interface Setting {
   readonly taken?: number;
 }
 
-/** A listening whose sockets are fakes, before it is opened. `sockets` has those of the slots. */
+/** A listening whose sockets are fakes, before it is opened. `sockets` has the sockets of the slots. */
 function closed(slots: number, { balancing = 'reuse-port', taken = -1 }: Setting = {}) {
   const sockets: FakeSocket[] = [];
   const opened: FakeSocket[] = [];

@@ -1,0 +1,68 @@
+import type { ClusterEvent } from '../cluster-event.js';
+import type { ClusterState, PendingRequest } from '../cluster-state.js';
+import type { Answer } from '../effect.js';
+import { scale } from '../scaling.js';
+import type { Step } from '../step.js';
+import { isWanted, wantedSlots } from '../worker/workers.js';
+import { answerRequests, restarted, shuttingDown } from './answers.js';
+import { reload } from './reload.js';
+import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';
+
+type Request = ClusterEvent & { readonly type: PendingRequest['for'] };
+type RestartEvent = Request & { readonly type: 'restart' };
+
+/** Notes a request to reload, scale or restart. Each request gets one answer. */
+export function request(step: Step, event: Request): void {
+  const { requester, type } = event;
+  const slot = 'slot' in event ? event.slot : undefined;
+  const refusal = refusalOf(step.state, event);
+  if (refusal !== undefined) return step.do({ type: 'answer', requester, answer: refusal });
+  const { pendingRequests } = step.state;
+  step.set({ pendingRequests: [...pendingRequests, { for: type, slot, requester }] });
+  if (event.type === 'reload') reload(step, event.reason);
+  else if (event.type === 'scale') return scale(step, event);
+  else restart(step, event);
+  // If the requester already drains for its request, the request must not wait for the requester's exit.
+  if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
+}
+
+/** Called after each event: answers the restarts that have ended or whose slot is gone. */
+export function settleRestarts(step: Step): void {
+  const slots = new Set(
+    step.state.pendingRequests.flatMap((each) => (each.for === 'restart' ? each.slot! : [])),
+  );
+  for (const slot of slots) {
+    if (isRestarting(step.state, slot)) continue;
+    const failure = step.ended?.failure ?? null;
+    const reason = isWanted(step.state, slot) ? failure : 'its slot was scaled away';
+    answerRequests(step, restarted(slot, reason), (each) => each.slot === slot);
+    if (reason === null || reason !== failure) continue;
+    warnNotReplaced(step, slot, `is not replaced (cause=restart): ${failure}`);
+  }
+}
+
+/**
+ * Replaces the worker of one slot by a new one of the same release. Further requests during a
+ * restart get the answer of that restart. If a replacement for another cause already waits for its
+ * turn, that replacement runs first.
+ */
+function restart(step: Step, { slot, reason }: RestartEvent): void {
+  if (isRestarting(step.state, slot)) return;
+  const { release } = step.state.slots[slot]!;
+  requestReplacement(step, { slot, release, cause: 'restart', detail: reason });
+}
+
+function refusalOf(state: ClusterState, event: Request): Answer | undefined {
+  const slot = 'slot' in event ? event.slot : undefined;
+  if (state.shutdown !== undefined) return shuttingDown(state, event.type, slot);
+  if (event.type === 'scale' && event.error !== undefined) {
+    return { type: 'scale-refused', error: event.error };
+  }
+  if (slot === undefined || isWanted(state, slot)) return undefined;
+  const indexes = wantedSlots(state).map(({ index }) => index);
+  return restarted(slot, `there is no slot ${slot}: slots are ${indexes.join(', ')}`);
+}
+
+function isRestarting(state: ClusterState, slot: number): boolean {
+  return isRequested(state, (each) => each.cause === 'restart' && each.slot === slot);
+}
