@@ -176,7 +176,7 @@ export class Offload {
           this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
         },
         died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, String(error)),
-        lostClass: ({ name }, type) => this.#warn(lostClass(name, type), 'cpu-bound-threads'),
+        lostClass: ({ name }, type) => this.#warn(lostClass(name, type)),
       },
     );
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);

@@ -334,7 +334,7 @@ describe('the check', () => {
       [
         `a thread cannot import /gone.mjs, which declares Pooled.hold: Error: …. The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${inline}`,
         `a thread cannot import /gone.ts, which declares Pooled.hold: Error: …. It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), or ${inline}`,
-        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop. Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${inline}`,
+        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop, or declared several of this name. Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${inline}`,
         'a thread has imported <file>, but cannot make an instance of Broken for Broken.run: TypeError: not built in threads at new Broken (file://<file>). Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too',
         'offload.module (BrokenModule) cannot be built in a thread: RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<file>); what it provides must work there too (needed by Pooled.hold)',
       ],

@@ -32,7 +32,7 @@ export function callerFile(): string | undefined {
 }
 
 function pathOf(fileName: string | null | undefined): string | undefined {
-  if (fileName?.startsWith('file:')) return fileURLToPath(fileName.replace(/[?#].*$/, ''));
+  if (fileName?.startsWith('file:')) return fileURLToPath(fileName);
   // The frames of CommonJS files have paths. Evaluated code has another kind of name, or none.
   return fileName?.startsWith('/') || /^[A-Za-z]:\\/.test(fileName ?? '') ? fileName! : undefined;
 }

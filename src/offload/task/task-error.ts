@@ -23,7 +23,7 @@ export type TaskError =
 
 const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause']);
 
-/** The classes besides those of Nest that an error gets back by their names. */
+/** Besides Nest's exceptions, errors of these classes are restored by name. */
 const KNOWN: ReadonlyMap<string, { readonly prototype: Error }> = new Map(
   [
     RangeError,
@@ -58,7 +58,7 @@ function describe(thrown: unknown, depth: number): TaskError {
     ([key, value]) => value !== undefined && !OWN_FIELDS.has(key) && isCloneable(value),
   );
   const classes = classesOf(thrown);
-  // A class that sets no `name` inherits that of a built-in class.
+  // Without a `name` of its own, an error has the name of a built-in class.
   const isNamed = thrown.name !== Error.name && !KNOWN.has(thrown.name);
   const name = String((!isNamed && classes[0]) || thrown.name);
   return {

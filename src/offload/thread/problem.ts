@@ -33,7 +33,7 @@ function describe({ kind, file, className, reason }: Problem): string {
       return `a thread cannot import ${file}, which declares ${TASKS}: ${reason}. ${remedyForImport(file)}`;
     case 'undeclared':
       return (
-        `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}. ` +
+        `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}, or declared several of this name. ` +
         `Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${INLINE}`
       );
     case 'construct':
