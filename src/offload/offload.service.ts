@@ -6,7 +6,7 @@ import { availableCores } from '../contract/process/machine.js';
 import { COMMON_JS } from '../contract/options/common-js.js';
 import type { FindingName } from '../contract/options/log.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../contract/options/module.js';
-import { appImport } from '../contract/snapshot/app-import.js';
+import { appImport } from '../contract/snapshot/current-link.js';
 import { definitionsOf } from './cpu-bound.decorator.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadMetrics } from './offload.metrics.js';
@@ -173,9 +173,9 @@ export class Offload {
       {
         lost: ({ name }, error) => {
           const reason = reasonOf(error);
-          this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
+          this.#losses.say(`the thread of ${name} was lost: ${reason}`, name);
         },
-        died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, String(error)),
+        died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, 'death'),
         lostClass: ({ name }, type) => this.#warn(lostClass(name, type)),
       },
     );
