@@ -10,7 +10,7 @@ import {
 } from '../contract/options/index.js';
 import { COMMON_JS } from '../contract/options/common-js.js';
 import { show } from '../contract/options/schema.js';
-import { noteAppImport } from '../contract/snapshot/current-link.js';
+import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 import type { ClusterLink } from '../contract/snapshot/index.js';
 import type {

@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
 import { ClusterConfigurationError, messageOf } from '../contract/errors/index.js';
 import { show } from '../contract/options/schema.js';
-import { noteAppImport } from '../contract/snapshot/current-link.js';
+import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { explainDoubleClass } from '../contract/process/two-copies.js';
 import type { AppFactory, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
 

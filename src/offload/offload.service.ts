@@ -6,7 +6,7 @@ import { availableCores } from '../contract/process/machine.js';
 import { COMMON_JS } from '../contract/options/common-js.js';
 import type { FindingName } from '../contract/options/log.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../contract/options/module.js';
-import { appImport } from '../contract/snapshot/current-link.js';
+import { appImport } from '../contract/snapshot/app-import.js';
 import { definitionsOf } from './cpu-bound.decorator.js';
 import { type Found, OffloadExplorer } from './offload.explorer.js';
 import type { OffloadMetrics } from './offload.metrics.js';

@@ -3,7 +3,7 @@ import type { ModuleRef } from '@nestjs/core';
 import { pathToFileURL } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import type { Class } from '../../contract/options/module.js';
-import { appImport } from '../../contract/snapshot/current-link.js';
+import { appImport } from '../../contract/snapshot/app-import.js';
 import type { MainFile, ThreadPlan } from './plan.js';
 
 /** Evaluates the code of the app in a thread. */
