@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { DrainReport } from '../../contract/messages.js';
 import type { ResponseObserver } from '../../contract/snapshot/index.js';
-import { UpgradeListeners } from '../listen/upgrade-listeners.js';
+import { listenBeforeApp } from '../listen/upgrade-listeners.js';
 import {
   askToClose,
   takeBack,
@@ -83,7 +83,7 @@ export class RequestTracker {
     // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
-    UpgradeListeners.of(server, 'upgrade').add(this.#onUpgrade);
+    listenBeforeApp(server, 'upgrade', this.#onUpgrade);
     this.#http2.follow(server);
   }
 
