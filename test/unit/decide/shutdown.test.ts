@@ -192,6 +192,20 @@ describe('a cluster that cannot go on', () => {
     expect(await end(cluster, 1)).toBe(78);
   });
 
+  it.each([
+    ['CLUSTER_CONFIGURATION', false, 78],
+    ['EADDRINUSE', true, 69],
+    ['EACCES', true, 69],
+    ['EADDRINUSE', false, undefined], // of another server of the app
+    ['ECONNREFUSED', true, undefined],
+  ])('is one whose worker reports %s (while it listens: %s)', (code, listening, exitCode) => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const error = { name: 'Error', message: 'x', code };
+    cluster.newest(0).say({ type: 'boot-failed', listening, error });
+    const codes = cluster.events('failed').map((failed) => failed.exitCode);
+    expect(codes).toEqual(exitCode === undefined ? [] : [exitCode]);
+  });
+
   it('does not say so where it was asked to stop already', async () => {
     const cluster = new FakeCluster(1, {}, 'starting');
     cluster.supervisor.stop('SIGTERM', 'SIGTERM');
