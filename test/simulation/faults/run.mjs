@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults.mjs';
-import { ENDS_WITHIN_MS, judge } from './judge.mjs';
+import { judge, LIFE_ENDS_WITHIN_MS } from './judge.mjs';
 
 const HELP = `npm run simulate:faults -- [options]
 
@@ -11,8 +11,8 @@ const HELP = `npm run simulate:faults -- [options]
   --runs N       lives that have to find a fault; default 10000
 
 Puts each fault of test/simulation/faults/faults.diff into a copy of the core.
-Ends with 0 where the simulation finds every one, else with 1. A fault on which it takes longer than
-${ENDS_WITHIN_MS / 1_000} s is not judged, and not found.`;
+Ends with 0 where the simulation finds every one, else with 1. A fault with which one life
+takes longer than ${LIFE_ENDS_WITHIN_MS / 1_000} s is not judged, and not found.`;
 
 const { help, only = '', seed, runs } = settings();
 if (help) console.log(HELP);

@@ -83,13 +83,12 @@ describe('the first request to stop', () => {
 
   it('answers who waits for a snapshot now, not when the workers are gone', async () => {
     const { cluster, signal } = start();
-    const told = cluster.scale(3);
-    const asker = cluster.newest(0);
-    asker.say({ type: 'scale-request', id: 5, workers: 4 });
+    const told = cluster.scale(1); // waits for the end of the worker of slot 1
+    await cluster.settled();
+    expect(told).toEqual([]);
     signal();
     await cluster.settled();
-    expect(told).toMatchObject([{ desired: 4 }]);
-    expect(asker.sent('answer')).toMatchObject([{ id: 5, result: { desired: 4 } }]);
+    expect(told).toMatchObject([{ desired: 1 }]);
     expect(await end(cluster)).toBe(0);
   });
 
@@ -190,6 +189,20 @@ describe('a cluster that cannot go on', () => {
     ]);
     expect(serving!.sent('drain')).toHaveLength(1);
     expect(await end(cluster, 1)).toBe(78);
+  });
+
+  it.each([
+    ['CLUSTER_CONFIGURATION', false, 78],
+    ['EADDRINUSE', true, 69],
+    ['EACCES', true, 69],
+    ['EADDRINUSE', false, undefined], // of another server of the app
+    ['ECONNREFUSED', true, undefined],
+  ])('is one whose worker reports %s (while it listens: %s)', (code, listening, exitCode) => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    const error = { name: 'Error', message: 'x', code };
+    cluster.newest(0).say({ type: 'boot-failed', listening, error });
+    const codes = cluster.events('failed').map((failed) => failed.exitCode);
+    expect(codes).toEqual(exitCode === undefined ? [] : [exitCode]);
   });
 
   it('does not say so where it was asked to stop already', async () => {

@@ -65,50 +65,44 @@ it('an uncaught error is reported, and not the exit that follows it', () => {
   );
 });
 
-/** Starts a watch as `BootWatch` and as `early-boot.ts`, and the watch sees an uncaught error. */
-const WATCHES: readonly [string, (prints: boolean) => void | Promise<unknown>][] = [
-  [
-    'once the package is loaded',
-    (prints) =>
-      void new BootWatch(
-        prints,
-        () => {},
-        () => {},
-      ),
-  ],
-  [
-    'while the main file loads',
-    (printsBootError) => {
-      const assignment = { slot: 0, generation: 0, primaryPid: process.ppid, printsBootError };
-      vi.stubEnv(WORKER_VARIABLE, JSON.stringify({ ...assignment, ownArguments: 0 }));
-      vi.resetModules();
-      return import('../../../../src/worker/boot/early-boot.js');
-    },
-  ],
-];
+type Watch = (prints: boolean, report: () => void) => void | Promise<unknown>;
 
-it.each(WATCHES)(
-  'only the worker with the right to print lets Node print an uncaught error, %s',
-  async (_, watch) => {
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const { write } = process.stderr;
-    const send = vi.fn();
-    const before = process.send;
-    process.send = send as never;
-    for (const prints of [true, false]) {
-      await watch(prints);
-      const onUncaught = process.listeners('uncaughtExceptionMonitor').at(-1)!;
-      vi.spyOn(process, 'listenerCount').mockReturnValue(0);
-      const others = process.listeners('uncaughtException');
-      onUncaught(new Error('no price list'), 'uncaughtException');
-      const added = process.listeners('uncaughtException').filter((each) => !others.includes(each));
-      // With a listener, Node prints nothing. The listener ends the process.
-      expect(added).toHaveLength(prints ? 0 : 1);
-      for (const each of added) process.off('uncaughtException', each);
-      process.off('uncaughtExceptionMonitor', onUncaught);
-      vi.restoreAllMocks();
-    }
-    process.send = before;
-    process.stderr.write = write;
-  },
-);
+const byBootWatch: Watch = (prints, report) => {
+  const watch = new BootWatch(prints, report, () => {});
+  onTestFinished(() => watch.end());
+};
+
+const byEarlyBoot: Watch = (printsBootError, report) => {
+  const assignment = { slot: 0, generation: 0, primaryPid: process.ppid, ownArguments: 0 };
+  vi.stubEnv(WORKER_VARIABLE, JSON.stringify({ ...assignment, printsBootError }));
+  process.send = report as never;
+  vi.resetModules();
+  return import('../../../../src/worker/boot/early-boot.js');
+};
+
+it.each([
+  ['while the main file loads', byEarlyBoot],
+  ['from then on', byBootWatch],
+])('an uncaught error is printed only by a worker that may print it: %s', async (_, watch) => {
+  const send: unknown = Reflect.get(process, 'send');
+  const write: unknown = Reflect.get(process.stderr, 'write');
+  onTestFinished(() => {
+    Reflect.set(process, 'send', send);
+    Reflect.set(process.stderr, 'write', write);
+    vi.unstubAllEnvs();
+  });
+  for (const prints of [true, false]) {
+    const report = vi.fn();
+    await watch(prints, report);
+    const onUncaught = process.listeners('uncaughtExceptionMonitor').at(-1)!;
+    vi.spyOn(process, 'listenerCount').mockReturnValue(0); // the app has no handler
+    const once = vi.spyOn(process, 'once').mockReturnThis();
+    onUncaught(new Error('no price list'), 'uncaughtException');
+    process.off('uncaughtExceptionMonitor', onUncaught);
+    expect(report).toHaveBeenCalledOnce();
+    // With a handler, Node prints nothing.
+    const handlers = once.mock.calls.filter(([event]) => event === 'uncaughtException');
+    expect(handlers).toHaveLength(prints ? 0 : 1);
+    vi.restoreAllMocks();
+  }
+});
