@@ -135,8 +135,7 @@ const LOUD = ['warn', 'error', 'fatal'] as const;
  */
 export function quietStart(nest: NestLogger): () => void {
   let wanted = nest.staticInstanceRef;
-  const { overrideLogger } = nest;
-  const override = overrideLogger.bind(nest);
+  const override = nest.overrideLogger.bind(nest);
   const forward =
     (name: string) =>
     (...args: unknown[]) =>
@@ -153,7 +152,7 @@ export function quietStart(nest: NestLogger): () => void {
     override(quiet);
   };
   return () => {
-    nest.overrideLogger = overrideLogger;
+    nest.overrideLogger = override;
     nest.staticInstanceRef = wanted;
   };
 }
