@@ -146,8 +146,8 @@ describe('package.json', () => {
     expect(manifest.exports).toEqual({
       '.': entry('index', 'index'),
       './bootstrap': entry('bootstrap/index', 'bootstrap'),
-      './schedule': entry('integrations/schedule/index', 'schedule'),
-      './testing': entry('integrations/testing/index', 'testing'),
+      './schedule': entry('schedule/index', 'schedule'),
+      './testing': entry('testing/index', 'testing'),
       './extension': entry('extension/index', 'extension'),
       './package.json': './package.json',
     });

@@ -19,7 +19,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   bootstrap: ['contract', 'control', 'decide', 'observe', 'primary', 'worker'],
   module: ['bootstrap', 'contract', 'observe', 'offload'],
   'index.ts': ['bootstrap', 'contract', 'module', 'observe', 'offload'],
-  integrations: ['contract', 'module', 'observe', 'offload', 'worker'],
+  schedule: ['contract', 'observe', 'worker'],
+  testing: ['contract', 'module', 'observe', 'offload'],
   cli: ['contract', 'control'],
 };
 

@@ -2,8 +2,8 @@ import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { onTestFinished } from 'vitest';
-import { ClusterScheduleModule } from '../../../src/integrations/schedule/index.js';
-import { ClusterTestingModule } from '../../../src/integrations/testing/index.js';
+import { ClusterScheduleModule } from '../../../src/schedule/index.js';
+import { ClusterTestingModule } from '../../../src/testing/index.js';
 import { MetricsEndpoint } from '../../../src/observe/metrics/metrics.endpoint.js';
 
 /** A whole second, so that no tick is due in between. */

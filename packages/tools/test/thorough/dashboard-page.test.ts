@@ -117,7 +117,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     const blocking = new SteadyLoad(cluster.url, ['/faults/busy'], 3);
     await page.getByRole('button', { name: 'Profile for 20 s' }).click();
     await status().getByText('Profiling all workers for 20 s').waitFor();
-    await page.getByRole('row', { name: /faults\.mjs/ }).waitFor();
+    await page.getByRole('row', { name: /crashes\.mjs/ }).waitFor();
     await blocking.stop();
   });
 

@@ -7,7 +7,7 @@ import { WebSocketGateway } from '@nestjs/websockets';
 import { Keyv } from 'keyv';
 import { Adapter } from 'socket.io-adapter';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ClusterScheduleModule } from '../../../../src/integrations/schedule/index.js';
+import { ClusterScheduleModule } from '../../../../src/schedule/index.js';
 import { viewOf } from '../../../../src/observe/findings/app-view.js';
 import { findingsOf, startWarnings } from '../../../../src/observe/findings/checks.js';
 import { appOf } from '../../support/nest-app.js';

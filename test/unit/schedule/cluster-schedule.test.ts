@@ -4,9 +4,9 @@ import { NestFactory } from '@nestjs/core';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterScheduleModule, EveryWorker } from '../../../../src/integrations/schedule/index.js';
-import { ClusterTestingModule } from '../../../../src/integrations/testing/index.js';
-import { appOf, NOW } from '../../support/scheduled-app.js';
+import { ClusterScheduleModule, EveryWorker } from '../../../src/schedule/index.js';
+import { ClusterTestingModule } from '../../../src/testing/index.js';
+import { appOf, NOW } from '../support/scheduled-app.js';
 
 /** Names of what has run. */
 const ran: string[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { LeaderRole, Leading } from '../../../../src/contract/snapshot/index.js';
-import { LeaderJobs, type TimerJob } from '../../../../src/integrations/schedule/leader-jobs.js';
+import type { LeaderRole, Leading } from '../../../src/contract/snapshot/index.js';
+import { LeaderJobs, type TimerJob } from '../../../src/schedule/leader-jobs.js';
 
 /** A worker that does not lead yet. */
 function start() {

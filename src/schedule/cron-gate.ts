@@ -1,5 +1,5 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { clockMs, wasClockSet } from '../../contract/process/machine-clock.js';
+import { clockMs, wasClockSet } from '../contract/process/machine-clock.js';
 
 /** The type `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];

@@ -2,16 +2,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import 'reflect-metadata';
 import { Injectable, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ClusterService } from '../../../../src/module/cluster.service.js';
-import {
-  ClusterTestingModule,
-  type FakeCluster,
-} from '../../../../src/integrations/testing/index.js';
+import { ClusterService } from '../../../src/module/cluster.service.js';
+import { ClusterTestingModule, type FakeCluster } from '../../../src/testing/index.js';
 import {
   ClusterHealthIndicator,
   EventLoopHealthIndicator,
   OffloadHealthIndicator,
-} from '../../../../src/observe/health/indicators.js';
+} from '../../../src/observe/health/indicators.js';
 
 /** A class of the user that a test would inject the service into. */
 class Subject {

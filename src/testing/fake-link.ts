@@ -1,4 +1,4 @@
-import { checkSlot, checkWorkerCount } from '../../contract/options/index.js';
+import { checkSlot, checkWorkerCount } from '../contract/options/index.js';
 import {
   type AgedSnapshot,
   type ClusterLink,
@@ -9,9 +9,9 @@ import {
   type RestartResult,
   type WorkerIdentity,
   type WorkerStats,
-} from '../../contract/snapshot/index.js';
-import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.js';
-import { STAT_NAMES } from '../../contract/snapshot/stats.js';
+} from '../contract/snapshot/index.js';
+import { snapshotOf, workerSnapshot } from '../contract/snapshot/snapshot-of.js';
+import { STAT_NAMES } from '../contract/snapshot/stats.js';
 
 /** A fake cluster for tests. */
 export interface FakeCluster {

@@ -1,7 +1,7 @@
 import { CronJob } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { gateTicks } from '../../../../src/integrations/schedule/cron-gate.js';
-import { NOW } from '../../support/scheduled-app.js';
+import { gateTicks } from '../../../src/schedule/cron-gate.js';
+import { NOW } from '../support/scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW - 500 }));
 afterEach(() => void vi.useRealTimers());

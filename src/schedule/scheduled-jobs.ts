@@ -8,11 +8,11 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import { MetricsEndpoint } from '../../observe/metrics/metrics.endpoint.js';
-import type { ClusterLink } from '../../contract/snapshot/cluster-link.js';
-import { CLUSTER_LINK, currentLink } from '../../contract/snapshot/current-link.js';
-import { ProcessLink } from '../../worker/link/process-link.js';
+import { ClusterConfigurationError } from '../contract/errors/index.js';
+import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
+import type { ClusterLink } from '../contract/snapshot/cluster-link.js';
+import { CLUSTER_LINK, currentLink } from '../contract/snapshot/current-link.js';
+import { ProcessLink } from '../worker/link/process-link.js';
 import { type CronJob, gateTicks } from './cron-gate.js';
 import { isForEveryWorker } from './every-worker.decorator.js';
 import { JobMetrics, LeaderJobs } from './leader-jobs.js';
