@@ -160,7 +160,7 @@ class Standalone {
     const open = () => whenFree(() => BoundSocket.open(address));
     // An app without an HTTP server does not need the default address.
     let socket = takeActivatedSocket(this.options, this.#warn);
-    if (socket !== undefined) this.#served.sockets.heldBySystemd();
+    if (socket !== undefined) this.#served.sockets.isHeldBySystemd = true;
     else if (addressGiven) socket = await open();
     let taken = false;
     try {

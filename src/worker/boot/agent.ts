@@ -119,7 +119,7 @@ export class WorkerAgent {
       case 'listen':
       case 'listen-refused':
         if (message.type === 'listen' && message.target.activated) {
-          this.#served.sockets.heldBySystemd();
+          this.#served.sockets.isHeldBySystemd = true;
         }
         return this.#listenRequest.answer(message, handle);
       case 'adopt':

@@ -136,7 +136,6 @@ const LOUD = ['warn', 'error', 'fatal'] as const;
 export function quietStart(nest: NestLogger): () => void {
   let wanted = nest.staticInstanceRef;
   const override = nest.overrideLogger.bind(nest);
-  const own = Object.getOwnPropertyDescriptor(nest, 'overrideLogger');
   const forward =
     (name: string) =>
     (...args: unknown[]) =>
@@ -153,8 +152,7 @@ export function quietStart(nest: NestLogger): () => void {
     override(quiet);
   };
   return () => {
-    if (own === undefined) Reflect.deleteProperty(nest, 'overrideLogger');
-    else Object.defineProperty(nest, 'overrideLogger', own);
+    nest.overrideLogger = override;
     nest.staticInstanceRef = wanted;
   };
 }

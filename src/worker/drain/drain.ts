@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { MAX_TIMER_MS } from '../../contract/options/schema.js';
+import { inTime } from '../../contract/process/in-time.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
 import type { ProcessLink } from '../link/process-link.js';
 import type { WorkerApp } from '../boot/served-app.js';
@@ -107,17 +108,12 @@ async function closeApp(
   { close, signal }: Pick<DrainedParts, 'close' | 'signal'>,
   timeoutMs: number,
 ): Promise<string | null> {
-  const abort = new AbortController();
   const late = `app.close() did not end within ${Math.round(timeoutMs)} ms`;
   try {
-    return await Promise.race([
-      close(signal()).then(() => null),
-      delay(Math.min(timeoutMs, MAX_TIMER_MS), late, { signal: abort.signal }),
-    ]);
+    const closed = close(signal()).then(() => null);
+    return await inTime<string | null>(closed, Math.min(timeoutMs, MAX_TIMER_MS), () => late);
   } catch (error) {
     return `a shutdown hook failed: ${error instanceof Error ? error.message : String(error)}`;
-  } finally {
-    abort.abort();
   }
 }
 

@@ -9,6 +9,7 @@ import {
   seal,
   type WorkerMessage,
 } from '../../contract/messages.js';
+import { inTime } from '../../contract/process/in-time.js';
 
 type Answer = PrimaryMessage & { readonly type: 'answer' };
 
@@ -100,13 +101,11 @@ export class PrimaryChannel {
   async #ask(request: object, timeoutMs: number, more: More): Promise<unknown> {
     const id = (this.#lastId += 1);
     const answered = new Promise<Answer | undefined>((resolve) => this.#waiting.set(id, resolve));
-    const timer = Number.isFinite(timeoutMs)
-      ? setTimeout(() => this.#waiting.get(id)?.(), timeoutMs)
-      : undefined;
     // Not awaited: the deadline also holds if the primary is stopped and its channel is full.
     void (async () => this.send({ ...request, ...(await more()), id } as WorkerMessage))();
-    const answer = await answered;
-    clearTimeout(timer);
+    const answer = await (Number.isFinite(timeoutMs)
+      ? inTime(answered, timeoutMs, () => undefined)
+      : answered);
     this.#waiting.delete(id);
     if (answer?.refusal !== undefined) throw errorOf(answer.refusal);
     return answer?.result;

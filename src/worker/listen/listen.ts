@@ -81,24 +81,19 @@ type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
 
 /** Asks the primary for a socket or an address to listen on. */
 export class ListenRequest {
-  #settle: ((message: ListenAnswer, handle: unknown) => void) | undefined;
+  answer!: (message: ListenAnswer, handle: unknown) => void;
+  readonly #answered = new Promise<[ListenAnswer, unknown]>((resolve) => {
+    this.answer = (...answer) => resolve(answer);
+  });
 
-  constructor(private readonly channel: Pick<PrimaryChannel, 'send'>) {}
-
-  answer(message: ListenAnswer, handle: unknown): void {
-    this.#settle?.(message, handle);
-  }
+  constructor(private readonly channel: PrimaryChannel) {}
 
   /** Makes the app listen on the socket or address from the primary. @returns the app's URL. */
   async listen(app: HttpApp): Promise<string> {
-    const granted = new Promise<Parameters<typeof listen>>((resolve, reject) => {
-      this.#settle = (message, handle) => {
-        if (message.type === 'listen') return resolve([app, message.target, handle]);
-        const { message: text, code } = message.error;
-        reject(Object.assign(new Error(text), { code }));
-      };
-    });
     await this.channel.send({ type: 'listen-request' });
-    return listen(...(await granted));
+    const [answer, handle] = await this.#answered;
+    if (answer.type === 'listen') return listen(app, answer.target, handle);
+    const { message, code } = answer.error;
+    throw Object.assign(new Error(message), { code });
   }
 }

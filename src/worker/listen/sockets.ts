@@ -38,7 +38,7 @@ export class WorkerSockets {
   /** Whether the whole cluster ends, so that no other process will accept from these sockets. */
   #isLast = false;
   /** Whether systemd holds the app's socket too, and keeps its queue for the next process. */
-  #isKept = false;
+  isHeldBySystemd = false;
   #isReleased = false;
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => (this.#release = resolve));
@@ -118,11 +118,6 @@ export class WorkerSockets {
     if (!this.#isReleased) this.#isLast = false;
   }
 
-  /** systemd holds the app's socket too, so its queue is left to the next process. */
-  heldBySystemd(): void {
-    this.#isKept = true;
-  }
-
   /** The primary has closed its copies of all sockets. */
   primaryClosed(): void {
     this.#isReleased = true;
@@ -138,7 +133,7 @@ export class WorkerSockets {
    * @param others other listening servers to close, such as the servers of TCP microservices.
    */
   async leave(signal: AbortSignal, others: readonly net.Server[]): Promise<void> {
-    const kept = this.#isKept ? this.#adopting : undefined;
+    const kept = this.isHeldBySystemd ? this.#adopting : undefined;
     this.#adopting = undefined; // refuses sockets that the primary still sends
     for (const server of this.#servers) if (server !== this.#own) expectClose(server);
     const sockets = [...this.#servers, ...this.#adopted.values(), ...others];

@@ -22,7 +22,7 @@ it.each([
     await once(server, 'listening');
     sockets.add(server);
     sockets.mayAdopt();
-    if (holder === 'systemd') sockets.heldBySystemd();
+    if (holder === 'systemd') sockets.isHeldBySystemd = true;
     sockets.clusterEnds();
     sockets.primaryClosed();
     const { _handle: handle } = server as unknown as {
