@@ -2,12 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
-import {
-  clean,
-  ClusterAddressError,
-  InspectionError,
-  type InspectionFailure,
-} from '../contract/errors/index.js';
+import { clean, ClusterAddressError, Refusal } from '../contract/errors/index.js';
 import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
 import { availableCores } from '../contract/process/machine.js';
 import type {
@@ -29,7 +24,7 @@ export interface ControlledCluster {
   scale(workers: number, reason: string): Promise<ClusterSnapshot>;
   restart(slot: number, reason: string): Promise<RestartResult>;
   stop(reason: string): void;
-  /** Inspects a worker, even if the worker is blocked. The methods throw an `InspectionError`. */
+  /** Inspects a worker, even if the worker is blocked. The methods throw a `Refusal`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
     /** @returns the path of the file that the worker has written. */
@@ -51,18 +46,6 @@ type Handler = (call: Call) => Promise<object> | object;
 const REASON = 'control socket';
 
 const MAX_BODY_BYTES = 64 * 1024;
-
-/** The reason why a request is refused. */
-class Refusal extends Error {
-  /** @param code is for programs, and `message` is for people. */
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-  ) {
-    super(message);
-  }
-}
 
 /** Answers the requests of the control socket. Its only client is the user that runs the cluster. */
 export class ControlServer {
@@ -117,23 +100,10 @@ export class ControlServer {
     if (error instanceof ClusterAddressError) {
       return new Refusal(409, error.code, clean(error.message));
     }
-    if (error instanceof InspectionError) {
-      const code = error.failure.toUpperCase().replaceAll('-', '_');
-      return new Refusal(STATUS[error.failure], code, error.message);
-    }
     this.warn(`a request of the control socket failed: ${String(error)}`);
     return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster has the details');
   }
 }
-
-const STATUS: Readonly<Record<InspectionFailure, number>> = {
-  'no-worker': 404,
-  'no-watchdog': 409,
-  busy: 409,
-  silent: 504,
-  ended: 502,
-  failed: 502,
-};
 
 function routesOf(
   cluster: ControlledCluster,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { clean, InspectionError } from '../contract/errors/index.js';
+import { clean, Refusal } from '../contract/errors/index.js';
 import { claimDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
 import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
 import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
@@ -44,7 +44,7 @@ export class Inspections {
 
   constructor(private readonly table: Pick<WorkerTable, 'state' | 'find'>) {}
 
-  /** @throws InspectionError */
+  /** @throws Refusal */
   async stack(slot: number): Promise<WorkerStack> {
     const found = this.#find(slot);
     const { pid } = found.worker.identity;
@@ -59,14 +59,14 @@ export class Inspections {
    * Records a profile of a worker. The worker writes it to a file that only this user can read.
    *
    * @returns the path of the file.
-   * @throws InspectionError
+   * @throws Refusal
    */
   async record(slot: number, recording: Recording): Promise<string> {
     const found = this.#find(slot);
     const { id, worker } = found;
     if (this.#recorded.has(id)) {
       const message = `worker=${slot} is being profiled already; ask again when that is over`;
-      throw new InspectionError('busy', message);
+      throw new Refusal(409, 'BUSY', message);
     }
     this.#recorded.add(id);
     try {
@@ -124,7 +124,7 @@ export class Inspections {
     const worker = id === undefined ? undefined : this.table.find(id);
     if (id !== undefined && worker !== undefined) return { id, worker };
     const message = `there is no worker in slot ${slot} now; look at the slots with nestjs-cluster status`;
-    throw new InspectionError('no-worker', message);
+    throw new Refusal(404, 'NO_WORKER', message);
   }
 }
 
@@ -140,18 +140,18 @@ function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind)
   }
 }
 
-function silent({ identity: { slot }, known }: WorkerHandle, why: string): InspectionError {
+function silent({ identity: { slot }, known }: WorkerHandle, why: string): Refusal {
   return known() === undefined
-    ? new InspectionError('ended', 'the worker ended before its profile was complete')
-    : new InspectionError('silent', `worker=${slot}: ${why}`);
+    ? new Refusal(502, 'ENDED', 'the worker ended before its profile was complete')
+    : new Refusal(504, 'SILENT', `worker=${slot}: ${why}`);
 }
 
-function unwritten(file: string, problem: string): InspectionError {
+function unwritten(file: string, problem: string): Refusal {
   const message = `cannot write ${file}: ${clean(problem)}; TMPDIR sets another directory`;
-  return new InspectionError('failed', message);
+  return new Refusal(502, 'FAILED', message);
 }
 
-function noWatchdog({ identity: { slot } }: WorkerHandle): InspectionError {
+function noWatchdog({ identity: { slot } }: WorkerHandle): Refusal {
   const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
-  return new InspectionError('no-watchdog', message);
+  return new Refusal(409, 'NO_WATCHDOG', message);
 }

@@ -15,8 +15,6 @@ import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
 /** Counts over all workers of a slot since the primary started. */
 export class SlotCounts {
-  /** Messages of this package that were not understood. */
-  droppedMessages = 0;
   /** The counts of the workers that have exited. */
   #ended: Partial<WorkerStats> = {};
 
@@ -123,7 +121,6 @@ function countsOf(
     slot: index,
     restartsByCause: restarts,
     abortedRequestsTotal: abortedRequests,
-    droppedMessagesTotal: counts.droppedMessages,
     ...counts.totals(workers.map(({ id }) => find(id)?.stats)),
   };
 }

@@ -160,10 +160,9 @@ export class WorkerMessages {
     }
   }
 
-  /** Ignores the app's own messages. Counts invalid messages of this package, and warns once. */
+  /** Ignores the app's own messages. Warns once of invalid messages of this package. */
   #onUnknown(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     if (!isOurs(raw)) return undefined;
-    this.to.table.countsOf(worker).droppedMessages += 1;
     const version = foreignVersionOf(raw);
     // No message of this worker is understood. Without this event, the worker would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {

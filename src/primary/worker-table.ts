@@ -38,7 +38,7 @@ export class WorkerTable {
     if (handle === undefined) return undefined;
     this.#handles.delete(id);
     this.#gone.set(id, handle);
-    this.countsOf(handle).keep(handle.stats);
+    this.#countsIn(handle.identity.slot).keep(handle.stats);
     return handle;
   }
 
@@ -60,10 +60,6 @@ export class WorkerTable {
 
   readings(): ReadonlyMap<WorkerId, Reading> {
     return new Map([...this.#handles].map(([id, handle]) => [id, handle.reading()]));
-  }
-
-  countsOf({ identity: { slot } }: WorkerHandle): SlotCounts {
-    return this.#countsIn(slot);
   }
 
   snapshot(): ClusterSnapshot {

@@ -124,13 +124,12 @@ export const workers: Row = {
       queries: { [WORKER]: rate('nestjs_cluster_rebalanced_connections_total') },
     }),
     timeSeries({
-      title: 'Turned away, dropped, lost',
+      title: 'Turned away, lost',
       description:
-        'Connections beyond the limit of open files; messages to the primary that it could not read; lines of the log that could not be written.',
+        'Connections beyond the limit of open files; lines of the log that could not be written.',
       unit: CountsPerSecond,
       queries: {
         [`${WORKER} connections`]: rate('nestjs_cluster_worker_dropped_connections_total'),
-        [`${WORKER} messages`]: rate('nestjs_cluster_ipc_messages_dropped_total'),
         [`${WORKER} log lines`]: rate('nestjs_cluster_log_lines_dropped_total'),
       },
     }),

@@ -96,20 +96,12 @@ export class ClusterUncloneableError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/**
- * Why a worker could not be inspected. `busy`: it is being profiled already. `silent`: neither the
- * worker nor its watchdog answers. `ended`: the worker ended during the inspection.
- */
-export type InspectionFailure =
-  'no-worker' | 'no-watchdog' | 'busy' | 'silent' | 'ended' | 'failed';
-
-/** A stack or a profile of a worker could not be taken. */
-export class InspectionError extends ClusterError {
-  readonly code = 'CLUSTER_INSPECTION';
-  readonly exitCode = 1;
-
+/** A request of the control socket is refused, with this HTTP status. */
+export class Refusal extends Error {
+  /** @param code is for programs, and `message` is for people. */
   constructor(
-    readonly failure: InspectionFailure,
+    readonly status: number,
+    readonly code: string,
     message: string,
   ) {
     super(message);

@@ -44,8 +44,6 @@ export type SlotCounts = {
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
   /** Requests that were cut off because a drain reached its deadline. */
   readonly abortedRequestsTotal: number;
-  /** Messages of the slot's workers that were dropped because they do not match the protocol. */
-  readonly droppedMessagesTotal: number;
 } & Pick<WorkerStats, CounterName>;
 
 /** One worker as the primary sees it. Measurements are `null` until the worker's first heartbeat. */

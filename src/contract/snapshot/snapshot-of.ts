@@ -17,7 +17,6 @@ export function workerSnapshot(
     lastExit: null,
     degraded: false,
     abortedRequestsTotal: 0,
-    droppedMessagesTotal: 0,
     heartbeatAgeMs: 0,
     responsive: true,
     ...stats,

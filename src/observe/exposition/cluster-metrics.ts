@@ -104,10 +104,6 @@ const ROWS: readonly Row[] = [
     metric: 'worker_aborted_requests_total',
     help: 'Requests cut off because a drain reached its deadline',
   }),
-  ofSlot('droppedMessagesTotal', {
-    metric: 'ipc_messages_dropped_total',
-    help: 'Messages of the worker that do not match the protocol',
-  }),
   ofWorker('uptimeSeconds', { metric: 'worker_uptime_seconds', help: UPTIME }),
   ofWorker('heartbeatAgeMs', {
     metric: 'worker_heartbeat_age_seconds',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ControlledCluster } from '../../../src/control/control-server.js';
 import { ControlSocket } from '../../../src/control/control-socket.js';
-import { ClusterAddressError, InspectionError } from '../../../src/contract/errors/index.js';
+import { ClusterAddressError, Refusal } from '../../../src/contract/errors/index.js';
 import { availableCores } from '../../../src/contract/process/machine.js';
 import { resolveOptions } from '../../../src/contract/options/index.js';
 import type { WorkerSnapshot } from '../../../src/contract/snapshot/index.js';
@@ -215,7 +215,7 @@ describe('a profile', () => {
   });
 
   it('says why there is none', async () => {
-    const record = () => Promise.reject(new InspectionError('no-worker', 'there is no worker'));
+    const record = () => Promise.reject(new Refusal(404, 'NO_WORKER', 'there is no worker'));
     const { post } = await serve({ inspections: { stack: vi.fn(), record } });
     const { status, json } = await post('/v1/workers/9/heap-profile');
     expect([status, json]).toEqual([

@@ -79,12 +79,12 @@ describe('the stack of a worker', () => {
 
   it('is refused without a worker, and without a watchdog', async () => {
     const { inspections } = start({ watchdog: false });
-    for (const [slot, failure] of [
-      [0, 'no-watchdog'],
-      [1, 'no-worker'],
-      [9, 'no-worker'],
+    for (const [slot, code] of [
+      [0, 'NO_WATCHDOG'],
+      [1, 'NO_WORKER'],
+      [9, 'NO_WORKER'],
     ] as const) {
-      await expect(inspections.stack(slot)).rejects.toMatchObject({ failure });
+      await expect(inspections.stack(slot)).rejects.toMatchObject({ code });
     }
   });
 });
@@ -119,13 +119,13 @@ describe('a profile of a worker', () => {
 
   it('is recorded once at a time', async () => {
     const { inspections, profile } = await begin();
-    await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ failure: 'busy' });
+    await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ code: 'BUSY' });
     inspections.answered({ type: 'recorded', id: 2, problem: null });
     await profile;
     const next = inspections.record(0, RECORDING);
     next.catch(() => {});
     inspections.ended(1);
-    await expect(next).rejects.toMatchObject({ failure: 'silent' });
+    await expect(next).rejects.toMatchObject({ code: 'SILENT' });
   });
 
   it('fails with the reason of the worker, in one line', async () => {
@@ -148,7 +148,7 @@ describe('a profile of a worker', () => {
     const { handle, inspections, profile } = await begin();
     handle.known = () => undefined;
     inspections.ended(1);
-    await expect(profile).rejects.toMatchObject({ failure: 'ended' });
+    await expect(profile).rejects.toMatchObject({ code: 'ENDED' });
   });
 
   it('fails in a second if the worker is stopped, and after its length in native code', async () => {

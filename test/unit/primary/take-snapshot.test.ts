@@ -121,7 +121,6 @@ describe('a snapshot', () => {
           lastExit: EXIT,
           degraded: false,
           abortedRequestsTotal: 4,
-          droppedMessagesTotal: 0,
           heartbeatAgeMs: 400,
           responsive: true,
           ...STATS,
@@ -254,7 +253,6 @@ describe('a snapshot', () => {
 
   it('keeps what was counted in slots that have no worker any more, and nothing else of them', () => {
     const counts = countsWith({ ...STATS, requestsTotal: 50, rebalancedConnectionsTotal: 6 });
-    Object.assign(counts, { droppedMessages: 3 });
     const place = {
       counts,
       restarts: { oom: 1 },
@@ -267,7 +265,6 @@ describe('a snapshot', () => {
         slot: 0,
         restartsByCause: { oom: 1 },
         abortedRequestsTotal: 2,
-        droppedMessagesTotal: 3,
         requestsTotal: 50,
         rebalancedConnectionsTotal: 6,
         logLinesDroppedTotal: STATS.logLinesDroppedTotal,

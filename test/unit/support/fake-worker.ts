@@ -43,7 +43,6 @@ export const workerSnapshot = (about: Partial<WorkerSnapshot> = {}): WorkerSnaps
   lastExit: null,
   degraded: false,
   abortedRequestsTotal: 0,
-  droppedMessagesTotal: 0,
   heartbeatAgeMs: 3,
   responsive: true,
   ...STATS,
