@@ -67,9 +67,6 @@ describe('the admin listener', () => {
     expect(await probe(admin)).toEqual({ live: 200, ready: 200, reason: undefined });
     expect((await scrapeAll(admin)).values('nestjs_cluster_worker_up')).toEqual([1, 1]);
     expect((await request(admin, '/hello')).status).toBe(404);
-    expect((await request(admin, '/metrics', { headers: { Host: 'evil.example' } })).status).toBe(
-      421,
-    );
   });
 
   it("shows the app's page: the same metrics, the same counts", async () => {
@@ -377,7 +374,7 @@ describe('the admin listener for other machines', () => {
 describeWith(['ip'], 'the admin listener without a token', () => {
   afterEach(stopAll);
 
-  it('is open to other machines where that is said, and not to names of others', async () => {
+  it('is open to other machines where that is said, ', async () => {
     const network = await NetworkNamespace.create();
     onTestFinished(() => network.remove());
     const cluster = await ClusterProcess.start({
@@ -385,12 +382,10 @@ describeWith(['ip'], 'the admin listener without a token', () => {
       within: network.within,
     });
     const { port } = new URL(adminUrlOf(cluster));
-    const statusFor = (host: string) =>
-      network.output(NODE, [
-        '-e',
-        `require('http').get({ port: ${port}, path: '/metrics', headers: { host: '${host}' } }, ({ statusCode }) => { console.log(statusCode); process.exit(); })`,
-      ]);
-    expect(await statusFor(`127.0.0.1:${port}`)).toBe('200\n');
-    expect(await statusFor('evil.example')).toBe('421\n');
+    const status = await network.output(NODE, [
+      '-e',
+      `require('http').get({ port: ${port}, path: '/metrics' }, ({ statusCode }) => { console.log(statusCode); process.exit(); })`,
+    ]);
+    expect(status).toBe('200\n');
   });
 });

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIP } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import {
   ClusterAddressError,
   ClusterConfigurationError,
@@ -109,37 +109,13 @@ function answers(
     '/metrics': async (request) => (await page()).respond(request),
   };
   return async (request) => {
-    const refusal = token === undefined ? foreign(request) : unauthorized(request, token);
+    const refusal = token === undefined ? undefined : unauthorized(request, token);
     if (refusal !== undefined) return refusal;
     if (!['GET', 'HEAD'].includes(request.method!)) return plain(405, 'only GET and HEAD');
-    const { url = '' } = request;
-    // A proxy sends the target with the host (RFC 9112, 3.2.2).
-    const path = URL.canParse(url, 'http://localhost')
-      ? new URL(url, 'http://localhost').pathname
-      : '';
-    const route = routes[path];
+    const [path] = request.url!.split('?');
+    const route = routes[path!];
     return route?.(request) ?? plain(404, `not found; here are ${Object.keys(routes).join(', ')}`);
   };
-}
-
-/**
- * Refuses a request that a malicious web page could have sent from a browser on this machine: by a
- * host name that the attacker resolves to this address (DNS rebinding), or from another site.
- */
-function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
-  const { host = '', origin } = headers;
-  const name = host.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');
-  // A public domain has a dot; the name of a service in the same namespace has none.
-  if (isIP(name) === 0 && !/^[a-z\d-]+$/i.test(name)) {
-    return plain(421, 'misdirected request: the Host header names another server');
-  }
-  if (
-    headers['sec-fetch-site'] === 'cross-site' ||
-    (origin ?? `http://${host}`) !== `http://${host}`
-  ) {
-    return plain(403, 'forbidden: the request comes from another site');
-  }
-  return undefined;
 }
 
 /** Compares hashes, which takes the same time for every token. */
@@ -154,16 +130,11 @@ function unauthorized({ headers }: IncomingMessage, token: string): EndpointResp
 
 function send(request: IncomingMessage, response: ServerResponse, answer: EndpointResponse): void {
   const { status, contentType, body, headers = {} } = answer;
-  const hasBody =
-    request.headers['transfer-encoding'] !== undefined ||
-    Number(request.headers['content-length'] ?? 0) > 0;
   response.writeHead(status, {
     'Content-Type': contentType,
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    // The body of a request is not read, so the connection cannot be used again.
-    ...(hasBody && { Connection: 'close' }),
     ...headers,
   });
   response.end(request.method === 'HEAD' ? undefined : body);
