@@ -173,9 +173,9 @@ export class Offload {
       {
         lost: ({ name }, error) => {
           const reason = reasonOf(error);
-          this.#losses.say(`the thread of ${name} was lost: ${reason}`, `${name}: ${reason}`, name);
+          this.#losses.say(`the thread of ${name} was lost: ${reason}`, name);
         },
-        died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, String(error)),
+        died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, 'death'),
         lostClass: ({ name }, type) => this.#warn(lostClass(name, type)),
       },
     );

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { clean, InspectionError } from '../contract/errors/index.js';
-import { makeOwnDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
+import { claimDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
 import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
 import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
 import type { WorkerId } from '../decide/cluster-state.js';
@@ -133,7 +133,7 @@ function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind)
   const time = new Date().toISOString().replaceAll(/[-:.]/g, '');
   const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${EXTENSIONS[kind]}`);
   try {
-    makeOwnDirectory(directory);
+    claimDirectory(directory);
     return file;
   } catch (error) {
     throw unwritten(file, (error as Error).message);

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { queueLengths } from '../contract/process/accept-queue.js';
 import { COUNTERS, GAUGES } from '../contract/snapshot/stats.js';
 import type {
@@ -42,10 +41,7 @@ export class SlotCounts {
 /** Facts about a cluster that are not in the state of the core. */
 export interface Measured {
   readonly shown: Required<
-    Pick<
-      ClusterSnapshot,
-      'balancing' | 'ports' | 'primary' | 'acceptBacklog' | 'listenOverflowsTotal'
-    >
+    Pick<ClusterSnapshot, 'balancing' | 'ports' | 'primary' | 'acceptBacklog'>
   >;
   readonly find: (worker: WorkerId) => WorkerHandle | undefined;
   readonly countsIn: (slot: number) => SlotCounts;
@@ -146,21 +142,4 @@ export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[
     if (length !== undefined) waiting.set(url, (waiting.get(url) ?? 0) + length);
   }
   return [...waiting].map(([socket, connections]) => ({ socket, connections }));
-}
-
-/**
- * How often a full accept queue has turned a connection away since the machine started, over all
- * sockets of the network namespace. `null` without /proc.
- */
-export function listenOverflows(read = () => readFileSync('/proc/net/netstat', 'latin1')) {
-  try {
-    const [names = [], values = []] = read()
-      .split('\n')
-      .filter((line) => line.startsWith('TcpExt:'))
-      .map((line) => line.split(' '));
-    const value = values[names.indexOf('ListenOverflows')];
-    return value === undefined ? null : Number(value);
-  } catch {
-    return null;
-  }
 }

@@ -4,7 +4,7 @@ import type { Reading } from '../decide/cluster-event.js';
 import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
 import type { Emit } from '../decide/effect.js';
 import type { Listening } from './listening/listening.js';
-import { acceptBacklog, listenOverflows, SlotCounts, takeSnapshot } from './take-snapshot.js';
+import { acceptBacklog, SlotCounts, takeSnapshot } from './take-snapshot.js';
 import type { WorkerHandle } from './worker-handle.js';
 
 /** The processes of all workers in the state of the core: the only registry of processes. */
@@ -82,7 +82,6 @@ export class WorkerTable {
           ports,
           primary,
           acceptBacklog: acceptBacklog(this.listening),
-          listenOverflowsTotal: listenOverflows(),
         },
         find: (id) => this.#handles.get(id),
         countsIn: (slot) => this.#countsIn(slot),

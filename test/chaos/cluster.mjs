@@ -110,7 +110,7 @@ export class Cluster {
   }
 
   /** The text of a page of the admin listener, on a connection of its own. */
-  admin(path) {
+  async admin(path) {
     return fetchText({ port: new URL(this.#listening.adminUrl).port, path }, ADMIN_MS);
   }
 

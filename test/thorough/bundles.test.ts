@@ -49,7 +49,7 @@ async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean
   await build.close();
   app.write('package.json', JSON.stringify({ type: format === 'esm' ? 'module' : 'commonjs' }));
   app.write('main.js', output[0].code);
-  if (!installed) linkPackages(app.directory, 'nestjs-cluster');
+  if (!installed) linkOtherPackages(app.directory);
   return app;
 }
 
@@ -59,13 +59,13 @@ function usePublishedFiles(directory: string): void {
   symlinkSync(join(import.meta.dirname, '../../node_modules'), join(directory, 'node_modules'));
 }
 
-/** Links to each, so that there can be others, or fewer. */
-function linkPackages(directory: string, without?: string): void {
+/** Links to each package but this one. */
+function linkOtherPackages(directory: string): void {
   const all = join(import.meta.dirname, '../../node_modules');
   const modules = join(directory, 'node_modules');
   rmSync(modules);
   mkdirSync(modules);
-  for (const name of readdirSync(all).filter((each) => each !== without)) {
+  for (const name of readdirSync(all).filter((each) => each !== 'nestjs-cluster')) {
     symlinkSync(join(all, name), join(modules, name));
   }
 }
@@ -136,71 +136,6 @@ it('an app with Nest in its file and this package outside is told of two copies 
   expect(cluster.all('failed').map(({ message }) => message)).toEqual([
     expect.stringMatching(/two copies of Nest are loaded, and one does not know \w+ of the other/),
   ]);
-});
-
-describe('a package with a copy for require() and another for import(), in a CommonJS app', () => {
-  afterEach(stopAll);
-
-  const APP = `
-    import { NestFactory } from '@nestjs/core';
-    import { Logger } from 'double';
-    import { AppModule } from './app.module.js';
-
-    export async function createApp() {
-      const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
-      app.get(Logger);
-      return app;
-    }
-  `;
-  const MAIN = (createApp: string) => `
-    import { bootstrap } from 'nestjs-cluster/bootstrap';
-    void bootstrap(${createApp}, JSON.parse(process.env['TEST_OPTIONS']!));
-  `;
-
-  function compile(main: string, format: 'esm' | 'commonjs') {
-    const sources = {
-      main,
-      app: APP,
-      'app.module': `
-        import 'reflect-metadata';
-        import { Module } from '@nestjs/common';
-        import { Logger } from 'double';
-        @Module({ providers: [Logger] })
-        export class AppModule {}
-      `,
-    };
-    const app = new CompiledApp(sources, { format });
-    onTestFinished(() => app.remove());
-    usePublishedFiles(app.directory);
-    linkPackages(app.directory);
-    const exports = { import: './index.mjs', require: './index.cjs' };
-    app.write('node_modules/double/package.json', JSON.stringify({ name: 'double', exports }));
-    app.write('node_modules/double/index.mjs', 'export class Logger {}');
-    app.write('node_modules/double/index.cjs', 'exports.Logger = class Logger {};');
-    return { program: app.path('main'), cwd: app.directory };
-  }
-
-  it.each(['commonjs', 'esm'] as const)(
-    'is there once if a file of the app imports it, in %s',
-    async (format) => {
-      const program = compile(MAIN(`() => import('./app.js')`), format);
-      const cluster = await ClusterProcess.start({ ...program, options: { workers: 1 } });
-      expect((await request(cluster.url, '/')).status).toBe(404);
-    },
-  );
-
-  it('is named by the error if the function of main.ts loads it by import()', async () => {
-    const inline = APP.replace(/import (.*) from (.*);/g, 'const $1 = await import($2);')
-      .replace('export async function createApp() {', '')
-      .replace(/\}\s*$/, '');
-    const program = compile(MAIN(`async () => {${inline}}`), 'commonjs');
-    const cluster = new ClusterProcess({ ...program, options: { workers: 2 } });
-
-    expect(await cluster.exited()).toMatchObject({ code: 78 });
-    expect(cluster.all('failed').map(({ message }) => message)).toEqual([
-      expect.stringContaining('Logger of double may be there twice'),
-    ]);
-  });
 });
 
 it('a bundle of files that import this package, and of others that require it, has it once', async () => {

@@ -83,7 +83,7 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
 
   it.each([
     { enable: 'all', signal: 'SIGTERM', told: 'SIGTERM', workers: 2 },
-    { enable: 'all', program: 'nest11', signal: 'SIGUSR2', told: 'SIGUSR2', workers: 1 },
+    { enable: 'all', program: 'nest11', signal: 'SIGTERM', told: 'SIGTERM', workers: 1 },
     { enable: 'own', signal: 'SIGINT', told: 'SIGTERM', workers: 1 },
   ] as const)(
     'run after the drain of the one worker that gets $signal, and a reload is a SIGTERM: $enable $program',

@@ -35,12 +35,10 @@ export const workers: Row = {
     }),
     timeSeries({
       title: 'Connections that wait',
-      description:
-        'Connections in the kernel that no worker has accepted. Turned away: the queue of a service of this machine was full.',
+      description: 'Connections in the kernel that no worker has accepted.',
       unit: Short,
       queries: {
         '{{instance}} {{socket}}': select('nestjs_cluster_accept_backlog'),
-        '{{instance}} turned away': `increase(${select('nestjs_cluster_listen_overflows_total')}[$__rate_interval])`,
       },
     }),
     timeSeries({

@@ -15,7 +15,7 @@ import { onceEach } from '../../contract/errors/index.js';
 import { catchUncaught } from '../../worker/boot/uncaught.js';
 import { settleAsyncContexts } from '../../worker/serve/request.js';
 import { listen } from '../../worker/listen/listen.js';
-import { HOOKS_TAKEN_OVER, takeOverNestSignals } from '../../worker/boot/signals.js';
+import { HOOKS_TAKEN_OVER, removeNestListeners } from '../../worker/boot/signals.js';
 import { ProcessLink } from '../../worker/link/process-link.js';
 import { ServedApp } from '../../worker/boot/served-app.js';
 import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
@@ -122,9 +122,7 @@ class Standalone {
     this.#served.sockets.clusterEnds(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     const warnOnce = onceEach(this.#warn);
-    this.#leaveSignalsToNest = takeOverNestSignals(STOP_SIGNALS, this.#onSignal, () =>
-      warnOnce(HOOKS_TAKEN_OVER),
-    );
+    this.#leaveSignalsToNest = removeNestListeners(() => warnOnce(HOOKS_TAKEN_OVER));
   }
 
   async run(createApp: AppFactory): Promise<StandaloneRuntime<INestApplicationContext>> {

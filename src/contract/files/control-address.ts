@@ -77,23 +77,13 @@ export function cleanName(name: string): string {
 }
 
 /**
- * Creates a directory that only this user can access and replace.
+ * Creates a directory that only this user can access and replace. If the directory exists, checks
+ * that.
  *
- * @throws Error as {@link makeOwnDirectory}, or if another user can replace the directory.
+ * @throws Error if the directory cannot be created, can be accessed or replaced by another user, or
+ * is a link or a file.
  */
 export function claimDirectory(directory: string): void {
-  makeOwnDirectory(directory);
-  refuseSwappable(dirname(directory));
-}
-
-/**
- * Creates a directory that only this user can access. If the directory exists, checks that only
- * this user can access it.
- *
- * @throws Error if the directory cannot be created, can be accessed by another user, or is a link or
- * a file.
- */
-export function makeOwnDirectory(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
@@ -101,6 +91,7 @@ export function makeOwnDirectory(directory: string): void {
   }
   const problem = problemOfDirectory(lstatSync(directory));
   if (problem !== undefined) throw new Error(`${directory} ${problem}`);
+  refuseSwappable(dirname(directory));
 }
 
 /** Why a directory is not safe for sockets of this user; `undefined` if it is safe. */
@@ -128,10 +119,6 @@ export function ownUid(): number {
 }
 
 function isOwn(directory: string): boolean {
-  try {
-    const stats = lstatSync(directory);
-    return stats.isDirectory() && stats.uid === ownUid();
-  } catch {
-    return false;
-  }
+  const stats = lstatSync(directory, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && stats.uid === ownUid();
 }

@@ -1,30 +1,11 @@
-import type * as Terminus from '@nestjs/terminus';
 import { ClusterConfigurationError } from '../errors/index.js';
 import type { PrometheusClient } from '../snapshot/index.js';
 
-const TERMINUS = '@nestjs/terminus';
 const NEW_CLIENT = '@prometheus-io/client';
 const OLD_CLIENT = 'prom-client';
 
 /** The first words of an error about a missing package, of Node, @swc-node/register and Vitest. */
 const NOT_FOUND = /^(?:Cannot find|Could not resolve) [^'"]*['"]([^'"]+)/;
-
-/** Whether @nestjs/terminus is installed. If not, it may be a part of a bundle: see {@link loadTerminus}. */
-export function hasTerminus(): boolean {
-  const { resolve } = import.meta as Partial<ImportMeta>;
-  try {
-    return resolve?.(TERMINUS) !== undefined; // CommonJS has no such function
-  } catch {
-    return false;
-  }
-}
-
-/** @throws ClusterConfigurationError if it is not installed. */
-export async function loadTerminus(): Promise<typeof Terminus> {
-  const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
-  const found = await loaded(TERMINUS, import('@nestjs/terminus'));
-  return found ?? refuse('health', `${TERMINUS}, which is not installed; run ${install}`);
-}
 
 /**
  * Loads the Prometheus clients that are installed, the newer first.
@@ -39,14 +20,14 @@ export async function loadPrometheusClients(): Promise<readonly PrometheusClient
   ]);
   const found = clients.filter((client) => client !== undefined) as unknown as PrometheusClient[];
   if (found.length > 0) return found;
-  return refuse(
+  return refuseMissing(
     'metrics',
     `a Prometheus client, and none is installed; run npm install ${OLD_CLIENT}, or ${NEW_CLIENT} with Node 22 and later`,
   );
 }
 
 /** @returns `undefined` if the package itself, not one of its dependencies, is not installed. */
-async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
+export async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
   try {
     return await module;
   } catch (error) {
@@ -57,7 +38,7 @@ async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefine
 }
 
 /** @throws ClusterConfigurationError always */
-function refuse(group: string, needs: string): never {
+export function refuseMissing(group: string, needs: string): never {
   throw new ClusterConfigurationError(
     `${group} of ClusterModule needs ${needs}; or set ${group}: false in forRoot()`,
   );

@@ -20,17 +20,7 @@ export function wasClockSet(before: number): boolean {
   return Math.abs(clockMs() - before) >= STEP_MS;
 }
 
-/**
- * The difference between `machineNow()` and `performance.now()` of this process, in ms. Takes the
- * fastest of ten tries, because the process may be interrupted between two readings.
- */
+/** The difference between `machineNow()` and `performance.now()` of this process, in ms. */
 export function machineClockMs(): number {
-  let [offset, best] = [0, Infinity];
-  for (let tries = 0; tries < 10; tries += 1) {
-    const before = performance.now();
-    const now = machineNow();
-    const took = performance.now() - before;
-    if (took < best) [offset, best] = [now - before - took / 2, took];
-  }
-  return offset;
+  return machineNow() - performance.now();
 }

@@ -23,21 +23,16 @@ const V1_UNLIMITED_BYTES = 2 ** 62;
  * (https://github.com/nodejs/node/issues/59200).
  */
 export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits {
-  const membership = parseMembership(read('/proc/self/cgroup') ?? '');
   const cpus = [
-    ...lineage(membership.get('')).map((path) => parseCpuMax(read(`${ROOT}${path}/cpu.max`))),
-    ...lineage(membership.get('cpu')).flatMap((path) =>
-      [`${ROOT}/cpu${path}`, `${ROOT}/cpu,cpuacct${path}`].map((folder) =>
-        parseCpuQuota(read(`${folder}/cpu.cfs_quota_us`), read(`${folder}/cpu.cfs_period_us`)),
-      ),
+    ...groupFiles(read, '', 'cpu.max').map((file) => parseQuota(read(file))),
+    ...groupFiles(read, 'cpu', 'cpu.cfs_quota_us').map((file) =>
+      parseQuota(`${read(file)} ${read(file.replace('cfs_quota', 'cfs_period'))}`),
     ),
   ];
   const memory = [
-    ...lineage(membership.get('')).map((path) => parseBytes(read(`${ROOT}${path}/memory.max`))),
-    ...lineage(membership.get('memory')).map((path) =>
-      parseBytes(read(`${ROOT}/memory${path}/memory.limit_in_bytes`)),
-    ),
-  ];
+    ...groupFiles(read, '', 'memory.max'),
+    ...groupFiles(read, 'memory', 'memory.limit_in_bytes'),
+  ].map((file) => parseBytes(read(file)));
   return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
 }
 
@@ -48,10 +43,9 @@ export function memoryBytes(): number {
 
 /** The number of processes of this control group that were killed for lack of memory; `undefined` if unknown. */
 export function readOomKills(read: FileReader = readTextFile): number | undefined {
-  const membership = parseMembership(read('/proc/self/cgroup') ?? '');
   const files = [
-    ...lineage(membership.get('')).map((path) => `${ROOT}${path}/memory.events`),
-    ...lineage(membership.get('memory')).map((path) => `${ROOT}/memory${path}/memory.oom_control`),
+    ...groupFiles(read, '', 'memory.events'),
+    ...groupFiles(read, 'memory', 'memory.oom_control'),
   ];
   // Only the nearest existing group counts: the groups above it also count kills in other groups.
   for (const file of files) {
@@ -97,35 +91,26 @@ export function availableCores(
   return Math.max(1, Math.min(affine, Math.floor(limits.cpus ?? affine)));
 }
 
-/** Maps the name of each controller (for v2, the empty string) to the path of this process's group. */
-function parseMembership(text: string): Map<string, string> {
-  const paths = new Map<string, string>();
-  for (const line of text.split('\n')) {
-    const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
-    if (controllers === undefined || path === undefined) continue;
-    for (const controller of controllers.split(',')) paths.set(controller, path);
-  }
-  return paths;
-}
-
 /**
- * The paths of a group and of all groups above it: the strictest of their limits applies. In a
- * container the path may be a path on the host. In that case only the root group is found.
+ * The paths of a file in the group of this process and in all groups above it. In a container the
+ * path of the group may be a path on the host. In that case only the root group is found.
+ *
+ * @param controller the controller of cgroup v1; for v2 the empty string.
  */
-function lineage(path: string | undefined): string[] {
+function groupFiles(read: FileReader, controller: string, file: string): string[] {
+  const line = new RegExp(`^\\d+:(?:[^:]*,)?${controller}(?:,[^:]*)?:(/.*)$`, 'm');
+  const [, path] = line.exec(read('/proc/self/cgroup') ?? '') ?? [];
   if (path === undefined) return [];
-  const paths = [];
-  for (let at = posix.normalize(path); at !== '/'; at = posix.dirname(at)) paths.push(at);
-  return [...paths, ''];
+  const groups = ['/'];
+  for (let at = posix.normalize(path); at !== '/'; at = posix.dirname(at)) {
+    groups.splice(-1, 0, at);
+  }
+  return groups.map((group) => posix.join(ROOT, controller, group, file));
 }
 
 /** `max 100000` or `150000 100000`: quota and period in µs. */
-function parseCpuMax(text: string | undefined): number | undefined {
+function parseQuota(text: string | undefined): number | undefined {
   const [quota, period] = text?.trim().split(/\s+/) ?? [];
-  return parseCpuQuota(quota, period);
-}
-
-function parseCpuQuota(quota: string | undefined, period: string | undefined): number | undefined {
   const cpus = Number(quota) / Number(period);
   return cpus > 0 && Number.isFinite(cpus) ? cpus : undefined;
 }

@@ -26,23 +26,6 @@ interface Registered {
 
 const registered = globalThis as Registered;
 
-/** The variable by which OpenTelemetry's SDK is told not to start. */
-const DISABLED_VARIABLE = 'OTEL_SDK_DISABLED';
-
-/**
- * The environment for a thread, with a variable that stops the SDK. Node runs the `--import`
- * modules again in each thread, and a second SDK must not start there. `undefined` if the thread
- * can use the environment of the process: without an SDK, or if the variable is already set.
- */
-export function environmentOfThread(
-  env: NodeJS.ProcessEnv = process.env,
-): NodeJS.ProcessEnv | undefined {
-  const { trace, metrics } = registered[API] ?? {};
-  const isWithoutSdk = !trace && !metrics && !registered[LOGS];
-  if (isWithoutSdk || env[DISABLED_VARIABLE] !== undefined) return undefined;
-  return { ...env, [DISABLED_VARIABLE]: 'true' };
-}
-
 /**
  * Shuts the SDK of this thread down. The SDK first exports its remaining data.
  *

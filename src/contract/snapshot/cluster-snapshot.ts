@@ -90,8 +90,6 @@ export interface ClusterSnapshot {
   readonly degraded: number;
   /** Empty where no queue can be read: without /proc, for unix sockets, with round-robin. */
   readonly acceptBacklog?: readonly Backlog[];
-  /** Connections that full accept queues turned away, over all sockets of the machine's network namespace. */
-  readonly listenOverflowsTotal?: number | null;
   /** Reloads since the primary started, by how they ended. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   /** Counts of slots that were removed by scaling down. They are kept so that totals do not fall. */

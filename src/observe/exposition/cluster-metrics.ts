@@ -70,11 +70,6 @@ const ROWS: readonly Row[] = [
       acceptBacklog.map(({ socket, connections }) => [{ socket }, connections]),
   ],
   [
-    'listen_overflows_total',
-    'Connections rejected by full accept queues since the machine started, for all its services',
-    ({ snapshot: { listenOverflowsTotal: total = null } }) => (total === null ? [] : [[{}, total]]),
-  ],
-  [
     'snapshot_age_seconds',
     'Age of the state of the cluster: above 0 if the primary did not answer this scrape',
     ({ snapshotAgeMs }) => [[{}, snapshotAgeMs / 1_000]],

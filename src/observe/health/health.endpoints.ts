@@ -13,7 +13,6 @@ import {
   shareInFlight,
 } from '../endpoints/mount-endpoint.js';
 import { inspected, OnceAMinute } from '../../contract/errors/index.js';
-import { hasTerminus } from '../../contract/options/peers.js';
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
@@ -26,7 +25,7 @@ import {
   EventLoopHealthIndicator,
   OffloadHealthIndicator,
 } from './indicators.js';
-import { Terminus } from './terminus.js';
+import { hasTerminus, Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
 

@@ -1,7 +1,27 @@
+import type * as TerminusPackage from '@nestjs/terminus';
 import { Inject, Injectable } from '@nestjs/common';
 import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import type { HealthCheckService } from '@nestjs/terminus';
-import { loadTerminus } from '../../contract/options/peers.js';
+import { loaded, refuseMissing } from '../../contract/options/peers.js';
+
+const TERMINUS = '@nestjs/terminus';
+
+/** Whether @nestjs/terminus is installed. If not, it may be a part of a bundle: see {@link loadTerminus}. */
+export function hasTerminus(): boolean {
+  const { resolve } = import.meta as Partial<ImportMeta>;
+  try {
+    return resolve?.(TERMINUS) !== undefined; // CommonJS has no such function
+  } catch {
+    return false;
+  }
+}
+
+/** @throws ClusterConfigurationError if it is not installed. */
+export async function loadTerminus(): Promise<typeof TerminusPackage> {
+  const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
+  const found = await loaded(TERMINUS, import('@nestjs/terminus'));
+  return found ?? refuseMissing('health', `${TERMINUS}, which is not installed; run ${install}`);
+}
 
 /** The service of terminus whose method shows which version is installed. */
 interface IndicatorService {

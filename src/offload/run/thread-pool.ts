@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Piscina } from 'piscina';
 import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
-import { environmentOfThread } from '../../contract/process/telemetry.js';
 import {
   TaskAbortedException,
   TaskRejectedException,
@@ -258,7 +257,6 @@ export class ThreadPool implements Runner {
   async #create(minThreads: number, maxThreads: number): Promise<Piscina> {
     // Loaded with the first thread, because it takes about 8 MB.
     const { Piscina } = await import('piscina');
-    const env = environmentOfThread();
     // Piscina also offers threads that still load, where the time of a call would begin too early.
     const loaded = new Set<number>();
     const piscina = new Piscina({
@@ -282,7 +280,8 @@ export class ThreadPool implements Runner {
         plan: this.plan,
         compileCache: compileCacheDirectory(),
       } satisfies ThreadSettings,
-      ...(env && { env }),
+      // Node runs the `--import` modules again in each thread, and a second SDK of OpenTelemetry must not start there.
+      env: { OTEL_SDK_DISABLED: 'true', ...process.env },
     });
     piscina.on('workerCreate', ({ id }: { readonly id: number }) => loaded.add(id));
     piscina.on('workerDestroy', ({ id }: { readonly id: number }) => loaded.delete(id));

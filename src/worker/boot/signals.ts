@@ -10,9 +10,6 @@ const LISTENS = 'listenToShutdownSignals';
 /** The maximum number of frames between Nest's method and `process.on()` that are searched. */
 const MAX_FRAMES = 12;
 
-/** Signals that a fault of the process raises. After such a signal, JavaScript may not work. */
-const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
-
 /** The warning when Nest's signal listeners were removed. Logged once. */
 export const HOOKS_TAKEN_OVER =
   'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
@@ -21,7 +18,7 @@ export const HOOKS_TAKEN_OVER =
 export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {
   for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
   process.on(LEAVE_SIGNAL, leave);
-  takeOverNestSignals([LEAVE_SIGNAL, ...SIGNALS_OF_THE_PRIMARY], leave, tookOver);
+  removeNestListeners(tookOver);
 }
 
 /**
@@ -32,33 +29,19 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
  * Nest contexts other than the app lose their listeners too, and are not closed. This cannot be
  * avoided: a listener does not show its context, and if called, it ends the process by the signal.
  *
- * @param owned signals that the caller answers itself. Any other signal calls `leave`.
- * @returns a function that removes all listeners that this call has added.
+ * @returns a function that ends this.
  */
-export function takeOverNestSignals(
-  owned: readonly string[],
-  leave: (signal: NodeJS.Signals) => void,
-  tookOver: () => void,
-): () => void {
-  const answered = new Set<string>([...owned, ...FAULTS]);
-  const ours = new Set<string>();
+export function removeNestListeners(tookOver: () => void): () => void {
   const onNewListener = (name: string | symbol, listener: () => void): void => {
     if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
     // Node adds the listener only after this event, so a microtask removes it, before any signal comes.
     queueMicrotask(() => {
       process.off(name, listener);
       tookOver();
-      if (answered.has(name)) return;
-      answered.add(name);
-      ours.add(name);
-      process.on(name as NodeJS.Signals, leave);
     });
   };
   process.on('newListener', onNewListener);
-  return () => {
-    process.off('newListener', onNewListener);
-    for (const name of ours) process.off(name, leave);
-  };
+  return () => process.off('newListener', onNewListener);
 }
 
 function isCalledBy(name: string): boolean {

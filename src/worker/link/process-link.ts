@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { reportError } from '../../contract/errors/error-report.js';
 import { ClusterNoPrimaryError } from '../../contract/errors/index.js';
 import type { ClusterEventName } from '../../contract/log/events.js';
@@ -7,7 +8,7 @@ import type { PrimaryMessage } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { type FindingName, silencedBy } from '../../contract/options/log.js';
 import { checkSlot, checkWorkerCount } from '../../contract/options/schema.js';
-import { ProcessMeter } from '../../contract/process/process-meter.js';
+import { ProcessMeter, utilizationReader } from '../../contract/process/process-meter.js';
 import {
   type AgedSnapshot,
   type ClusterLink,
@@ -32,7 +33,6 @@ import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.
 import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../serve/tracker.js';
 import { watchClient } from '../serve/request.js';
-import { IdleWork } from './idle-work.js';
 import { OwnMetrics } from './own-metrics.js';
 import type { PrimaryChannel } from './primary-channel.js';
 
@@ -44,6 +44,15 @@ const THREAD_TIMEOUT_MS = 5_000;
 
 /** How often the event loop is measured in a process without heartbeats. */
 const MEASURE_MS = 1_000;
+
+/** The length of an interval whose use decides, in ms. */
+const INTERVAL_MS = 50;
+
+/** The event loop is idle if it has used less than this share of an interval. */
+const IDLE_BELOW = 0.5;
+
+/** Maximum wait for an idle interval, in ms. An app under full load has none. */
+const PATIENCE_MS = 1_000;
 
 /** The parts of a link that depend on the role of the process. */
 interface LinkSetup {
@@ -78,10 +87,6 @@ export class ProcessLink implements ClusterLink {
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
   /** The threads for `@CpuBound()` methods. Verified and started when the worker is ready. */
   threads: ThreadsOfProcess | undefined;
-  /** The work that waits until the process serves. */
-  readonly idleWork = new IdleWork((error) =>
-    this.warn(`work after the start failed: ${reportError(error).message}`),
-  );
   readonly events = new EventListeners((message, error) =>
     this.warn(`${message}: ${error.message}`),
   );
@@ -95,6 +100,9 @@ export class ProcessLink implements ClusterLink {
   /** Measures a process that gets no heartbeats. */
   readonly #timer: NodeJS.Timeout | undefined;
   #apps = 0;
+  #startIdleWork!: () => void;
+  /** Resolves when the process serves, and the work that was given to {@link afterStart} is done. */
+  #idleWork: Promise<unknown> = new Promise<void>((resolve) => (this.#startIdleWork = resolve));
 
   constructor(private readonly setup: LinkSetup = {}) {
     const { options, worker } = setup;
@@ -279,8 +287,14 @@ export class ProcessLink implements ClusterLink {
     await Promise.allSettled(this.#sendingAway.map((send) => send(withinMs)));
   }
 
+  /** One piece of work is done after the other, each after an interval in which the event loop was idle. */
   afterStart(work: () => unknown): void {
-    this.idleWork.add(work);
+    this.#idleWork = this.#idleWork
+      .then(untilIdle)
+      .then(work)
+      .catch((error: unknown) =>
+        this.warn(`work after the start failed: ${reportError(error).message}`),
+      );
   }
 
   async reportBootFailure(error: unknown): Promise<void> {
@@ -304,7 +318,7 @@ export class ProcessLink implements ClusterLink {
   serve(): void {
     this.state = 'ready';
     this.meter.restart();
-    this.idleWork.start();
+    this.#startIdleWork();
   }
 
   /** Ends the measurements: the process no longer serves. */
@@ -356,4 +370,13 @@ function leaderAlone(link: Pick<ProcessLink, 'accepting'>): LeaderRole {
     follow: (listener) => listener({ isFirst: true, done: [] }),
     begun: () => {},
   };
+}
+
+async function untilIdle(): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const utilization = utilizationReader();
+    await delay(INTERVAL_MS, undefined, { ref: false });
+    if (utilization() < IDLE_BELOW || performance.now() >= deadline) return;
+  }
 }

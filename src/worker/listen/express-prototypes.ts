@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { HttpApp } from '../boot/served-app.js';
-import { UpgradeListeners } from './upgrade-listeners.js';
+import { listenBeforeApp } from './upgrade-listeners.js';
 
 /** The properties of an Express app that hold the prototypes of its requests and responses. */
 interface ExpressApp {
@@ -41,7 +41,7 @@ export function presetExpressPrototypes(
   const Response = withPrototype(http.ServerResponse, response);
   if (!canConstruct(Request, Response)) return false;
   Object.assign(server, { [requestKey]: Request, [responseKey]: Response });
-  for (const event of PLAIN_EVENTS) UpgradeListeners.of(server, event).add(makePlain);
+  for (const event of PLAIN_EVENTS) listenBeforeApp(server, event, makePlain);
   return true;
 }
 

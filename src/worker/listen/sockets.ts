@@ -1,12 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readFileSync } from 'node:fs';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { onceEach } from '../../contract/errors/index.js';
 import { closeHandle } from '../../contract/messages.js';
 import { emptyAndClose, type ListeningHandle } from '../../contract/process/accept-queue.js';
 import type { RequestTracker } from '../serve/tracker.js';
-import { ConnectionLimit } from './connection-limit.js';
 import { listenOn } from './listen.js';
 
 /** The diagnostics channel for each server that begins to listen, since Node 20.16 and 22.3. */
@@ -27,7 +28,7 @@ type ConnectionOptions = Pick<
  * redirects or a WebSocket gateway with its own port.
  */
 export class WorkerSockets {
-  readonly #limit: ConnectionLimit;
+  readonly #limit: (server: net.Server) => void;
   readonly #servers = new Set<Server>();
   #own: Server | undefined;
   /** The server that gets the connections of adopted sockets. Set while the app listens. */
@@ -46,7 +47,7 @@ export class WorkerSockets {
     private readonly tracker: RequestTracker,
     warn: (message: string) => void,
   ) {
-    this.#limit = new ConnectionLimit(tracker, warn);
+    this.#limit = connectionLimit(tracker, warn);
     subscribe(LISTENING, this.#onListening);
   }
 
@@ -72,7 +73,7 @@ export class WorkerSockets {
     const { server } = message as { readonly server: unknown };
     if (!isHttpServer(server)) return;
     this.#follow(server);
-    this.#limit.applyTo(server);
+    this.#limit(server);
   };
 
   /** The app listens: connections from adopted sockets go to its server from now on. */
@@ -93,7 +94,7 @@ export class WorkerSockets {
       keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
       ...(highWaterMark !== undefined && { highWaterMark }),
     });
-    this.#limit.share(listener, server);
+    this.#limit(listener);
     listener.on('connection', (socket) => server.emit('connection', socket));
     // Listening fails if the socket was closed in the meantime. In this case the slot is released.
     listener.on('error', () => this.release(slot));
@@ -178,26 +179,72 @@ function stopAccepting(server: net.Server): void {
 
 /**
  * Lets the app close `server` in a hook after we have closed its socket. Node's `close()` fails for
- * a server that does not listen, and the app could take that for a failed shutdown. The app's next
- * `close()` only waits for the server's connections instead. Later calls reach Node's `close()`.
+ * a server that does not listen, and the app could take that for a failed shutdown. So the app's
+ * `close()` only waits for the server's connections.
  */
 function expectClose(server: net.Server): void {
-  const own = Object.getOwnPropertyDescriptor(server, 'close');
   let closed = false;
   server.once('close', () => (closed = true));
-  Object.defineProperty(server, 'close', {
-    configurable: true,
-    writable: true,
-    value: (callback?: (error?: Error) => void): net.Server => {
-      if (own === undefined) Reflect.deleteProperty(server, 'close');
-      else Object.defineProperty(server, 'close', own);
-      if (server.listening) return server.close(callback);
-      if (closed) {
-        if (callback) process.nextTick(callback);
-        return server;
-      }
-      if (callback) server.once('close', () => callback());
-      return server.close();
-    },
-  });
+  server.close = (callback) => {
+    if (closed && callback) process.nextTick(callback);
+    else if (callback) server.once('close', () => callback());
+    return server;
+  };
+}
+
+/** The largest number of file descriptors kept free for the rest of the process, and their largest share. */
+const MAX_RESERVE = 1_024;
+const MAX_RESERVE_RATIO = 0.25;
+
+/** Node's types lack these properties. */
+type ListeningServer = net.Server & { dropMaxConnection?: boolean; readonly _handle?: unknown };
+
+const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
+
+/**
+ * Returns a function that makes a server refuse connections before the process runs out of file
+ * descriptors, unless the app has set `maxConnections` on the server.
+ *
+ * @param warn logs one line when the first connection is refused.
+ */
+export function connectionLimit(
+  tracker: Pick<RequestTracker, 'droppedConnections'>,
+  warn: (message: string) => void,
+  openFiles = openFilesLimit(),
+): (server: ListeningServer) => void {
+  const max = openFiles - Math.min(Math.ceil(openFiles * MAX_RESERVE_RATIO), MAX_RESERVE);
+  const warnOnce = onceEach(warn);
+  return (server) => {
+    if (server.maxConnections !== undefined || max === Infinity) return;
+    // If node:cluster hands out connections and all workers are full, a refused connection would pass
+    // from worker to worker without end. From Node 22.12 on, the worker can drop the connection.
+    if (isHandedConnections(server) && NODE_MAJOR < 22) return;
+    server.maxConnections = max;
+    server.dropMaxConnection = true;
+    server.on('drop', () => {
+      tracker.droppedConnections += 1;
+      warnOnce(
+        `turns connections away: ${max} are open, and it may open ${openFiles} files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)`,
+      );
+    });
+  };
+}
+
+/**
+ * How many files and sockets this process may have open. Reads the soft limit, which Node raises to
+ * the hard limit when it starts. `Infinity` without a limit, and on a system without /proc.
+ */
+export function openFilesLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
+  } catch {
+    return Infinity;
+  }
+}
+
+/** Whether node:cluster hands connections to the server. Such a server's handle is a plain object. */
+function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
+  const isObject = typeof handle === 'object' && handle !== null;
+  return isObject && Object.getPrototypeOf(handle) === Object.prototype;
 }

@@ -11,8 +11,11 @@ interface RpcTransport {
   getHandlerByPattern?(pattern: string): RpcHandler | null;
   /** The server or client of the transport's own library. */
   unwrap?(): unknown;
-  /** For TCP: handles a message that was read. */
-  handleMessage?(reader: unknown, message: unknown): Promise<unknown>;
+}
+
+/** The used part of a handler's context. Only TCP has a socket. */
+interface TcpContext {
+  getSocketRef?(): { readonly netSocket: Socket };
 }
 
 /** The used part of an Observable. Declared here, because rxjs is a dependency of the app. */
@@ -53,7 +56,6 @@ export class Microservices {
       const connections = isTcp ? new TcpConnections(transport.unwrap!() as Server) : undefined;
       this.#followed.set(transport, connections);
       this.#countHandlers(transport, connections);
-      if (connections !== undefined) dropLateRequests(transport, connections);
     }
   }
 
@@ -105,8 +107,8 @@ export class Microservices {
   }
 
   #begin(connections: TcpConnections | undefined, context: unknown): () => void {
-    const reader = (context as { getSocketRef?(): unknown } | undefined)?.getSocketRef?.();
-    const connection = connections && connectionOf(connections, reader);
+    const reader = (context as TcpContext | undefined)?.getSocketRef?.();
+    const connection = reader && connections?.of(reader.netSocket);
     this.running += 1;
     if (connection !== undefined) connection.running += 1;
     let over = false;
@@ -137,26 +139,6 @@ function transportOf(microservice: unknown): RpcTransport | undefined {
     serverInstance?: RpcTransport;
   };
   return known.getTransportServer?.() ?? known.serverInstance;
-}
-
-/** @param reader Nest's reader of a socket. */
-function connectionOf(connections: TcpConnections, reader: unknown) {
-  const { netSocket } = (reader ?? {}) as { netSocket?: Socket };
-  return netSocket && connections.of(netSocket);
-}
-
-/**
- * Drops a request whose connection has ended: the client sees the failure and can try again. An
- * event is handled anyway. It has no answer, so the client would not notice the loss.
- */
-function dropLateRequests(transport: RpcTransport, connections: TcpConnections): void {
-  const handle = transport.handleMessage?.bind(transport);
-  if (handle === undefined) return;
-  transport.handleMessage = async (reader, message) => {
-    const isEvent = (message as { id?: unknown }).id === undefined;
-    if (!isEvent && connectionOf(connections, reader)?.ended === true) return undefined;
-    return handle(reader, message);
-  };
 }
 
 /**

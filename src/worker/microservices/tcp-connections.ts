@@ -7,9 +7,6 @@ import tls from 'node:tls';
  */
 const QUIET_MS = 100;
 
-/** After we have ended a connection, the client has this time to close its side, or it is destroyed. */
-const HALF_OPEN_MS = 1_000;
-
 /** The connections of a TCP microservice. Clients keep them open and may send at any time. */
 export class TcpConnections {
   readonly #connections = new Map<Socket, TcpConnection>();
@@ -55,24 +52,14 @@ class TcpConnection {
    * the second check, data that the kernel held before the connection was accepted has been read.
    */
   #quietSince: number | undefined;
-  /** When this side ended the connection, in monotonic ms. */
-  #endedAt: number | undefined;
 
   constructor(private readonly socket: Socket) {
     this.#bytesRead = socket.bytesRead;
   }
 
-  /** Whether this side has ended the connection, so that no answer can be sent. */
-  get ended(): boolean {
-    return this.#endedAt !== undefined;
-  }
-
   closeIfIdle(patient: boolean, now: number): void {
     const { socket } = this;
-    if (this.#endedAt !== undefined) {
-      if (now - this.#endedAt > HALF_OPEN_MS) socket.destroy();
-      return;
-    }
+    if (socket.writableEnded) return;
     if (this.running > 0 || this.#bytesRead !== socket.bytesRead) this.#quietSince = now;
     this.#bytesRead = socket.bytesRead;
     if (patient && now - (this.#quietSince ??= now) < QUIET_MS) return;
@@ -80,7 +67,8 @@ class TcpConnection {
       if (!patient) socket.pause();
       return;
     }
-    this.#endedAt = now;
+    // No further request begins, because its answer could not be sent.
+    socket.removeAllListeners('data');
     socket.end();
     // Reads on, because a close with unread data resets the connection and can lose the last answer.
     socket.resume();

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { DrainReport } from '../../contract/messages.js';
 import type { ResponseObserver } from '../../contract/snapshot/index.js';
-import { UpgradeListeners } from '../listen/upgrade-listeners.js';
+import { listenBeforeApp } from '../listen/upgrade-listeners.js';
 import {
   askToClose,
   takeBack,
@@ -49,9 +49,8 @@ export class RequestTracker {
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
+  /** A closed server stays, because it may listen again, or have connections of other sockets. */
   readonly #servers = new Set<Server>();
-  /** Servers that have our listeners. A closed server keeps the listeners, because it may listen again. */
-  #followed: WeakSet<Server> | undefined;
   /** When the drain began, in monotonic ms. Since that time, responses ask clients to reconnect. */
   #closingSince: number | undefined;
   /** Set while this process destroys connections. Their requests are not reported as aborted. */
@@ -68,22 +67,15 @@ export class RequestTracker {
   /** Starts to follow `server`. A second call for the server changes nothing. */
   follow(server: Server): void {
     if (this.#servers.has(server)) return;
-    this.#servers.add(server);
-    server.once('close', () => {
-      // In a drain the server may still have connections that were accepted from other sockets.
-      if (this.#closingSince === undefined) this.#servers.delete(server);
-    });
-    if (this.#followed?.has(server)) return;
-    if (this.#followed === undefined) {
-      this.#followed = new WeakSet();
+    if (this.#servers.size === 0) {
       subscribe('http.server.request.start', this.#onStart);
       subscribe('http.server.response.finish', this.#onFinish);
     }
-    this.#followed.add(server);
+    this.#servers.add(server);
     // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
-    UpgradeListeners.of(server, 'upgrade').add(this.#onUpgrade);
+    listenBeforeApp(server, 'upgrade', this.#onUpgrade);
     this.#http2.follow(server);
   }
 

@@ -76,15 +76,40 @@ describe('a command without --cluster in the directory of an app', () => {
     },
   );
 
-  it('refuses to choose between two clusters of this app, and names their pids', async () => {
+  it.each([
+    ['the app of the directory', 'billing', 'status'],
+    ['--cluster', 'shop', 'status -c billing'],
+  ])(
+    'refuses to choose between two clusters with the name of %s, and names only their pids',
+    async (_, app, command) => {
+      await running('billing', 4712);
+      await running('billing', 4713);
+      await running('shop', 4711);
+      inAppOf(app);
+
+      const { code, stdout, stderr } = await commandLine(...command.split(' '));
+
+      expect([code, stdout]).toEqual([64, '']);
+      expect(stderr).toContain(
+        'several clusters are running: billing (pid 4712), billing (pid 4713); choose one with --cluster',
+      );
+      expect(await commandLine('status', '-c', '4713')).toMatchObject({ code: 0 });
+    },
+  );
+
+  it('names no cluster by a part of its name, and ends with 69', async () => {
     await running('billing', 4712);
-    await running('billing', 4713);
-    inAppOf('billing');
+    inAppOf();
+    expect(await commandLine('status', '-c', 'bill')).toMatchObject({ code: 69, stdout: '' });
+  });
 
-    const { code, stdout, stderr } = await commandLine('status');
-
-    expect([code, stdout]).toEqual([64, '']);
-    expect(stderr).toContain('billing (pid 4712), billing (pid 4713); choose one with --cluster');
+  it.each(['status', 'reload'])('ends with 69 if no cluster answers: %s', async (command) => {
+    const path = join(runtime, 'none.sock');
+    const { code, stderr } = await commandLine(command, '-c', path);
+    expect([code, stderr]).toEqual([
+      69,
+      expect.stringContaining(`cannot reach the cluster ${path}`),
+    ]);
   });
 
   it('takes the cluster that --cluster names', async () => {

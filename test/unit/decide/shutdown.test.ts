@@ -81,6 +81,18 @@ describe('the first request to stop', () => {
     expect(await end(cluster)).toBe(1);
   });
 
+  it('answers who waits for a snapshot now, not when the workers are gone', async () => {
+    const { cluster, signal } = start();
+    const told = cluster.scale(3);
+    const asker = cluster.newest(0);
+    asker.say({ type: 'scale-request', id: 5, workers: 4 });
+    signal();
+    await cluster.settled();
+    expect(told).toMatchObject([{ desired: 4 }]);
+    expect(asker.sent('answer')).toMatchObject([{ id: 5, result: { desired: 4 } }]);
+    expect(await end(cluster)).toBe(0);
+  });
+
   it('ends at once where there is no worker', async () => {
     const { cluster, signal } = start(1);
     cluster.current(0).exit();

@@ -70,7 +70,6 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {},
       ports: ports ?? [],
       primary: PRIMARY,
       acceptBacklog: [],
-      listenOverflowsTotal: null,
     },
     find: (id: WorkerId) => handles.get(id),
     countsIn: (slot: number) => places[slot]!.counts ?? new SlotCounts(),
@@ -99,7 +98,6 @@ describe('a snapshot', () => {
     const counted = { restarts: { crash: 2, hang: 1 }, lastExit: EXIT, abortedRequests: 4 };
     expect(snapshotOf([{ holds, ...counted }])).toEqual({
       acceptBacklog: [],
-      listenOverflowsTotal: null,
       balancing: 'shared',
       ports: [],
       desired: 1,

@@ -32,7 +32,6 @@ Module({})(AppModule);
 async function startAndShutDown(): Promise<void> {
   const runtime = await runStandalone(async () => {
     const app = await NestFactory.create(AppModule, { logger: false });
-    // We install no handler for SIGUSR2.
     return app.enableShutdownHooks(['SIGTERM', 'SIGUSR2']);
   }, options);
   await runtime.shutdown();

@@ -1,25 +1,38 @@
 import { describe, expect, it } from 'vitest';
-import {
+import * as errors from '../../../../src/contract/errors/index.js';
+
+const {
   ClusterAddressError,
   ClusterConfigurationError,
   ClusterError,
-  isAddressErrorCode,
+  ClusterNoPrimaryError,
+  ClusterUncloneableError,
   ClusterWorkersFailedError,
-} from '../../../../src/contract/errors/index.js';
+  InspectionError,
+  isAddressErrorCode,
+} = errors;
 
 const errno = (code: string) => Object.assign(new Error(`bind ${code}`), { code });
 
 describe('an error of the cluster', () => {
-  it.each([
-    [new ClusterConfigurationError('x'), 'ClusterConfigurationError', 'CLUSTER_CONFIGURATION', 78],
-    [new ClusterWorkersFailedError('x'), 'ClusterWorkersFailedError', 'CLUSTER_WORKERS_FAILED', 70],
-    [
-      new ClusterAddressError('x', errno('EACCES')),
-      'ClusterAddressError',
-      'CLUSTER_ADDRESS_UNAVAILABLE',
-      69,
-    ],
-  ])('has its name, code and exit code: %s', (error, name, code, exitCode) => {
+  const ALL = [
+    [new ClusterAddressError('x', errno('EACCES')), 'CLUSTER_ADDRESS_UNAVAILABLE', 69],
+    [new ClusterConfigurationError('x'), 'CLUSTER_CONFIGURATION', 78],
+    [new ClusterNoPrimaryError('x', 'y'), 'CLUSTER_NO_PRIMARY', 1],
+    [new ClusterUncloneableError('x'), 'CLUSTER_UNCLONEABLE_VALUE', 1],
+    [new ClusterWorkersFailedError('x'), 'CLUSTER_WORKERS_FAILED', 70],
+    [new InspectionError('busy', 'x'), 'CLUSTER_INSPECTION', 1],
+  ] as const;
+
+  it('is one of these classes', () => {
+    const classes = Object.entries(errors).flatMap(([name, each]) =>
+      'prototype' in each && each.prototype instanceof ClusterError ? name : [],
+    );
+    expect(ALL.map(([error]) => error.constructor.name).toSorted()).toEqual(classes.toSorted());
+  });
+
+  it.each(ALL)('has its name, code and exit code: %s', (error, code, exitCode) => {
+    const { name } = error.constructor;
     expect(error).toBeInstanceOf(ClusterError);
     expect(error).toBeInstanceOf(Error);
     expect(error).toMatchObject({ name, code, exitCode });

@@ -74,8 +74,6 @@ describe('the CPU quota', () => {
   it.each<[what: string, files: Files, cpus: number | undefined]>([
     ['its own', quota('/cpu/docker/abc', 250_000), 2.5],
     ['of the mount', quota('/cpu', 250_000), 2.5],
-    ['its own, mounted with both names', quota('/cpu,cpuacct/docker/abc', 250_000), 2.5],
-    ['of that mount', quota('/cpu,cpuacct', 250_000), 2.5],
     ['none for -1', quota('/cpu', -1), undefined],
     ['none without a period', { '/cpu/cpu.cfs_quota_us': '100000' }, undefined],
     [
@@ -153,7 +151,7 @@ describe('the kills for want of memory', () => {
 it('all is found where systemd runs both versions side by side', () => {
   expect(
     read(`${V1}0::/docker/abc\n`, {
-      ...quota('/cpu,cpuacct/docker/abc', 300_000),
+      ...quota('/cpu/docker/abc', 300_000),
       '/memory/docker/abc/memory.limit_in_bytes': `${512 * MIB}`,
       '/memory/docker/abc/memory.oom_control': 'oom_kill 4',
     }),

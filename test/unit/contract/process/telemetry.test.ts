@@ -1,6 +1,6 @@
 import { metrics, type MeterProvider, trace, type TracerProvider } from '@opentelemetry/api';
 import { afterEach, describe, expect, it } from 'vitest';
-import { endTelemetry, environmentOfThread } from '../../../../src/contract/process/telemetry.js';
+import { endTelemetry } from '../../../../src/contract/process/telemetry.js';
 
 const LOGS = Symbol.for('io.opentelemetry.js.api.logs');
 
@@ -52,21 +52,5 @@ describe('endTelemetry()', () => {
     expect(await endTelemetry(0)).toBeUndefined();
     trace.setGlobalTracerProvider({ getTracer: () => undefined as never });
     expect(await endTelemetry(0)).toBeUndefined();
-  });
-});
-
-describe('the environment of a thread', () => {
-  it('disables a preloaded SDK', () => {
-    register();
-    expect(environmentOfThread({ A: '1' })).toEqual({ A: '1', OTEL_SDK_DISABLED: 'true' });
-  });
-
-  it('keeps the value that the user has set', () => {
-    register();
-    expect(environmentOfThread({ OTEL_SDK_DISABLED: 'false' })).toBeUndefined();
-  });
-
-  it('is that of the process without an SDK', () => {
-    expect(environmentOfThread({ A: '1' })).toBeUndefined();
   });
 });

@@ -103,6 +103,15 @@ describe('the heartbeat', () => {
     expect(pings(worker)).toHaveLength(asked);
   });
 
+  it('judges a worker again after its debugger has left', () => {
+    const { worker } = start();
+    wait(1_000);
+    attachDebugger(worker);
+    wait(1_000);
+    worker.say({ type: 'pong', seq: pings(worker).at(-1)!, stats: {}, debugged: false });
+    expectKill(worker, 11_000);
+  });
+
   it('postpones judgement after a late round: the answers may lie unread', () => {
     const { worker } = start();
     wait(1_500);

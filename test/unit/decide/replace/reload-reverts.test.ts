@@ -270,10 +270,14 @@ describe('a release that is observed', () => {
     expect(cluster.events('reload-reverting')).toEqual([]);
   });
 
-  it('stays if a worker of it is killed from outside', () => {
+  it('stays if its workers are killed from outside, however often', () => {
     const cluster = observed(2);
-    cluster.restart(0, { signal: 'SIGKILL', code: null });
+    for (let kill = 1; kill <= 3; kill += 1) {
+      cluster.restart(0, { signal: 'SIGKILL', code: null });
+      if (kill < 3) cluster.newest(0).becomeReady(); // the last kill ends a worker that starts
+    }
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+    expect(cluster.events('reload-reverting')).toEqual([]);
   });
 
   it('stays where the release before is not there, and that is told once', () => {

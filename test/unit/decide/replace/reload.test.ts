@@ -198,6 +198,20 @@ describe('several reloads at once', () => {
     expect(cluster.forked).toHaveLength(4);
   });
 
+  it('are answered in the order of the requests', async () => {
+    const cluster = start();
+    const answered: number[] = [];
+    const asker = cluster.current(1);
+    for (const id of [1, 2, 3]) {
+      void cluster.supervisor.reload('test').then(() => answered.push(id));
+      asker.say({ type: 'reload-request', id });
+    }
+    cluster.replaceSlots(2);
+    await cluster.settled();
+    expect(answered).toEqual([1, 2, 3]);
+    expect(asker.sent('answer').map(({ id }) => id)).toEqual([1, 2, 3]);
+  });
+
   it('are aborted as one, and a worker that asked stays', async () => {
     const cluster = start();
     const told = cluster.reload();

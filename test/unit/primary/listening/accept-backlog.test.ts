@@ -3,13 +3,7 @@ import net from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { inodeOf } from '../../../../src/contract/process/accept-queue.js';
 import type { BoundSocket } from '../../../../src/primary/listening/bound-socket.js';
-import { acceptBacklog, listenOverflows } from '../../../../src/primary/take-snapshot.js';
-
-const NETSTAT = `TcpExt: SyncookiesSent ListenOverflows ListenDrops
-TcpExt: 1 23 45
-IpExt: InNoRoutes ListenOverflows
-IpExt: 0 9
-`;
+import { acceptBacklog } from '../../../../src/primary/take-snapshot.js';
 
 async function listening(): Promise<{ socket: BoundSocket; port: number }> {
   const server = net.createServer().listen(0, '127.0.0.1');
@@ -48,19 +42,5 @@ describe.runIf(process.platform === 'linux')('the accept backlog', () => {
     const unix = { inode: inodeOf(file), url: 'unix:/run/app.sock' } as BoundSocket;
     const unbound = { inode: '4711', url: 'http://127.0.0.1:3000' } as BoundSocket;
     expect(acceptBacklog({ sockets: [unix, unbound] })).toEqual([]);
-  });
-});
-
-describe('the overflows of accept queues', () => {
-  it('are the counter of the kernel', () => {
-    expect(listenOverflows(() => NETSTAT)).toBe(23);
-  });
-
-  it('are unknown where the kernel does not count them', () => {
-    expect(listenOverflows(() => NETSTAT.replaceAll('ListenOverflows', 'Other'))).toBeNull();
-    const missing = () => {
-      throw new Error('ENOENT');
-    };
-    expect(listenOverflows(missing)).toBeNull();
   });
 });

@@ -1,6 +1,9 @@
 import cluster from 'node:cluster';
-import { describe, expect, it } from 'vitest';
-import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  ClusterAddressError,
+  ClusterConfigurationError,
+} from '../../../../src/contract/errors/index.js';
 import type { ListenTarget } from '../../../../src/contract/messages.js';
 import type { BoundSocket, ServerHandle } from '../../../../src/primary/listening/bound-socket.js';
 import { Listening } from '../../../../src/primary/listening/listening.js';
@@ -335,6 +338,7 @@ describe('a socket whose worker does not answer', () => {
 
 describe('the shared socket', () => {
   it('is granted to every worker, whatever its slot, and closed with the cluster', async () => {
+    cluster.schedulingPolicy = cluster.SCHED_RR;
     const { listening, opened, settle } = await start(2, { balancing: 'shared' });
     for (const slot of [0, 7]) {
       const worker = new Worker(slot, 'starting');
@@ -350,6 +354,7 @@ describe('the shared socket', () => {
       url: 'http://127.0.0.1:3000',
       ports: [],
     });
+    expect(cluster.schedulingPolicy).toBe(cluster.SCHED_RR);
     listening.close();
     expect(opened[0]!.closed).toBe(1);
   });
@@ -364,6 +369,37 @@ describe('the shared socket', () => {
       'round-robin',
       cluster.SCHED_RR,
     ]);
+  });
+});
+
+describe('a Node version without net._createServerHandle', () => {
+  const withoutHandle = (balancing: BalancingStrategy) => {
+    const before = cluster.schedulingPolicy;
+    onTestFinished(() => void (cluster.schedulingPolicy = before));
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    const address = { kind: 'tcp', port: 3_000, host: '127.0.0.1' } as const;
+    const socket = { target: address, handle: undefined, close: () => {} };
+    return new Listening({ address, balancing, workers: 2 }, undefined, () =>
+      Promise.resolve(socket as unknown as BoundSocket),
+    );
+  };
+
+  it('has workers share one socket through node:cluster', async () => {
+    const listening = withoutHandle('shared');
+    await listening.open();
+    const worker = new Worker(1, 'starting');
+    listening.grant(worker.handle);
+    expect(worker.sent('listen')).toMatchObject([{ target: { kind: 'tcp', port: 3_000 } }]);
+    expect(worker.handles).toEqual([undefined]);
+    expect(cluster.schedulingPolicy).toBe(cluster.SCHED_NONE);
+  });
+
+  it.each(['reuse-port', 'ports'] as const)('is refused with %s', async (balancing) => {
+    const refused = withoutHandle(balancing).open();
+    await expect(refused).rejects.toBeInstanceOf(ClusterConfigurationError);
+    await expect(refused).rejects.toThrow(
+      `balancing '${balancing}' needs net._createServerHandle of Node, which this one (${process.version}) does not have; set balancing to 'shared'`,
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import * as nest12 from '@nestjs/common';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { WORKER_VARIABLE } from '../../../../src/contract/process/assignment.js';
 import { BootWatch } from '../../../../src/worker/boot/boot-output.js';
 
 type Nest = Pick<typeof nest12, 'ConsoleLogger'>;
@@ -63,3 +64,51 @@ it('an uncaught error is reported, and not the exit that follows it', () => {
     expect.objectContaining({ message: 'no price list' }),
   );
 });
+
+/** Starts a watch as `BootWatch` and as `early-boot.ts`, and the watch sees an uncaught error. */
+const WATCHES: readonly [string, (prints: boolean) => void | Promise<unknown>][] = [
+  [
+    'once the package is loaded',
+    (prints) =>
+      void new BootWatch(
+        prints,
+        () => {},
+        () => {},
+      ),
+  ],
+  [
+    'while the main file loads',
+    (printsBootError) => {
+      const assignment = { slot: 0, generation: 0, primaryPid: process.ppid, printsBootError };
+      vi.stubEnv(WORKER_VARIABLE, JSON.stringify({ ...assignment, ownArguments: 0 }));
+      vi.resetModules();
+      return import('../../../../src/worker/boot/early-boot.js');
+    },
+  ],
+];
+
+it.each(WATCHES)(
+  'only the worker with the right to print lets Node print an uncaught error, %s',
+  async (_, watch) => {
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { write } = process.stderr;
+    const send = vi.fn();
+    const before = process.send;
+    process.send = send as never;
+    for (const prints of [true, false]) {
+      await watch(prints);
+      const onUncaught = process.listeners('uncaughtExceptionMonitor').at(-1)!;
+      vi.spyOn(process, 'listenerCount').mockReturnValue(0);
+      const others = process.listeners('uncaughtException');
+      onUncaught(new Error('no price list'), 'uncaughtException');
+      const added = process.listeners('uncaughtException').filter((each) => !others.includes(each));
+      // With a listener, Node prints nothing. The listener ends the process.
+      expect(added).toHaveLength(prints ? 0 : 1);
+      for (const each of added) process.off('uncaughtException', each);
+      process.off('uncaughtExceptionMonitor', onUncaught);
+      vi.restoreAllMocks();
+    }
+    process.send = before;
+    process.stderr.write = write;
+  },
+);

@@ -1,36 +1,42 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { expect, it, vi } from 'vitest';
-import { IdleWork } from '../../../../src/worker/link/idle-work.js';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ProcessLink } from '../../../../src/worker/link/process-link.js';
+
+function start(say?: (message: string) => void): ProcessLink {
+  const link = new ProcessLink({ ...(say && { say }) });
+  onTestFinished(() => link.end());
+  return link;
+}
 
 it('begins when the process serves, does one piece at a time, and goes on after an error', async () => {
   const failed = vi.fn();
+  const link = start(failed);
   const looked = vi.spyOn(performance, 'eventLoopUtilization');
-  const work = new IdleWork(failed);
   const done: string[] = [];
-  work.add(async () => {
+  link.afterStart(async () => {
     done.push('first begins');
     await delay(5);
     done.push('first ends');
   });
-  work.add(() => Promise.reject(new Error('broken')));
-  work.add(() => done.push('third'));
+  link.afterStart(() => Promise.reject(new Error('broken')));
+  link.afterStart(() => done.push('third'));
   await nextTurn();
   expect(looked).not.toHaveBeenCalled();
 
-  work.start();
+  link.serve();
   await vi.waitFor(() => expect(done).toEqual(['first begins', 'first ends', 'third']), 5_000);
-  expect(failed).toHaveBeenCalledExactlyOnceWith(new Error('broken'));
+  expect(failed).toHaveBeenCalledExactlyOnceWith('work after the start failed: broken');
 
-  work.add(() => done.push('later'));
+  link.afterStart(() => done.push('later'));
   await vi.waitFor(() => expect(done.at(-1)).toBe('later'), 5_000);
 });
 
 it('waits while the event loop is busy, but not for ever', async () => {
-  const work = new IdleWork(() => {});
+  const link = start();
   const begun = performance.now();
   let doneAt = 0;
-  work.add(() => (doneAt = performance.now()));
-  work.start();
+  link.afterStart(() => (doneAt = performance.now()));
+  link.serve();
   while (doneAt === 0 && performance.now() - begun < 10_000) {
     const until = performance.now() + 40;
     while (performance.now() < until);
