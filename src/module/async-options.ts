@@ -10,14 +10,23 @@ import {
 } from '../contract/options/module.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
-/** The options of `forRootAsync()`, with one of `useFactory`, `useClass` and `useExisting`. */
-export type ClusterModuleAsyncOptions = ConfigurableModuleAsyncOptions<
+type Async = ConfigurableModuleAsyncOptions<
   ClusterModuleOptions,
   keyof ClusterModuleOptionsFactory
-> & {
-  /** See {@link OffloadOptions.module}. It is needed before the other options are known. */
-  readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
-};
+>;
+
+type Sources = Required<Pick<Async, 'useFactory' | 'useClass' | 'useExisting'>>;
+
+type OneOf<T> = {
+  [K in keyof T]: Pick<T, K> & { readonly [Other in Exclude<keyof T, K>]?: undefined };
+}[keyof T];
+
+/** The options of `forRootAsync()`, with one of `useFactory`, `useClass` and `useExisting`. */
+export type ClusterModuleAsyncOptions = Omit<Async, keyof Sources> &
+  OneOf<Sources> & {
+    /** See {@link OffloadOptions.module}. It is needed before the other options are known. */
+    readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
+  };
 
 /** The providers that create the options and check them. */
 export function lateOptions({
