@@ -1,5 +1,3 @@
-import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, sep } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
 import { ClusterConfigurationError, messageOf } from '../contract/errors/index.js';
 import { show } from '../contract/options/schema.js';
@@ -22,7 +20,7 @@ export async function createAppBy(
   try {
     created = await createApp(context);
   } catch (error) {
-    const explained = explainDoubleClass(messageOf(error)) ?? explainLostImport(error);
+    const explained = explainDoubleClass(messageOf(error));
     throw explained === undefined
       ? error
       : new ClusterConfigurationError(explained, { cause: error });
@@ -58,36 +56,4 @@ function describe(value: unknown): string {
   if (typeof value !== 'object' || value === null) return show(value);
   const names = Object.keys(value).slice(0, 5);
   return names.length === 0 ? 'an object without exports' : `an object with ${names.join(', ')}`;
-}
-
-type LoadError = NodeJS.ErrnoException & { readonly requireStack?: readonly string[] };
-
-/** Explains why an import of the app found no file, although the file is there under another name. */
-function explainLostImport(error: unknown): string | undefined {
-  const { code, message, requireStack: [loader] = [] } = (error ?? {}) as LoadError;
-  // TypeScript finds `./app.module.ts` by the name of its output. A loader that replaces `require()`
-  // (@swc-node/register) may only report that the module does not exist.
-  const [, output] = /^Cannot find module '(\.[^']*)\.js'/.exec(message) ?? [];
-  if (code === 'MODULE_NOT_FOUND' && loader !== undefined && output !== undefined) {
-    if (!existsSync(join(dirname(loader), `${output}.ts`))) return undefined;
-    return (
-      `${loader} imports '${output}.js', which exists as TypeScript, but the loader that started the app does not find it; ` +
-      `import '${output}' at the top of ${basename(loader)}, or start the app from the output of tsc or SWC`
-    );
-  }
-  // Node's error for `import('./app')` and `import('./app.ts')`. An `import()` needs the whole name of
-  // the output, also in CommonJS. SWC and esbuild do not check this, tsc does.
-  const [, wanted, from] =
-    /^(?:Cannot find module|Directory import) '(.+?)' .*\bimported from (.+)/.exec(message) ?? [];
-  if (wanted === undefined || from === undefined) return undefined;
-  const found = ['.js', '.mjs', '.cjs', `${sep}index.js`]
-    .map((end) => wanted.replace(/\.ts$/, '') + end)
-    .find((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
-  if (found === undefined) return undefined;
-  return `${from} imports '${specifier(from, wanted)}', but Node finds no file of this name; write '${specifier(from, found)}' there, also in TypeScript`;
-}
-
-function specifier(from: string, file: string): string {
-  const path = relative(dirname(from), file).replaceAll(sep, '/');
-  return path.startsWith('.') ? path : `./${path}`;
 }

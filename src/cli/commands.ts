@@ -37,11 +37,9 @@ interface Options {
 export function addCommands(program: Command): void {
   addCommand(program, 'ps', 'Lists the clusters of this user').action(list);
   onCluster(program, 'status', 'Shows a cluster and its workers').action(showStatus);
-  onCluster(
-    program,
-    'top',
-    'Shows the workers of a cluster, live. Keys: s, r, l, m sort by slot, requests, event loop, memory; q quits',
-  ).action(async ({ cluster, json }: Options) => top(await findCluster(cluster), json));
+  onCluster(program, 'top', 'Shows the workers of a cluster, live').action(
+    async ({ cluster, json }: Options) => top(await findCluster(cluster), json),
+  );
 
   onCluster(
     program,
@@ -50,7 +48,6 @@ export function addCommands(program: Command): void {
   ).action(reload);
   onCluster(program, 'scale', 'Changes the number of workers', 'scale +1')
     .argument('<workers>', '4, or +1 for one more, or -1 for one less', wantedWorkers)
-    .option('--force', 'start more than four workers for each core', false)
     .action(scale);
   onCluster(program, 'restart', 'Replaces one worker, without a gap', 'restart 2')
     .argument(...SLOT)
@@ -201,16 +198,13 @@ function wantedWorkers(text: string): (current: number) => number {
   throw new InvalidArgumentError(`expected a number from 1 to ${MAX_WORKERS}, +n or -n.`);
 }
 
-function scale(
-  wanted: (current: number) => number,
-  options: Options & { readonly force: boolean },
-): Promise<void> {
+function scale(wanted: (current: number) => number, options: Options): Promise<void> {
   return change<{ from: number; workers: number; ready: number }>(
     options,
     async (client) => {
       const workers = wanted((await client.status()).cluster.desired);
       if (workers >= 1 && workers <= MAX_WORKERS) {
-        return client.post('/v1/scale', { workers, ...(options.force && { force: true }) });
+        return client.post('/v1/scale', { workers });
       }
       throw new CommandError(`cannot run ${workers} workers, only 1 to ${MAX_WORKERS}`);
     },

@@ -1,10 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
-import { clean, ClusterAddressError, Refusal } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
-import { availableCores } from '../contract/process/machine.js';
+import {
+  clean,
+  ClusterAddressError,
+  Refusal,
+  ClusterConfigurationError,
+} from '../contract/errors/index.js';
+import { MAX_PROFILE_SECONDS } from '../contract/options/schema.js';
+import { text } from 'node:stream/consumers';
+import { checkWorkerCount } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
   Recording,
@@ -45,8 +50,6 @@ type Handler = (call: Call) => Promise<object> | object;
 
 const REASON = 'control socket';
 
-const MAX_BODY_BYTES = 64 * 1024;
-
 /** Answers the requests of the control socket. Its only client is the user that runs the cluster. */
 export class ControlServer {
   /** Answers the waiting `POST /v1/stop` requests. */
@@ -82,10 +85,6 @@ export class ControlServer {
         throw new Refusal(404, 'NOT_FOUND', `no such route; the routes are ${routes}`);
       }
       const body = await bodyOf(request);
-      // While this process was stopped, the client may have sent its request and left. The end of
-      // its connection is read right after the request.
-      await nextTurn();
-      if (request.method === 'POST' && !request.socket.readable) return;
       const call = { slot: Number(slot), query: new URLSearchParams(query), body };
       send(response, 200, await handler(call));
     } catch (error) {
@@ -99,6 +98,9 @@ export class ControlServer {
     if (error instanceof Refusal) return error;
     if (error instanceof ClusterAddressError) {
       return new Refusal(409, error.code, clean(error.message));
+    }
+    if (error instanceof ClusterConfigurationError) {
+      return new Refusal(400, 'BAD_REQUEST', error.message);
     }
     this.warn(`a request of the control socket failed: ${String(error)}`);
     return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster has the details');
@@ -122,18 +124,11 @@ function routesOf(
       throw new Refusal(409, 'BUSY', 'a reload is under way; ask again when it is over');
     },
     'POST /v1/scale': async ({ body }) => {
-      const { workers, force } = scaleTo(body);
+      const { workers: wanted } = Object(body) as { readonly workers: number };
+      checkWorkerCount(wanted);
       const { desired: from } = cluster.snapshot();
-      const most = mostWorkers();
-      if (workers > Math.max(from, most) && !force) {
-        throw new Refusal(
-          409,
-          'TOO_MANY',
-          `${workers} workers are more than four for each core (${most}); --force, or "force": true, starts them`,
-        );
-      }
       // Fewer are ready than desired if new workers have failed.
-      const { desired, ready } = await cluster.scale(workers, REASON);
+      const { desired, ready } = await cluster.scale(wanted, REASON);
       return { from, workers: desired, ready };
     },
     // Answered once every worker has left.
@@ -148,50 +143,21 @@ function routesOf(
   };
 }
 
-const scaleSchema = v.strictObject({
-  workers: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WORKERS)),
-  force: v.optional(v.boolean(), false),
-});
-
-function scaleTo(body: unknown): v.InferOutput<typeof scaleSchema> {
-  const { success, output } = v.safeParse(scaleSchema, body);
-  if (success) return output;
-  const expected = `{ "workers": <1 to ${MAX_WORKERS}>, "force": <true or false, default false> }`;
-  throw new Refusal(400, 'BAD_REQUEST', `wrong body; expected ${expected}`);
-}
-
-/**
- * The number of workers up to which a signal or a command adds workers: four for each core. A repeated
- * signal or a mistyped number would start so many processes that the primary answers no one.
- */
-export function mostWorkers(): number {
-  return Math.min(MAX_WORKERS, 4 * availableCores());
-}
-
 const DEFAULT_SECONDS = '10';
 
 function secondsIn(query: URLSearchParams): number {
-  const text = query.get('seconds') ?? DEFAULT_SECONDS;
-  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  const given = query.get('seconds') ?? DEFAULT_SECONDS;
+  const seconds = /^\d{1,2}$/.test(given) ? Number(given) : 0;
   if (seconds >= 1 && seconds <= MAX_PROFILE_SECONDS) return seconds;
   const message = `wrong seconds; expected a whole number from 1 to ${MAX_PROFILE_SECONDS}`;
   throw new Refusal(400, 'BAD_REQUEST', message);
 }
 
-/** @throws Refusal if the body is too large or not JSON. Another error if the client leaves. */
+/** @throws Refusal if the body is not JSON. Another error if the client leaves. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const tooLarge = new Refusal(413, 'TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    // An error within the loop also ends the connection, before this refusal is sent.
-    if (bytes > MAX_BODY_BYTES) throw tooLarge;
-    chunks.push(chunk);
-  }
+  const body = await text(request);
   try {
-    return bytes === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return body === '' ? undefined : JSON.parse(body);
   } catch {
     throw new Refusal(400, 'BAD_REQUEST', 'the body is not JSON');
   }

@@ -25,11 +25,7 @@ import {
   Offload,
   OffloadExplorer,
 } from '../offload/index.js';
-import {
-  type ClusterModuleAsyncOptions,
-  lateOptions,
-  resolveAsyncOptions,
-} from './async-options.js';
+import { type ClusterModuleAsyncOptions, lateOptions } from './async-options.js';
 import { PUBLIC_PROVIDERS } from './public-providers.js';
 import {
   type Class,
@@ -86,14 +82,12 @@ export class ClusterModule
   }
 
   /**
-   * Like `forRoot()`, with options from a function or a class that can use injected providers.
-   *
-   * @throws ClusterConfigurationError for an unknown or wrong key, or if not exactly one of
-   *   `useFactory`, `useClass` and `useExisting` is given.
+   * Like `forRoot()`, with options from a function or a class that can use injected providers. They
+   * are checked when Nest creates them.
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
-    const module = resolveAsyncOptions(options);
-    return moduleWith(options.imports ?? [], lateOptions(options, module), module, callerFile());
+    const { imports = [], offload } = options;
+    return moduleWith(imports, lateOptions(options), offload?.module, callerFile());
   }
 
   constructor(

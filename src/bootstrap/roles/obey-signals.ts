@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty';
 import type { EmitEvent } from '../../contract/log/events.js';
 import { OnceAMinute } from '../../contract/errors/index.js';
-import { mostWorkers } from '../../control/control-server.js';
+import { MAX_WORKERS } from '../../contract/options/schema.js';
+import { availableCores } from '../../contract/process/machine.js';
 import type { Supervisor } from '../../primary/supervisor.js';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -27,7 +28,8 @@ export function obeySignals(supervisor: Supervisor, emit: EmitEvent): void {
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
     process.on(signal, () => {
       const workers = supervisor.snapshot().desired + step;
-      const most = mostWorkers();
+      // Repeated signals would start so many processes that the primary answers no one.
+      const most = Math.min(MAX_WORKERS, 4 * availableCores());
       if (workers < 1 || (step > 0 && workers > most)) {
         return refuse(signal, `there cannot be ${workers} workers, only 1 to ${most}`);
       }

@@ -173,13 +173,12 @@ async function openControl(
 }
 
 async function informSystemd(
-  { snapshot, lastBeatAt }: Supervisor,
+  { lastBeatAt }: Supervisor,
   events: EventListeners,
   warn: Warn,
 ): Promise<void> {
   if (!process.env['NOTIFY_SOCKET']) return;
   // Loaded only here, because most clusters do not tell systemd their state.
   const { tellSystemd } = await import('../tell-systemd.js');
-  const isWell = () => !isTickLate(lastBeatAt(), performance.now());
-  tellSystemd(events, { workers: snapshot, isWell, warn });
+  tellSystemd(events, () => !isTickLate(lastBeatAt(), performance.now()), warn);
 }

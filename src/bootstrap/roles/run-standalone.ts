@@ -129,7 +129,7 @@ class Standalone {
     const { admin, addressGiven } = this.options;
     if (process.env['NOTIFY_SOCKET']) {
       const { tellSystemd } = await import('../tell-systemd.js');
-      tellSystemd(this.#link.events, { isWell: () => true, warn: this.#warn });
+      tellSystemd(this.#link.events, () => true, this.#warn);
     }
     if (admin !== undefined) this.#warn(NO_ADMIN_LISTENER);
     setCurrentLink(this.#link);

@@ -142,15 +142,12 @@ export interface OffloadOptions {
   timeoutMs?: number | undefined;
 }
 
-/** Also an option of `forRootAsync()`. */
-export const offloadModule = v.optional(
-  v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
-);
-
 const offload = optionGroup({
   threads,
   minThreads: option(integer(0, MAX_THREADS), 0),
-  module: offloadModule,
+  module: v.optional(
+    v.custom<Class>((value) => typeof value === 'function', 'a class with @Module()'),
+  ),
   maxQueue: option(integer(0, 1_000_000), 10_000),
   timeoutMs: option(durationMs(1), 30_000),
 } satisfies SchemaOf<OffloadOptions>);

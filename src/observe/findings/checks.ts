@@ -34,28 +34,14 @@ const scheduledJobs: Check = {
     "add ClusterScheduleModule of 'nestjs-cluster/schedule' to the imports of the app, which runs them in one worker",
   find: ({ providers, controllers }) => {
     if (providers.some(({ module }) => module === 'ClusterScheduleModule')) return [];
-    const registry = providers.find(({ instance }) => classOf(instance) === 'SchedulerRegistry');
-    if (registry === undefined) return [];
-    const declared = [...providers, ...controllers].flatMap(({ type, module, instance }) => {
+    if (!providers.some(({ instance }) => classOf(instance) === 'SchedulerRegistry')) return [];
+    return [...providers, ...controllers].flatMap(({ type, module, instance }) => {
       const owner = type ?? at(instance, 'constructor');
       if (typeof owner !== 'function') return [];
       return methodsWith(JOB, owner as Class).map((name) => `${owner.name}.${name}() (${module})`);
     });
-    if (declared.length > 0) return declared;
-    // Jobs that no decorator has declared.
-    const { getCronJobs, getIntervals, getTimeouts } = registry.instance as Registry;
-    const jobs = [getCronJobs, getIntervals, getTimeouts].flatMap((list) => [
-      ...list.call(registry.instance).keys(),
-    ]);
-    return jobs.length > 0 ? [registry.module] : [];
   },
 };
-
-/** The registry in which @nestjs/schedule keeps running jobs. */
-type Registry = Record<
-  'getCronJobs' | 'getIntervals' | 'getTimeouts',
-  () => { keys(): Iterable<unknown> }
->;
 
 const throttler: Check = {
   name: 'throttler',
@@ -132,16 +118,12 @@ function isAlone(each: unknown): boolean {
 
 const CHECKS: readonly Check[] = [scheduledJobs, throttler, cache, socketIo];
 
-/** Maximum number of places in a line. Further places are only counted. */
-const MAX_PLACES = 4;
-
 /** A check that throws finds nothing: the app may have an unexpected version of a library. */
 export function findingsOf(app: AppView): Finding[] {
   return CHECKS.flatMap(({ find, ...finding }) => {
     try {
       const places = [...new Set(find(app))];
-      const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
-      const where = places.slice(0, MAX_PLACES).join(', ') + more;
+      const where = places.join(', ');
       return places.length === 0 ? [] : [{ ...finding, where }];
     } catch {
       return [];

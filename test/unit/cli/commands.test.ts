@@ -160,7 +160,7 @@ describe('a command that acts on a cluster', () => {
   );
 
   it.each([
-    ['scale 9 --force', { workers: 9, force: true }],
+    ['scale 9', { workers: 9 }],
     ['scale +1', { workers: STATUS.cluster.desired + 1 }],
   ])('asks for what is said: %s', async (command, body) => {
     await commandLine(...command.split(' '));

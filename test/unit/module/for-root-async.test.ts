@@ -60,34 +60,6 @@ describe('forRootAsync()', () => {
     expect(offload).toMatchObject({ maxQueue: 7, module: Tasks });
   });
 
-  it.each([
-    ['none of them', {}],
-    ['none of them', { inject: [Settings], useFactory: undefined }],
-    ['useFactory and useClass', { useFactory: () => ({}), useClass: Factory }],
-    ['useClass and useExisting', { useClass: Factory, useExisting: Factory }],
-  ])('wants one source of its options, and not %s', (given, options) => {
-    expect(() => forRootAsync(options)).toThrow(ClusterConfigurationError);
-    expect(() => forRootAsync(options)).toThrow(
-      `needs exactly one of useFactory, useClass, useExisting, but got ${given}`,
-    );
-  });
-
-  it.each([
-    [
-      'injects: an array is not allowed; no such option here; known are imports, inject',
-      { injects: [] },
-    ],
-    ['offloadModule: a function is not allowed', { offloadModule: Tasks }],
-    [
-      'offload.threads: 2 is not allowed; no such option here; known are module',
-      { offload: { threads: 2 } },
-    ],
-    ['useFactory: 5 is not allowed; expected a function', { useFactory: 5 }],
-    ['isGlobal: true is not allowed; no such option here', { isGlobal: true }],
-  ])('refuses %s', (message, options) => {
-    expect(() => forRootAsync({ useFactory: () => ({}), ...options })).toThrow(message);
-  });
-
   it('refuses a module for threads that is known too late', async () => {
     const late = { ...NO_ENDPOINTS, offload: { module: Tasks } };
     const starting = start(forRootAsync({ useFactory: () => late }));
