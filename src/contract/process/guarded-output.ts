@@ -18,13 +18,16 @@ type StandardStream = Pick<Writable, 'on' | 'write' | '_write' | 'writable' | 'w
   readonly _handle?: { setBlocking?(blocking: boolean): unknown };
 };
 
+/** Key of the guard on its stream. Two copies of this package use the same key, so they share the guard. */
+const GUARD = Symbol.for('nestjs-cluster.guard');
+
 /**
  * Keeps the process alive if its output cannot be written: if the disk is full, the terminal is
  * closed or nobody reads the pipe. Each stream later logs how many lines it has lost.
  */
 export function guardOutput(log: ResolvedLogOptions, worker?: WorkerIdentity) {
   const guard = (stream: StandardStream, name: string): GuardedStream =>
-    new GuardedStream(stream, (loss) => {
+    GuardedStream.of(stream, (loss) => {
       const warning = { message: `${loss} to ${name}`, ...(worker && { worker }) };
       return warningLine(log, warning, stream);
     });
@@ -47,11 +50,17 @@ export class GuardedStream {
   /** Whether a write ended in the middle of a line. */
   #torn = false;
 
-  /** @param describe makes the line about a loss. */
-  constructor(
-    private readonly stream: StandardStream,
-    private readonly describe: (loss: string) => string,
-  ) {
+  /** The only guard of a stream: a second guard would see no errors. The latest `describe` makes the line about a loss. */
+  static of(stream: StandardStream, describe: (loss: string) => string): GuardedStream {
+    const guarded = stream as { [GUARD]?: GuardedStream };
+    guarded[GUARD] ??= new GuardedStream(stream);
+    guarded[GUARD].describe = describe;
+    return guarded[GUARD];
+  }
+
+  private describe!: (loss: string) => string;
+
+  private constructor(private readonly stream: StandardStream) {
     // Only a write after the end of the stream has this event.
     stream.on('error', ({ code }: NodeJS.ErrnoException) => this.#lose(1, code));
     const write = stream._type === 'fs' ? this.#writeFile : stream._write.bind(stream);

@@ -33,7 +33,7 @@ let stream: GuardedStream;
 beforeEach(() => {
   vi.useFakeTimers();
   device = new Device();
-  stream = new GuardedStream(device, (loss) => `${loss}\n`);
+  stream = GuardedStream.of(device, (loss) => `${loss}\n`);
 });
 afterEach(() => vi.useRealTimers());
 
