@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import * as v from 'valibot';
 import {
   clean,
   ClusterAddressError,

@@ -8,7 +8,6 @@ const {
   ClusterNoPrimaryError,
   ClusterUncloneableError,
   ClusterWorkersFailedError,
-  InspectionError,
   isAddressErrorCode,
 } = errors;
 
@@ -21,7 +20,6 @@ describe('an error of the cluster', () => {
     [new ClusterNoPrimaryError('x', 'y'), 'CLUSTER_NO_PRIMARY', 1],
     [new ClusterUncloneableError('x'), 'CLUSTER_UNCLONEABLE_VALUE', 1],
     [new ClusterWorkersFailedError('x'), 'CLUSTER_WORKERS_FAILED', 70],
-    [new InspectionError('busy', 'x'), 'CLUSTER_INSPECTION', 1],
   ] as const;
 
   it('is one of these classes', () => {
