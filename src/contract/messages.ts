@@ -1,15 +1,8 @@
 import * as v from 'valibot';
 import type { ErrorReport } from './errors/error-report.js';
 import { MAX_WORKERS } from './options/schema.js';
-import type {
-  ClusterSnapshot,
-  CollectedMetrics,
-  Recording,
-  ReloadResult,
-  RestartResult,
-  RetireCause,
-  WorkerStats,
-} from './snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics, Recording, ReloadResult, RestartResult, RetireCause } from './snapshot/index.js';
+import type { WorkerStats } from './stats.js';
 
 /*
  * All messages between a primary and its workers, over Node's IPC channel as JSON. A worker's

@@ -1,13 +1,6 @@
 import { queueLengths } from '../contract/process/accept-queue.js';
-import { COUNTERS, GAUGES } from '../contract/snapshot/stats.js';
-import type {
-  Backlog,
-  ClusterSnapshot,
-  CounterName,
-  SlotCounts as CountsInSnapshot,
-  WorkerSnapshot,
-  WorkerStats,
-} from '../contract/snapshot/index.js';
+import { COUNTERS, GAUGES, type CounterName, type WorkerStats } from '../contract/stats.js';
+import type { Backlog, ClusterSnapshot, SlotCounts as CountsInSnapshot, WorkerSnapshot } from '../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
 import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
 import type { Listening } from './listening/listening.js';

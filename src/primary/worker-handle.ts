@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { EmitEvent } from '../contract/log/events.js';
 import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/messages.js';
-import type { WorkerIdentity, WorkerState, WorkerStats } from '../contract/snapshot/index.js';
+import type { WorkerIdentity, WorkerState } from '../contract/snapshot/index.js';
+import { type WorkerStats, pick, STAT_NAMES } from '../contract/stats.js';
 import type { Reading } from '../decide/cluster-event.js';
-import { pick, STAT_NAMES } from '../contract/snapshot/stats.js';
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 

@@ -1,17 +1,7 @@
 import { checkSlot, checkWorkerCount } from '../contract/options/index.js';
-import {
-  type AgedSnapshot,
-  type ClusterLink,
-  type ClusterSnapshot,
-  type CollectedMetrics,
-  type LeaderRole,
-  type ReloadResult,
-  type RestartResult,
-  type WorkerIdentity,
-  type WorkerStats,
-} from '../contract/snapshot/index.js';
+import type { AgedSnapshot, ClusterLink, ClusterSnapshot, CollectedMetrics, LeaderRole, ReloadResult, RestartResult, WorkerIdentity } from '../contract/snapshot/index.js';
+import { type WorkerStats, STAT_NAMES } from '../contract/stats.js';
 import { snapshotOf, workerSnapshot } from '../contract/snapshot/snapshot-of.js';
-import { STAT_NAMES } from '../contract/snapshot/stats.js';
 
 /** A fake cluster for tests. */
 export interface FakeCluster {

@@ -27,7 +27,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** Rooms that load nothing of Nest and no prom-client: a primary stays small, and a worker is the app's. */
 const WITHOUT_NEST = ['contract', 'decide', 'primary', 'worker', 'bootstrap', 'control'];
 
-/** Lines of the core, of a room of it, and of the whole source, at most. These limits only fall. */
+/** Lines of the core, of rooms of it, and of the whole source, at most. These limits only fall. */
 const CORE = [
   'index.ts',
   'module',
@@ -39,13 +39,22 @@ const CORE = [
   'observe',
   'offload',
 ];
-const MOST_LINES = { core: 20_795, offload: 2_540, observe: 1_883, all: 23_302 };
+const MOST_LINES = {
+  core: 18_616,
+  decide: 2_942,
+  observe: 1_597,
+  offload: 2_227,
+  all: 20_363,
+};
+
+/** Files of the whole source, at most. This limit only falls. */
+const MOST_FILES = 198;
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
   shared: 2_980,
   'socket.io': 522,
-  bullmq: 669,
+  bullmq: 668,
   tools: 2_885,
 };
 
@@ -54,11 +63,11 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 
 /** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
-  '.': 6_136,
-  './bootstrap': 2_155,
-  './schedule': 5_095,
-  './testing': 4_168,
-  './extension': 142,
+  '.': 5_735,
+  './bootstrap': 2_042,
+  './schedule': 3_673,
+  './testing': 4_117,
+  './extension': 134,
 };
 
 const texts = new Map(
@@ -136,12 +145,20 @@ it('has no file of more than 400 lines', () => {
 });
 
 it('stays within its size', () => {
-  expect(linesOf(files)).toBeLessThanOrEqual(MOST_LINES.all);
   const linesIn = (rooms: readonly string[]) =>
     linesOf(files.filter((file) => rooms.includes(roomOf(file))));
-  expect(linesIn(CORE)).toBeLessThanOrEqual(MOST_LINES.core);
-  expect(linesIn(['observe'])).toBeLessThanOrEqual(MOST_LINES.observe);
-  expect(linesIn(['offload'])).toBeLessThanOrEqual(MOST_LINES.offload);
+  const lines = {
+    all: linesOf(files),
+    core: linesIn(CORE),
+    decide: linesIn(['decide']),
+    observe: linesIn(['observe']),
+    offload: linesIn(['offload']),
+  };
+
+  for (const [name, most] of Object.entries(MOST_LINES)) {
+    expect([name, lines[name as keyof typeof lines] <= most]).toEqual([name, true]);
+  }
+  expect(files.length).toBeLessThanOrEqual(MOST_FILES);
 });
 
 const BESIDE = join(ROOT, 'packages');

@@ -1,6 +1,6 @@
 import { createHistogram, performance, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { ProcessStats } from '../snapshot/index.js';
+import type { ProcessStats } from '../stats.js';
 
 const NS_PER_MS = 1e6;
 const US_PER_SECOND = 1e6;

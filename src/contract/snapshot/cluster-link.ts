@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterSnapshot, ReloadResult, RestartResult } from './cluster-snapshot.js';
 import type { WorkerIdentity } from './worker-identity.js';
-import type { WorkerStats } from './stats.js';
+import type { WorkerStats } from '../stats.js';
 import type { MetricsContribution } from './prometheus.js';
 import type { CollectedMetrics } from './collected-metrics.js';
 

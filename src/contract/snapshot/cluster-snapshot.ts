@@ -1,5 +1,5 @@
 import type { FailureCause, ReloadOutcome, RetireCause } from './causes.js';
-import type { CounterName, ProcessStats, WorkerStats } from './stats.js';
+import type { CounterName, ProcessStats, WorkerStats } from '../stats.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */

@@ -1,6 +1,6 @@
 export * from './worker-identity.js';
 export * from './causes.js';
-export type * from './stats.js';
+export type * from '../stats.js';
 export type * from './cluster-snapshot.js';
 export * from './collected-metrics.js';
 export type * from './cluster-link.js';

@@ -1,5 +1,5 @@
 import type { ClusterSnapshot, WorkerSnapshot } from './cluster-snapshot.js';
-import type { WorkerStats } from './stats.js';
+import type { WorkerStats } from '../stats.js';
 import type { WorkerIdentity } from './worker-identity.js';
 
 /** A worker that has not been restarted, as a process without a primary and a fake cluster show it. */

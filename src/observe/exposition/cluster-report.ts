@@ -1,4 +1,4 @@
-import { IN_HEALTH, pick } from '../../contract/snapshot/stats.js';
+import { IN_HEALTH, pick } from '../../contract/stats.js';
 import type {
   AgedSnapshot,
   ClusterSnapshot,

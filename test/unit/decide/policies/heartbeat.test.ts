@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/index.js';
 import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
-import type { ProcessStats } from '../../../../src/contract/snapshot/index.js';
+import type { ProcessStats } from '../../../../src/contract/stats.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import { type FakeWorker, STATS } from '../../support/fake-worker.js';
 import { freezable } from '../../support/frozen-clock.js';

@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type MinReady, resolveModuleOptions } from '../../../../src/contract/options/module.js';
-import type {
-  ClusterSnapshot,
-  WorkerSnapshot,
-  WorkerStats,
-} from '../../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot, WorkerSnapshot } from '../../../../src/contract/snapshot/index.js';
+import type { WorkerStats } from '../../../../src/contract/stats.js';
 import {
   ClusterHealthIndicator,
   EventLoopHealthIndicator,
