@@ -1,7 +1,14 @@
 import * as v from 'valibot';
 import type { ErrorReport } from './errors/error-report.js';
 import { MAX_WORKERS } from './options/schema.js';
-import type { ClusterSnapshot, CollectedMetrics, Recording, ReloadResult, RestartResult, RetireCause } from './snapshot/index.js';
+import type {
+  ClusterSnapshot,
+  CollectedMetrics,
+  Recording,
+  ReloadResult,
+  RestartResult,
+  RetireCause,
+} from './snapshot/index.js';
 import type { WorkerStats } from './stats.js';
 
 /*

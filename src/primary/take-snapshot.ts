@@ -1,6 +1,11 @@
 import { queueLengths } from '../contract/process/accept-queue.js';
 import { COUNTERS, GAUGES, type CounterName, type WorkerStats } from '../contract/stats.js';
-import type { Backlog, ClusterSnapshot, SlotCounts as CountsInSnapshot, WorkerSnapshot } from '../contract/snapshot/index.js';
+import type {
+  Backlog,
+  ClusterSnapshot,
+  SlotCounts as CountsInSnapshot,
+  WorkerSnapshot,
+} from '../contract/snapshot/index.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
 import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
 import type { Listening } from './listening/listening.js';

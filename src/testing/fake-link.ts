@@ -1,5 +1,14 @@
 import { checkSlot, checkWorkerCount } from '../contract/options/index.js';
-import type { AgedSnapshot, ClusterLink, ClusterSnapshot, CollectedMetrics, LeaderRole, ReloadResult, RestartResult, WorkerIdentity } from '../contract/snapshot/index.js';
+import type {
+  AgedSnapshot,
+  ClusterLink,
+  ClusterSnapshot,
+  CollectedMetrics,
+  LeaderRole,
+  ReloadResult,
+  RestartResult,
+  WorkerIdentity,
+} from '../contract/snapshot/index.js';
 import { type WorkerStats, STAT_NAMES } from '../contract/stats.js';
 import { snapshotOf, workerSnapshot } from '../contract/snapshot/snapshot-of.js';
 

@@ -1,5 +1,22 @@
-import { COUNTERS, GAUGES, OF_ANY_PROCESS, type Stat, STATS, type StatName } from '../../contract/stats.js';
-import { type ClusterSnapshot, type CollectedMetrics, FAILURE_CAUSES, type MetricJson, type MetricLabels, RELOAD_OUTCOMES, type SlotCounts, type WorkerSnapshot, type WorkerState } from '../../contract/snapshot/index.js';
+import {
+  COUNTERS,
+  GAUGES,
+  OF_ANY_PROCESS,
+  type Stat,
+  STATS,
+  type StatName,
+} from '../../contract/stats.js';
+import {
+  type ClusterSnapshot,
+  type CollectedMetrics,
+  FAILURE_CAUSES,
+  type MetricJson,
+  type MetricLabels,
+  RELOAD_OUTCOMES,
+  type SlotCounts,
+  type WorkerSnapshot,
+  type WorkerState,
+} from '../../contract/snapshot/index.js';
 
 type Values = readonly (readonly [MetricLabels, number])[];
 

@@ -9,7 +9,25 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { type FindingName, silencedBy } from '../../contract/options/log.js';
 import { checkSlot, checkWorkerCount } from '../../contract/options/schema.js';
 import { ProcessMeter, utilizationReader } from '../../contract/process/process-meter.js';
-import { type AgedSnapshot, type ClusterLink, type ClusterSnapshot, type CollectedMetrics, type HealthVerdict, type LeaderRole, type LinkEventListener, type MetricsContribution, type MetricsSource, type ReloadResult, type RequestScope, type ResponseObserver, type RestartResult, SCRAPE_TIMEOUT_MS, type ThreadsOfProcess, type WorkerIdentity, type WorkerState } from '../../contract/snapshot/index.js';
+import {
+  type AgedSnapshot,
+  type ClusterLink,
+  type ClusterSnapshot,
+  type CollectedMetrics,
+  type HealthVerdict,
+  type LeaderRole,
+  type LinkEventListener,
+  type MetricsContribution,
+  type MetricsSource,
+  type ReloadResult,
+  type RequestScope,
+  type ResponseObserver,
+  type RestartResult,
+  SCRAPE_TIMEOUT_MS,
+  type ThreadsOfProcess,
+  type WorkerIdentity,
+  type WorkerState,
+} from '../../contract/snapshot/index.js';
 import type { WorkerStats } from '../../contract/stats.js';
 import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.js';
 import { sendAway } from '../drain/send-away.js';
