@@ -13,7 +13,7 @@ export interface Stat {
 /**
  * The measurements that a worker takes of itself: the snapshot, the messages to the primary,
  * `/health` and `/metrics` have them from this table. A new measurement is a row here, and its
- * reading in `ProcessMeter` or in `LocalLink.stats()`. A name that ends in `Ms` is shown in seconds.
+ * reading in `ProcessMeter` or in `ProcessLink.stats()`. A name that ends in `Ms` is shown in seconds.
  */
 export const STATS = {
   residentMemoryBytes: {

@@ -40,11 +40,11 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 18_663,
+  core: 18_676,
   decide: 2_942,
   observe: 1_614,
   offload: 2_227,
-  all: 20_419,
+  all: 20_432,
 };
 
 /** Files of the whole source, at most. This limit only falls. */

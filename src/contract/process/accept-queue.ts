@@ -75,14 +75,24 @@ export function inodeOf(fd: number | undefined): string | undefined {
 /** The lengths of the accept queues of TCP sockets, by inode. Without those that do not listen, and without /proc. */
 export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>();
-  for (const row of ['/proc/net/tcp', '/proc/net/tcp6'].flatMap(listeningRows)) {
-    // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
-    const fields = row.trim().split(/\s+/);
-    const inode = fields[9]!;
-    if (inodes.includes(inode)) lengths.set(inode, Number.parseInt(fields[4]!.split(':')[1]!, 16));
+  const missing = new Set(inodes);
+  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    if (missing.size === 0) break;
+    for (const row of listeningRows(path)) {
+      // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
+      const fields = row.trim().split(/\s+/);
+      if (!missing.delete(fields[9]!)) continue;
+      lengths.set(fields[9]!, Number.parseInt(fields[4]!.split(':')[1]!, 16));
+      if (missing.size === 0) break;
+    }
   }
   return lengths;
 }
+
+/** The state TCP_LISTEN in proc(5). */
+const LISTEN = '0A';
+/** The name of the state's column, in the first row. */
+const HEADER = 'st';
 
 /**
  * About the length of a row. To fill a longer buffer, the kernel would search its table of all
@@ -90,28 +100,31 @@ export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, num
  */
 const ROW_BYTES = 150;
 
-/** A row whose state is TCP_LISTEN (0A), as proc(5) describes it. */
-const LISTENING = /^ *\d+: \S+ \S+ 0A /;
-
 /** Reads the rows of listening sockets, which come first, and stops there: there may be very many other rows. */
-function listeningRows(path: string): readonly string[] {
-  let file: number | undefined;
+function* listeningRows(path: string): Generator<string> {
+  let file: number;
   try {
     file = openSync(path, 'r');
-    const buffer = Buffer.alloc(ROW_BYTES);
-    const rows: string[] = [];
-    let rest = '';
-    let bytes = 0;
-    do {
-      bytes = readSync(file, buffer);
-      const lines = (rest + buffer.toString('latin1', 0, bytes)).split('\n');
-      rest = lines.pop()!;
-      rows.push(...lines);
-    } while (bytes > 0 && (rows.length < 2 || LISTENING.test(rows.at(-1)!))); // the first row has the names
-    return rows.filter((row) => LISTENING.test(row));
   } catch {
-    return [];
+    return;
+  }
+  try {
+    const buffer = Buffer.alloc(ROW_BYTES);
+    let rest = '';
+    for (;;) {
+      const bytes = readSync(file, buffer);
+      if (bytes === 0) return;
+      const rows = (rest + buffer.toString('latin1', 0, bytes)).split('\n');
+      rest = rows.pop()!;
+      for (const row of rows) {
+        const state = row.trim().split(/\s+/)[3];
+        if (state === LISTEN) yield row;
+        else if (state !== HEADER) return;
+      }
+    }
+  } catch {
+    return;
   } finally {
-    if (file !== undefined) closeSync(file);
+    closeSync(file);
   }
 }

@@ -5,7 +5,7 @@ import type { WorkerStats } from '../stats.js';
 import type { MetricsContribution } from './prometheus.js';
 import type { CollectedMetrics } from './collected-metrics.js';
 
-/** A listener of any event; `events/` names the events and gives their types. */
+/** A listener of any event; `contract/log/events.ts` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;
 
 export interface AgedSnapshot {
