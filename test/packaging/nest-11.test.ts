@@ -52,13 +52,6 @@ describeNestProject(11, {
       program: 'dist/main.js',
     },
     {
-      name: '@swc-node/register, which does not find ./app.js',
-      ...SWC_NODE,
-      refusal:
-        /main\.ts imports '\.\/app\.js', which exists as TypeScript, .*; import '\.\/app' at the top of main\.ts, or/,
-      onlyRefused: true,
-    },
-    {
       name: 'one file by webpack',
       prepare: async (project) => {
         await project.takePage('development.md', "from './app.module'");
