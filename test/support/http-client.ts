@@ -58,7 +58,7 @@ export function request(base: string, path: string, options: RequestOptions = {}
       req.destroy();
     }, timeoutMs);
     req.on('socket', (socket) => {
-      socket.once('connect', () => (clientPort = socket.localPort));
+      if (socket.connecting) socket.once('connect', () => (clientPort = socket.localPort));
     });
     req.on('error', (error: NodeJS.ErrnoException) =>
       settle(error.code === 'ECONNREFUSED' || error.code === 'ENOENT' ? 'refused' : 'reset'),
