@@ -30,7 +30,7 @@ const SINGLE_FILES = {
 const OWN_DIRECTORY = 'contract/process/own-directory';
 
 /** Imported where the switch in common-js.ts is off, and only there. */
-const UNREACHED = /[/](?:run-primary|run-worker|v8-flags|thread-pool|thread-warnings)\.js$/;
+const UNREACHED = /[/](?:run-primary|run-worker|thread-pool)\.js$/;
 
 const isPackage = (id) => !/^[./]|^@oxc-project[/]runtime/.test(id);
 const inDist = (file) => relative('dist', file).replace(/\.js$/, '');

@@ -7,7 +7,6 @@ import {
   ClusterConfigurationError,
 } from '../contract/errors/index.js';
 import { MAX_PROFILE_SECONDS } from '../contract/options/schema.js';
-import { text } from 'node:stream/consumers';
 import { checkWorkerCount } from '../contract/options/index.js';
 import type {
   ClusterSnapshot,
@@ -48,6 +47,8 @@ interface Call {
 type Handler = (call: Call) => Promise<object> | object;
 
 const REASON = 'control socket';
+
+const MAX_BODY_LENGTH = 64 * 1024;
 
 /** Answers the requests of the control socket. Its only client is the user that runs the cluster. */
 export class ControlServer {
@@ -152,9 +153,14 @@ function secondsIn(query: URLSearchParams): number {
   throw new Refusal(400, 'BAD_REQUEST', message);
 }
 
-/** @throws Refusal if the body is not JSON. Another error if the client leaves. */
+/** @throws Refusal if the body is not JSON, or too long. Another error if the client leaves. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const body = await text(request);
+  let body = '';
+  for await (const part of request.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    body += part as string;
+    if (body.length > MAX_BODY_LENGTH)
+      throw new Refusal(413, 'BAD_REQUEST', 'the body is too long');
+  }
   try {
     return body === '' ? undefined : JSON.parse(body);
   } catch {

@@ -32,7 +32,7 @@ interface Decorated {
 const holder = globalThis as { [DECLARED]?: CpuBoundDefinition[] };
 
 /** The name of a task: unique in an app, and the same in each thread. */
-export function taskNameOf({ owner, method, options }: CpuBoundDefinition): string {
+function taskNameOf({ owner, method, options }: CpuBoundDefinition): string {
   return options.name ?? `${owner.constructor.name}.${method}`;
 }
 

@@ -162,7 +162,7 @@ const NEVER_STARTED: WorkerProcess = {
 };
 
 /** OpenTelemetry's variable for the attributes of a process: `key=value`, separated by commas. */
-export const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
+const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
 
 const INSTANCE_ID = 'service.instance.id';
 

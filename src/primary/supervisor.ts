@@ -159,9 +159,8 @@ export class Supervisor {
     if (this.#handling) return;
     this.#handling = true;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const { type } = next;
       const current = next;
-      this.#guard(type, () => this.#handle(current));
+      this.#guard(current.type, () => this.#handle(current));
     }
     this.#handling = false;
   }

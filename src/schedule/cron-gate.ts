@@ -1,8 +1,13 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { clockMs, wasClockSet } from '../contract/process/machine-clock.js';
 
 /** The type `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
+
+/** The difference between the system clock and a monotonic clock, in ms. It changes when the system clock is set. */
+const clockMs = (): number => Date.now() - performance.now();
+
+/** The minimum change that counts as a step of the system clock, in ms. Two readings always differ a little. */
+const STEP_MS = 500;
 
 /**
  * Makes the job run only at due times that this worker owns, and only once for each of them. If the
@@ -22,7 +27,7 @@ export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
     const date = job.lastDate(); // cron creates a new object for each tick of the timer
     if (date === last || date === null) return;
     last = date;
-    const isClockSet = wasClockSet(clock);
+    const isClockSet = Math.abs(clockMs() - clock) >= STEP_MS;
     if (isClockSet) handled = -Infinity; // the same times are due again
     // A timer may be late by more than a second, so the time of the call is not the due time.
     const isAsPlanned = plannedAt <= date.getTime() && !isClockSet;

@@ -18,7 +18,7 @@ const SAMPLES = [
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../sample-app/public/index.html'), 'utf8');
 
-/** Names of DESIGN.md, section 10, that every scrape has. */
+/** Names of docs/reference/metrics.md that every scrape has. */
 const METRICS = [
   'nestjs_cluster_workers',
   'nestjs_cluster_workers_desired',

@@ -40,15 +40,15 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 18_676,
+  core: 18_636,
   decide: 2_942,
   observe: 1_614,
   offload: 2_227,
-  all: 20_432,
+  all: 20_403,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
-const MOST_FILES = 198;
+const MOST_FILES = 197;
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {

@@ -4,7 +4,6 @@ import { Announcer } from '../../contract/log/announce.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { EmitEvent } from '../../contract/log/events.js';
 import { createEventLog } from '../../contract/log/log.js';
-import { withSourcePlaces } from '../../contract/log/source-places.js';
 import {
   checkSlot,
   checkWorkerCount,
@@ -96,7 +95,7 @@ function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listeni
 
 function openEvents(options: ResolvedClusterOptions) {
   const output = guardOutput(options.log);
-  const log = createEventLog(options.log, output, withSourcePlaces);
+  const log = createEventLog(options.log, output);
   const listeners = new EventListeners(
     (message, error) => log('warning', { message, error }),
     options.on,

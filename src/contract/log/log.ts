@@ -24,7 +24,6 @@ interface LogStream extends Terminal {
  * or else to standard output (`info`) or standard error.
  *
  * @param streams guarded streams, a test's streams, or the standard streams.
- * @param edit changes the lines.
  */
 export function createEventLog(
   log: ResolvedLogOptions,
@@ -32,16 +31,15 @@ export function createEventLog(
     out: process.stdout,
     err: process.stderr,
   },
-  edit: (line: string) => string = (line) => line,
 ): EmitEvent {
   const write = log.write && guardWrite(log.write, log.format, streams.err);
   return (name, event) => {
     const level = describeEvent(name, event)?.level;
     // `failed` is logged at every level, because no other line says why the cluster gives up.
     if (level === undefined || (name !== 'failed' && !isShown(level, log))) return;
-    if (write) return write(edit(formatLine(log.format, name, event)), level);
+    if (write) return write(formatLine(log.format, name, event), level);
     const stream = level === 'info' ? streams.out : streams.err;
-    stream.write(`${edit(formatLine(log.format, name, event, stream))}\n`);
+    stream.write(`${formatLine(log.format, name, event, stream)}\n`);
   };
 }
 

@@ -1,6 +1,9 @@
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** Node's diagnostics channel for each server that begins to listen, since Node 20.16 and 22.3. */
+export const LISTENING = 'tracing:net.server.listen:asyncEnd';
+
 /** The handle of a listening net.Server: its internal `_handle`, which is the same on Node 20 to 26. */
 export interface ListeningHandle {
   /** Missing if node:cluster hands connections to this process, because the primary has the socket. */

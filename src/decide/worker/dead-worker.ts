@@ -78,9 +78,9 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
  * Why the cluster cannot go on, or `undefined` if it can. It gives up if no worker has become ready
  * in two attempts per slot, counted over all slots. But it waits for the first attempt of every slot,
  * which ends at `readyTimeoutMs` at the latest. It also waits for a candidate, which may run a
- * release that works. A cluster that has served never gives up.
+ * release that works. Once a worker has become ready, the cluster never gives up.
  */
-export function reasonToGiveUp(state: ClusterState): string | undefined {
+function reasonToGiveUp(state: ClusterState): string | undefined {
   const { everReady, served, slots, desired } = state;
   const attempts = slots.reduce((sum, { restarts }) => sum + totalOf(restarts), 0);
   if (everReady || attempts < 2 * desired) return undefined;

@@ -17,7 +17,7 @@ export function hasTerminus(): boolean {
 }
 
 /** @throws ClusterConfigurationError if it is not installed. */
-export async function loadTerminus(): Promise<typeof TerminusPackage> {
+async function loadTerminus(): Promise<typeof TerminusPackage> {
   const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
   const found = await loaded(TERMINUS, import('@nestjs/terminus'));
   return found ?? refuseMissing('health', `${TERMINUS}, which is not installed; run ${install}`);

@@ -5,7 +5,11 @@ import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError } from '../../contract/errors/error-report.js';
 import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
 import { whenFree } from '../../contract/process/in-time.js';
-import { emptyAndClose, type ListeningHandle } from '../../contract/process/accept-queue.js';
+import {
+  emptyAndClose,
+  LISTENING,
+  type ListeningHandle,
+} from '../../contract/process/accept-queue.js';
 import { isResponsive, type WorkerHandle } from '../worker-handle.js';
 import { BoundSocket, formatAddress } from './bound-socket.js';
 
@@ -169,9 +173,6 @@ export class Listening {
     worker.send({ type: 'listen', target }, handle);
   }
 }
-
-/** A diagnostics channel of node:net, since Node 20.16 and 22.3. */
-const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /** The maximum time to empty the accept queues. Only an overloaded machine needs this long. */
 const PATIENCE_MS = 5_000;

@@ -168,6 +168,6 @@ export interface WorkerApp {
 export type HttpApp = WorkerApp & Required<Pick<WorkerApp, 'listen' | 'getHttpServer'>>;
 
 /** Whether the app has an HTTP server. Microservices and application contexts have none. */
-export function isHttpApp(app: WorkerApp): app is HttpApp {
+function isHttpApp(app: WorkerApp): app is HttpApp {
   return typeof app.getHttpServer === 'function';
 }

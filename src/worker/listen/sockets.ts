@@ -6,12 +6,13 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onceEach } from '../../contract/errors/index.js';
 import { closeHandle } from '../../contract/messages.js';
-import { emptyAndClose, type ListeningHandle } from '../../contract/process/accept-queue.js';
+import {
+  emptyAndClose,
+  LISTENING,
+  type ListeningHandle,
+} from '../../contract/process/accept-queue.js';
 import type { RequestTracker } from '../serve/tracker.js';
 import { listenOn } from './listen.js';
-
-/** The diagnostics channel for each server that begins to listen, since Node 20.16 and 22.3. */
-const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /** Maximum wait for the primary to close its sockets. New connections are served during the wait. */
 const PRIMARY_PATIENCE_MS = 5_000;

@@ -49,8 +49,9 @@ export class RequestTracker {
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
-  /** A closed server stays, because it may listen again, or have connections of other sockets. */
   readonly #servers = new Set<Server>();
+  /** A closed server may listen again. Its listeners are added only once. */
+  #followed: WeakSet<Server> | undefined;
   /** When the drain began, in monotonic ms. Since that time, responses ask clients to reconnect. */
   #closingSince: number | undefined;
   /** Set while this process destroys connections. Their requests are not reported as aborted. */
@@ -67,11 +68,18 @@ export class RequestTracker {
   /** Starts to follow `server`. A second call for the server changes nothing. */
   follow(server: Server): void {
     if (this.#servers.has(server)) return;
-    if (this.#servers.size === 0) {
+    this.#servers.add(server);
+    server.once('close', () => {
+      // In a drain it may still have connections of adopted sockets, which it does not count.
+      if (this.#closingSince === undefined) this.#servers.delete(server);
+    });
+    if (this.#followed === undefined) {
+      this.#followed = new WeakSet();
       subscribe('http.server.request.start', this.#onStart);
       subscribe('http.server.response.finish', this.#onFinish);
     }
-    this.#servers.add(server);
+    if (this.#followed.has(server)) return;
+    this.#followed.add(server);
     // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);

@@ -207,6 +207,13 @@ describe('a request', () => {
     expect((await post('/v1/status')).status).toBe(404);
   });
 
+  it('is refused for a body that is too long', async () => {
+    const { post, fake } = await serve();
+    const { status, json } = await post('/v1/scale', ' '.repeat(64 * 1024 + 1));
+    expect([status, json.error.code]).toEqual([413, 'BAD_REQUEST']);
+    expect(fake.scale).not.toHaveBeenCalled();
+  });
+
   it('is dropped without a warning if its client leaves within the body', async () => {
     const { path, warn, ask } = await serve();
     const client = connect(path);

@@ -44,6 +44,19 @@ describe('a server that closes', () => {
     await vi.waitUntil(() => tracker.openConnections === 0, { timeout: PATIENCE_MS });
   });
 
+  it('is forgotten, or an app that opens servers again and again would keep them all', async () => {
+    await listen();
+    await once(server.close(), 'close');
+    const sweep = vi.spyOn(server, 'closeIdleConnections');
+
+    tracker.closeIdle();
+    expect(sweep).not.toHaveBeenCalled();
+
+    await listen();
+    tracker.closeIdle();
+    expect(sweep).toHaveBeenCalledOnce();
+  });
+
   it('is swept on in a drain, for connections that came over other sockets', async () => {
     const adopted = net.createServer((socket) => server.emit('connection', socket));
     await listen();
