@@ -115,7 +115,8 @@ describe('a running cluster', () => {
     let screen = '';
     top.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       screen += chunk;
-      if (/req\/s[^]*req\/s/.test(screen)) top.stdin.write('\u0003');
+      // Once: what is written to a terminal that has ended is an error.
+      if (top.stdin.writable && /req\/s[^]*req\/s/.test(screen)) top.stdin.end('\u0003');
     });
     const [code] = await once(top, 'close');
     expect(code).toBe(130);

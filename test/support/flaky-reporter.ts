@@ -1,11 +1,13 @@
-import type { Reporter, TestCase, Vitest } from 'vitest/node';
+import { appendFileSync } from 'node:fs';
+import type { Reporter, SerializedError, TestCase, TestModule, Vitest } from 'vitest/node';
 
 /** More than these in one run are a defect, not the noise of a machine. */
 const TOLERATED = 3;
 
 /**
- * Names each test that passed at its second try only, with the error of the first; fails the run
- * where they are too many.
+ * Names what the figures of a run do not show: errors outside of any test, and each test that
+ * passed at its second try only, with the error of the first. Too many of those fail the run.
+ * With `TEST_REPORT`, the same lines are in the file of that name with `.txt`.
  */
 export default class FlakyReporter implements Reporter {
   #vitest: Vitest | undefined;
@@ -19,15 +21,22 @@ export default class FlakyReporter implements Reporter {
     if (test.diagnostic()?.flaky) this.#flaky.push(test);
   }
 
-  onTestRunEnd(): void {
-    const { logger } = this.#vitest!;
-    for (const test of this.#flaky) {
-      const [error] = test.result().errors ?? [];
-      logger.log(`FLAKY ${test.module.relativeModuleId}: ${test.fullName}`);
-      logger.log(`  ${error?.message.slice(0, 500).replaceAll('\n', '\n  ')}`);
+  onTestRunEnd(_modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
+    const indented = (text: string | undefined) => text?.slice(0, 500).replaceAll('\n', '\n  ');
+    const lines = this.#flaky.flatMap((test) => [
+      `FLAKY ${test.module.relativeModuleId}: ${test.fullName}`,
+      `  ${indented(test.result().errors?.[0]?.message)}`,
+    ]);
+    for (const { stack, message } of unhandled)
+      lines.push(`UNHANDLED ${indented(stack ?? message)}`);
+    if (this.#flaky.length > TOLERATED) {
+      lines.push(`${this.#flaky.length} flaky tests: a run fails above ${TOLERATED}.`);
+      process.exitCode = 1;
     }
-    if (this.#flaky.length <= TOLERATED) return;
-    logger.error(`${this.#flaky.length} flaky tests: a run fails above ${TOLERATED}.`);
-    process.exitCode = 1;
+    if (lines.length === 0) return;
+    const text = lines.join('\n');
+    this.#vitest!.logger.error(text);
+    const report = process.env['TEST_REPORT'];
+    if (report !== undefined) appendFileSync(`${report}.txt`, `${text}\n`);
   }
 }
