@@ -15,7 +15,7 @@ const processes = {
   // Longer than a test waits for a single event, so that the test itself says what is missing.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  // In CI a failed test is run again. `support/flaky-reporter.ts` lists and limits such tests.
+  // In CI a failed test is run again. `support/run-reporter.ts` lists and limits such tests.
   retry: process.env['CI'] ? 1 : 0,
 };
 
@@ -73,7 +73,7 @@ export default defineConfig({
     root: import.meta.dirname,
     reporters: [
       'default',
-      './support/flaky-reporter.ts',
+      './support/run-reporter.ts',
       ...(report === undefined ? [] : [['json', { outputFile: report }] as ['json', object]]),
     ],
     projects: [

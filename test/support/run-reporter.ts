@@ -9,7 +9,7 @@ const TOLERATED = 3;
  * passed at its second try only, with the error of the first. Too many of those fail the run.
  * With `TEST_REPORT`, the same lines are in the file of that name with `.txt`.
  */
-export default class FlakyReporter implements Reporter {
+export default class RunReporter implements Reporter {
   #vitest: Vitest | undefined;
   readonly #flaky: TestCase[] = [];
 
