@@ -111,6 +111,8 @@ export class Releases implements Invariant {
     hold('one failure of a worker that served reverts no release', isRight, () => before.reload);
     const watched = this.#watched;
     const { release, generation: ended } = before.reload!;
+    // A reload that found no program leaves the observed release as it is.
+    if (release === undefined && before.reload!.outcome === 'completed') return;
     if (outcome === 'completed') {
       this.#current = state.release;
       if (watched !== undefined) this.#watched = { ...watched, completedAt: world.clock.now };
