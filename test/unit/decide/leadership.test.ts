@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LEASE_MS, MARGIN_MS, RENEW_MS } from '../../../src/decide/leadership.js';
+import { LEASE_MS } from '../../../src/decide/leadership.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 import type { FakeWorker } from '../support/fake-worker.js';
 
@@ -15,11 +15,6 @@ function start(): { cluster: FakeCluster; first: FakeWorker; second: FakeWorker 
   vi.advanceTimersByTime(5);
   second.becomeReady();
   return { cluster, first, second };
-}
-
-/** It answers the last lease that it was given. */
-function answer(worker: FakeWorker): void {
-  worker.say({ type: 'leads', seq: worker.sent('lead').at(-1)!.seq });
 }
 
 /** The leader of the snapshot, by its slot. */
@@ -43,58 +38,6 @@ describe('the leader', () => {
     cluster.current(0).exit();
     expect(leaderOf(cluster)).toBe(1);
     expect(cluster.forked.flatMap((worker) => worker.sent('lead'))).toEqual([]);
-  });
-
-  it('has its lease renewed while it answers', () => {
-    const { first } = start();
-    for (let i = 0; i < 10; i += 1) {
-      answer(first);
-      vi.advanceTimersByTime(RENEW_MS);
-    }
-    const untils = first.sent('lead').map(({ until }) => until);
-    expect(untils).toHaveLength(11);
-    expect(untils.at(-1)! - untils[0]!).toBe(10 * RENEW_MS);
-  });
-
-  it('that does not answer loses the role once its lease is surely over', () => {
-    const { cluster, first, second } = start();
-    const { until } = first.sent('lead')[0]!;
-    vi.advanceTimersByTime(LEASE_MS + MARGIN_MS - 10);
-    expect(second.sent('lead')).toEqual([]);
-    vi.advanceTimersByTime(10);
-    expect(first.sent('lead')).toHaveLength(1);
-    expect(second.sent('lead')).toMatchObject([{ since: until }]);
-    expect(leaderOf(cluster)).toBe(1);
-
-    answer(first); // the first worker answers again, but the second stays the leader
-    expect(leaderOf(cluster)).toBe(1);
-    second.exit();
-    expect(leaderOf(cluster)).toBe(0);
-  });
-
-  it('that drains gives up the role itself', () => {
-    const { cluster, first, second } = start();
-    cluster.scale(1); // slot 1 leaves
-    expect(leaderOf(cluster)).toBe(0);
-    cluster.scale(2);
-    cluster.newest(1).say({ type: 'lead-request' });
-    cluster.newest(1).becomeReady();
-    first.say({ type: 'leaving' });
-    vi.advanceTimersByTime(100);
-    expect(first.inbox).toContain('drain');
-    expect(cluster.newest(1).sent('lead')).toEqual([]);
-    const at = first.sent('lead')[0]!.until - 500;
-    first.say({ type: 'resigned', at });
-    expect(cluster.newest(1).sent('lead')).toMatchObject([{ since: at }]);
-    expect(second.sent('lead')).toEqual([]);
-  });
-
-  it('that exits is followed at once, by one that owns what is due from then on', () => {
-    const { first, second } = start();
-    const { until } = first.sent('lead')[0]!;
-    vi.advanceTimersByTime(100);
-    first.exit({ signal: 'SIGKILL' });
-    expect(second.sent('lead')[0]!.since).toBeCloseTo(until - LEASE_MS + 105);
   });
 
   it('knows what has begun that is to run once', () => {

@@ -46,26 +46,6 @@ describe('the first request to stop', () => {
     expect(cluster.events('stopping')).toEqual([{ reason: 'SIGTERM', workers: 3, force: 'drain' }]);
   });
 
-  it('leaves those alone that drain already', () => {
-    const { cluster, signal } = start();
-    const [failing, dismissed] = cluster.forked;
-    cluster.scale(1);
-    failing!.collapse();
-    signal();
-    expect(failing!.sent('drain')).toEqual([]);
-    expect(dismissed!.sent('drain')).toMatchObject([{ cause: 'scale' }]);
-    expect([failing!.signals, dismissed!.signals]).toEqual([[], []]);
-  });
-
-  it('starts nobody any more', () => {
-    const { cluster, signal } = start();
-    cluster.current(1).exit();
-    expect(cluster.events('worker-restarting')).toHaveLength(1);
-    signal();
-    vi.advanceTimersByTime(1_000);
-    expect(cluster.forked).toHaveLength(2);
-  });
-
   it('ends with 0 when the last worker is gone, not before', async () => {
     const { cluster, signal } = start();
     signal();
@@ -90,14 +70,6 @@ describe('the first request to stop', () => {
     await cluster.settled();
     expect(told).toMatchObject([{ desired: 1 }]);
     expect(await end(cluster)).toBe(0);
-  });
-
-  it('ends at once where there is no worker', async () => {
-    const { cluster, signal } = start(1);
-    cluster.current(0).exit();
-    expect(await exitCode(cluster)).toBeUndefined();
-    signal();
-    expect(await exitCode(cluster)).toBe(0);
   });
 
   it.each([0, 700])('holds the socket for the lame duck of %d ms', (lameDuckMs) => {
@@ -203,13 +175,5 @@ describe('a cluster that cannot go on', () => {
     cluster.newest(0).say({ type: 'boot-failed', listening, error });
     const codes = cluster.events('failed').map((failed) => failed.exitCode);
     expect(codes).toEqual(exitCode === undefined ? [] : [exitCode]);
-  });
-
-  it('does not say so where it was asked to stop already', async () => {
-    const cluster = new FakeCluster(1, {}, 'starting');
-    cluster.supervisor.stop('SIGTERM', 'SIGTERM');
-    cluster.forked[0]!.say({ type: 'boot-failed', error: MISCONFIGURED });
-    expect(await end(cluster)).toBe(0);
-    expect(cluster.events('failed')).toEqual([]);
   });
 });

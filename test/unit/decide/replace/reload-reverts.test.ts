@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MAX_FAILURES } from '../../../../src/decide/policies/restart.policy.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
@@ -71,39 +70,6 @@ describe('a worker of the new release that dies while the reload is under way', 
     });
   });
 
-  it.each([
-    ['an error that nobody caught', 'fatal'],
-    ['a boot that fails', 'boot'],
-  ])('aborts it by %s, too', async (_, how) => {
-    const { cluster, told } = halfway(3, 1);
-    if (how === 'fatal') {
-      const error = { name: 'TypeError', message: 'no such table' };
-      cluster.current(0).say({ type: 'fatal', error, abort: false, requests: [] });
-      vi.advanceTimersByTime(1_000);
-      cluster.newest(0).becomeReady();
-      cluster.newest(0).say({ type: 'fatal', error, abort: false, requests: [] });
-    } else {
-      // An operator's kill: the slot comes back as it was.
-      cluster.current(0).exit({ signal: 'SIGKILL' });
-      vi.advanceTimersByTime(1_000);
-      expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
-      expect(cluster.events('reload-reverting')).toEqual([]);
-      cluster.newest(0).exit({ code: 1 });
-    }
-    vi.advanceTimersByTime(1_000);
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
-    await cluster.settled();
-    expect(told).toMatchObject([{ outcome: 'aborted' }]);
-  });
-
-  it('leaves slots alone that die of the release before', () => {
-    const { cluster } = halfway(3, 1);
-    cluster.current(2).exit({ code: 1 });
-    expect(cluster.events('reload-reverting')).toEqual([]);
-    cluster.replaceSlots(1);
-    expect(picture(cluster)).toContain('1: gen=1 ready');
-  });
-
   it('is told also where the release before was overwritten in place: nobody rolls on', async () => {
     const cluster = start(3);
     const told = cluster.reload();
@@ -133,19 +99,6 @@ describe('a worker of the new release that dies while the reload is under way', 
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
   });
 
-  it('goes on where the release before was in a crash loop itself: there is nothing better', () => {
-    const cluster = start(2);
-    cluster.crash(0, MAX_FAILURES);
-    expect(cluster.supervisor.snapshot().workers[0]?.degraded).toBe(true);
-    cluster.newest(0).becomeReady();
-    cluster.deploy('1');
-    cluster.replaceSlots(1);
-    cluster.newest(0).exit({ code: 1 });
-    expect(cluster.events('reload-reverting')).toEqual([]);
-    cluster.replaceSlots(1);
-    expect(cluster.events('reload-ended')).toMatchObject([{ outcome: 'completed' }]);
-  });
-
   it('ends the way back where that fails, and says so', async () => {
     const { cluster, told } = halfway(3, 2);
     failToComeUp(cluster, 0);
@@ -173,16 +126,6 @@ describe('a failure that a request may have caused', () => {
   };
   const taken = (cluster: FakeCluster) => cluster.events('reload-reverting').length > 0;
 
-  it('takes back no release alone, while it is rolled out nor while it is observed', () => {
-    const { cluster } = halfway(3, 1);
-    crash(cluster, 0, 'a');
-    expect(cluster.events('reload-ended')).toEqual([]);
-    const other = observed(2);
-    crash(other, 0, 'a');
-    vi.advanceTimersByTime(OBSERVE_MS);
-    expect([taken(cluster), taken(other)]).toEqual([false, false]);
-  });
-
   it.each([
     ['in two slots', [0, 1]],
     ['twice in the same slot', [1, 1]],
@@ -204,14 +147,6 @@ describe('a failure that a request may have caused', () => {
     expect(taken(cluster)).toBe(false);
     crash(cluster, 1, 'other');
     expect(taken(cluster)).toBe(true);
-  });
-
-  it('does not count of a worker that has served for observeMs', () => {
-    const { cluster } = halfway(3, 1);
-    vi.advanceTimersByTime(OBSERVE_MS);
-    crash(cluster, 0, 'a');
-    crash(cluster, 0, 'b');
-    expect(taken(cluster)).toBe(false);
   });
 });
 
@@ -248,17 +183,6 @@ describe('a release that is observed', () => {
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });
   });
 
-  it('goes back once: the release before is not observed in turn', () => {
-    const cluster = observed(1);
-    failToComeUp(cluster, 0);
-    vi.advanceTimersByTime(1_000);
-    cluster.newest(0).becomeReady();
-    expect(picture(cluster)).toEqual(allOf(0, 1));
-    cluster.restart(0);
-    expect(cluster.forks.at(-1)).toMatchObject({ generation: 0 });
-    expect(cluster.events('reload-reverting')).toHaveLength(1);
-  });
-
   it.each([
     ['once its time is over', OBSERVE_MS, OBSERVE_MS],
     ['with observeMs 0', 0, 0],
@@ -278,72 +202,5 @@ describe('a release that is observed', () => {
     }
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
     expect(cluster.events('reload-reverting')).toEqual([]);
-  });
-
-  it('stays where the release before is not there, and that is told once', () => {
-    const cluster = observed(2);
-    cluster.missing = new Error('/app is not there');
-    failToComeUp(cluster, 0);
-    vi.advanceTimersByTime(1_000);
-    cluster.restart(1);
-    expect(cluster.forks.slice(-2)).toMatchObject([{ generation: 1 }, { generation: 1 }]);
-    expect(cluster.events('reload-ended').slice(1)).toMatchObject([
-      {
-        outcome: 'aborted',
-        reason: expect.stringContaining('cannot come back: /app is not there'),
-      },
-    ]);
-  });
-
-  it('takes its candidates of other replacements along', () => {
-    const cluster = observed(2);
-    cluster.outgrow(1);
-    const candidate = cluster.newest(1);
-    failToComeUp(cluster, 0);
-    expect(candidate.handle.state).toBe('draining');
-    vi.advanceTimersByTime(200);
-    cluster.newest(0).becomeReady();
-    cluster.succeed(1);
-    expect(picture(cluster).filter((each) => !each.includes('draining'))).toEqual(allOf(0, 2));
-  });
-
-  it('is superseded by the next reload, which has the newer release to go back to', () => {
-    const cluster = observed(2);
-    cluster.deploy('2');
-    cluster.replaceSlots(2);
-    failToComeUp(cluster, 0);
-    vi.advanceTimersByTime(1_000);
-    expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 1 }]);
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/1/main.js' });
-  });
-
-  it('is no release to go back to for a second reload of the same', () => {
-    const cluster = observed(2);
-    cluster.reload();
-    cluster.replaceSlots(2);
-    failToComeUp(cluster, 0);
-    vi.advanceTimersByTime(1_000);
-    expect(cluster.events('reload-reverting')).toMatchObject([{ generation: 2, to: 0 }]);
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, script: '/app/main.js' });
-  });
-
-  it('makes nobody wait for a reload that comes on the way back: it is that one', async () => {
-    const cluster = observed(2);
-    failToComeUp(cluster, 0);
-    const told = cluster.reload();
-    vi.advanceTimersByTime(200);
-    cluster.newest(0).becomeReady();
-    cluster.succeed(1);
-    await cluster.settled();
-    expect(told).toMatchObject([{ outcome: 'reverted', generation: 1 }]);
-  });
-
-  it('is nobody’s any more when the cluster shuts down', () => {
-    const cluster = observed(1);
-    cluster.supervisor.stop('test');
-    cluster.newest(0).exit({ code: 1 });
-    vi.advanceTimersByTime(OBSERVE_MS);
-    expect(cluster.events('reload-reverting')).toEqual([]);
-    expect(cluster.forked).toHaveLength(2);
   });
 });

@@ -22,8 +22,6 @@ function ask(cluster: FakeCluster, slot: number): FakeWorker {
   return worker;
 }
 
-const toldTo = (worker: FakeWorker) => worker.sent('answer').map(({ result }) => result);
-
 /** The `answer` and `drain` messages that a worker was sent, in order. */
 const decisionsOf = ({ inbox }: FakeWorker) =>
   inbox.filter((type) => type === 'answer' || type === 'drain');
@@ -80,41 +78,6 @@ describe('a reload', () => {
       { slot: 3, generation: 1 },
     ]);
   });
-
-  it('replaces also a worker that was added while it was under way', async () => {
-    const cluster = start(1);
-    const told = cluster.reload();
-    cluster.scale(2);
-    cluster.newest(1).becomeReady();
-    expect(cluster.picture).toContain('1: gen=0 ready');
-    cluster.takeOver(0).exit({ code: 0 });
-    cluster.replaceSlots(1);
-    await cluster.settled();
-    expect(told).toEqual([COMPLETED]);
-    expect(cluster.picture).toEqual(['0: gen=1 ready', '1: gen=1 ready']);
-  });
-
-  it('is completed without a slot that was taken away while it was under way', async () => {
-    const cluster = start(2);
-    const told = cluster.reload();
-    cluster.scale(1);
-    cluster.replaceSlots(1);
-    await cluster.settled();
-    expect(told).toEqual([COMPLETED]);
-  });
-
-  it('waits for a replacement that is under way for another reason', async () => {
-    const cluster = start();
-    const old = cluster.current(1);
-    cluster.outgrow(1);
-    const told = cluster.reload();
-    expect(cluster.forks.slice(2)).toMatchObject([{ slot: 1, generation: 0 }]);
-    cluster.newest(1).becomeReady();
-    old.exit({ code: 0 });
-    expect(cluster.replaceSlots(2)).toEqual([0, 1]);
-    await cluster.settled();
-    expect(told).toEqual([COMPLETED]);
-  });
 });
 
 describe('a reload whose new worker fails', () => {
@@ -144,20 +107,6 @@ describe('a reload whose new worker fails', () => {
     expect(cluster.supervisor.snapshot()).toMatchObject({ generation: 0, reloads: ABORTED });
     cluster.scale(4);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 3, generation: 0 });
-  });
-
-  it('leaves the next one free to try, with a number of its own', async () => {
-    const cluster = start();
-    cluster.reload();
-    cluster.replaceSlots(1);
-    cluster.newest(1).exit();
-    const told = cluster.reload();
-    cluster.replaceSlots(2);
-    await cluster.settled();
-    expect(told).toEqual([{ ...COMPLETED, generation: 2 }]);
-    expect(cluster.picture).toEqual(['0: gen=2 ready', '1: gen=2 ready']);
-    expect(cluster.events('reload-started').map(({ generation }) => generation)).toEqual([1, 2]);
-    expect(cluster.supervisor.snapshot().reloads).toEqual({ ...ABORTED, completed: 1 });
   });
 });
 
@@ -211,18 +160,6 @@ describe('several reloads at once', () => {
     expect(answered).toEqual([1, 2, 3]);
     expect(asker.sent('answer').map(({ id }) => id)).toEqual([1, 2, 3]);
   });
-
-  it('are aborted as one, and a worker that asked stays', async () => {
-    const cluster = start();
-    const told = cluster.reload();
-    const asker = ask(cluster, 1);
-    cluster.newest(0).exit();
-    await cluster.settled();
-    const reason = 'worker=0 gen=1: exited with code 1';
-    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
-    expect(toldTo(asker)).toEqual(told);
-    expect([cluster.current(1), decisionsOf(asker)]).toEqual([asker, ['answer']]);
-  });
 });
 
 describe('a worker that reloads its own cluster', () => {
@@ -240,98 +177,4 @@ describe('a worker that reloads its own cluster', () => {
       expect(asker.sent('answer')).toMatchObject([{ id: 7, result: COMPLETED }]);
     },
   );
-
-  it('is told once, and who stays is told when it has gone', async () => {
-    const cluster = start(1);
-    const leaving = ask(cluster, 0);
-    const staying = cluster.reload();
-    cluster.takeOver();
-    await cluster.settled();
-    expect([toldTo(leaving), staying]).toEqual([[COMPLETED], []]);
-    leaving.exit({ code: 0 });
-    await cluster.settled();
-    expect([toldTo(leaving), staying]).toEqual([[COMPLETED], [COMPLETED]]);
-  });
-
-  it('is told also where it is the second to ask: it is not replaced before it can hear', () => {
-    const cluster = start(3);
-    cluster.reload();
-    const asker = ask(cluster, 1);
-    expect(cluster.replaceSlots(3)).toEqual([0, 2, 1]);
-    expect(decisionsOf(asker)).toEqual(['answer', 'drain']);
-  });
-
-  it('is one of several: the first of them drains, still hears, and nobody waits for it', () => {
-    const cluster = start(3);
-    const [first, second] = [ask(cluster, 0), ask(cluster, 2)];
-    expect(cluster.replaceSlots(1)).toEqual([1]);
-    expect(cluster.takeOver()).toBe(first);
-    expect([first, second].map(decisionsOf)).toEqual([['drain'], []]);
-    expect(cluster.takeOver()).toBe(second);
-    expect([first, second].map(decisionsOf)).toEqual([
-      ['drain', 'answer'],
-      ['answer', 'drain'],
-    ]);
-    for (const worker of [first, second]) worker.exit({ code: 0 });
-    expect(cluster.events('reload-ended')).toHaveLength(1);
-    expect(cluster.picture.toSorted()).toEqual([
-      '0: gen=1 ready',
-      '1: gen=1 ready',
-      '2: gen=1 ready',
-    ]);
-  });
-
-  it.each<[when: string, prepare: (cluster: FakeCluster) => FakeWorker, left: number]>([
-    [
-      'is being replaced already',
-      (cluster) => {
-        cluster.reload();
-        const asker = ask(cluster, 0);
-        expect(cluster.takeOver()).toBe(asker);
-        expect(cluster.forks.at(-1)).toMatchObject({ slot: 1 });
-        return asker;
-      },
-      2,
-    ],
-    [
-      'is recycled',
-      (cluster) => {
-        cluster.outgrow(0);
-        const asker = ask(cluster, 0);
-        cluster.newest(0).becomeReady();
-        return asker;
-      },
-      3,
-    ],
-    [
-      'drains already',
-      (cluster) => {
-        cluster.reload();
-        const asker = cluster.takeOver();
-        asker.say({ type: 'reload-request', id: 7 });
-        return asker;
-      },
-      2,
-    ],
-  ])('may ask while it %s: it drains, still hears, and nobody waits for it', (_, prepare, left) => {
-    const cluster = start(3);
-    const asker = prepare(cluster);
-    expect(decisionsOf(asker)).toEqual(['drain']);
-    cluster.replaceSlots(left);
-    expect(toldTo(asker)).toEqual([COMPLETED]);
-    asker.exit({ code: 0 });
-    expect(cluster.events('reload-ended')).toHaveLength(1);
-  });
-
-  it('is told also where its own worker is gone by then', async () => {
-    const cluster = start(2);
-    const asker = ask(cluster, 0);
-    const told = cluster.reload();
-    expect(cluster.replaceSlots(1)).toEqual([1]);
-    asker.exit();
-    cluster.takeOver(0);
-    await cluster.settled();
-    expect(told).toEqual([COMPLETED]);
-    expect([toldTo(asker), cluster.events('warning')]).toEqual([[], []]);
-  });
 });

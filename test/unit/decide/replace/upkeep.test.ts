@@ -42,14 +42,6 @@ describe('a worker that is above the soft limit from the start', () => {
       { message: expect.stringContaining('softLimitBytes is too low') as string },
     ]);
   });
-
-  it('is replaced at once where it was not: it has grown', () => {
-    const cluster = startWith(150);
-    holds(cluster.newest(0), 250);
-    check();
-    expect(cluster.forked).toHaveLength(2);
-    expect(cluster.events('warning')).toEqual([]);
-  });
 });
 
 describe('a worker is replaced, and serves until the new one is ready', () => {
@@ -100,31 +92,6 @@ describe('a worker is replaced, and serves until the new one is ready', () => {
     // Its code is the same and has nothing to prove.
     expect(candidate.sent('check')).toEqual([]);
   });
-
-  it('once, however often it is above the soft limit', () => {
-    const cluster = start(SOFT);
-    const old = cluster.newest(0);
-    holds(old, 300);
-    for (let i = 0; i < 10; i += 1) check();
-    expect(cluster.forked).toHaveLength(3);
-    cluster.newest(0).becomeReady();
-    check();
-    old.exit({ code: 0 });
-    check();
-    expect(cluster.forked).toHaveLength(3);
-  });
-
-  it('not before the longest backoff where that failed: it must not become a storm of forks', () => {
-    const cluster = start(SOFT, 1);
-    holds(cluster.newest(0), 300);
-    check();
-    const since = performance.now();
-    cluster.newest(0).exit();
-    vi.advanceTimersByTime(14_999);
-    expect(cluster.forked).toHaveLength(2);
-    vi.advanceTimersByTime(1);
-    expect([cluster.forked.length, performance.now() - since]).toEqual([3, 15_000]);
-  });
 });
 
 describe('a worker above the soft limit', () => {
@@ -135,77 +102,6 @@ describe('a worker above the soft limit', () => {
     expect(cluster.slot(0)[0]!.restartsByCause).toEqual({});
     cluster.succeed(0);
     expect(cluster.slot(0)[0]!.restartsByCause).toEqual({ memory: 1 });
-  });
-
-  it('is counted once if it is killed at the hard limit before its successor is ready', () => {
-    const cluster = start(BOTH);
-    const old = cluster.newest(0);
-    holds(old, 300);
-    check();
-    holds(old, 401);
-    check();
-    old.exit({ signal: 'SIGKILL' });
-    cluster.newest(0).becomeReady();
-    expect(cluster.slot(0)[0]!.restartsByCause).toEqual({ memory: 1 });
-  });
-
-  it('is replaced by one of its own release, not of a newer one', () => {
-    const cluster = start(SOFT);
-    void cluster.supervisor.reload('test');
-    cluster.newest(0).exit(); // the reload is over, and failed
-    holds(cluster.serving(1), 300);
-    check();
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
-  });
-
-  it('is left alone where nothing at all is known of it', () => {
-    const cluster = start(BOTH);
-    check();
-    expect(cluster.story).toEqual(['worker-ready', 'worker-ready']);
-  });
-
-  it('is left alone where it is starting, and on its way out, alone or beside the next', () => {
-    const cluster = start(SOFT, 1, 'starting');
-    const old = cluster.newest(0);
-    holds(old, 300);
-    check();
-    expect(cluster.forked).toHaveLength(1);
-    old.becomeReady();
-    old.say({ type: 'leaving' });
-    check();
-    expect(cluster.picture).toEqual(['0: gen=0 draining', '0: gen=0 starting']);
-    cluster.newest(0).becomeReady();
-    check();
-    expect(cluster.forked).toHaveLength(2);
-  });
-
-  it('is left alone as a candidate', () => {
-    const cluster = start(SOFT, 1);
-    void cluster.supervisor.reload('test');
-    holds(cluster.newest(0), 300);
-    cluster.newest(0).becomeReady();
-    check();
-    expect(cluster.events('warning')).toEqual([]);
-  });
-});
-
-describe('workers that are too large or too old together', () => {
-  it('are replaced one slot at a time, and said to be when their turn has come', () => {
-    const cluster = start(SOFT, 3);
-    for (const worker of cluster.forked) holds(worker, 300);
-    check();
-    for (const slot of [0, 1, 2]) {
-      expect(cluster.workers('starting')).toEqual([cluster.newest(slot)]);
-      expect(cluster.events('worker-replacing').at(-1)!.worker.slot).toBe(slot);
-      const old = cluster.serving(slot);
-      cluster.newest(slot).becomeReady();
-      check();
-      expect(cluster.workers('starting')).toEqual([]);
-      old.exit({ code: 0 });
-    }
-    check();
-    expect(cluster.forked).toHaveLength(6);
-    expect(cluster.events('worker-replacing')).toHaveLength(3);
   });
 });
 
@@ -239,46 +135,9 @@ describe('a worker above the hard limit', () => {
     check();
     expect(worker.signals).toEqual(['SIGKILL']);
   });
-
-  it('is killed also as a candidate', () => {
-    const cluster = start({ ...BOTH }, 1);
-    void cluster.supervisor.reload('test');
-    cluster.newest(0).becomeReady();
-    holds(cluster.newest(0), 500);
-    check();
-    expect(cluster.forked.map(({ signals }) => signals)).toEqual([[], ['SIGKILL']]);
-  });
-
-  it.each([
-    ['replaced', 'its end is a failure, which has a successor of its own', BOTH],
-    ['recycled', 'it is dead already', { ...HARD, ...BUSY }],
-  ])('is not %s as well: %s', (_, _reason, options) => {
-    const cluster = start(options);
-    serves(cluster.newest(0), 5_000);
-    holds(cluster.newest(0), 401);
-    check();
-    expect(cluster.newest(0).signals).toEqual(['SIGKILL']);
-    expect(cluster.forked).toHaveLength(2);
-  });
 });
 
 describe('a worker that has served long enough', () => {
-  it('is replaced sooner or later than others, by the jitter', () => {
-    const clusters = Array.from(
-      { length: 20 },
-      () => new FakeCluster(1, { hangTimeoutMs: false, ...BUSY }, 'ready', true),
-    );
-    const replacedAt = (requests: number) => {
-      for (const cluster of clusters) serves(cluster.serving(0), requests);
-      check();
-      return clusters.filter(({ forked }) => forked.length > 1).length;
-    };
-    const [early, halfway, late] = [replacedAt(899), replacedAt(1_000), replacedAt(1_101)];
-    expect([early, late]).toEqual([0, 20]);
-    expect(halfway).toBeGreaterThan(0);
-    expect(halfway).toBeLessThan(20);
-  });
-
   it('is no failure, and the next one has its own requests counted, not those of the slot', () => {
     const cluster = start(BUSY, 1);
     serves(cluster.newest(0), 1_000);
@@ -290,14 +149,6 @@ describe('a worker that has served long enough', () => {
     expect(cluster.slot(0)).toMatchObject([
       { requestsTotal: 1_010, restarts: 0, restartsByCause: {} },
     ]);
-  });
-
-  it('is replaced for its memory where that is the matter too', () => {
-    const cluster = start({ ...SOFT, ...BUSY }, 1);
-    serves(cluster.newest(0), 1_000);
-    holds(cluster.newest(0), 300);
-    check();
-    expect(cluster.events('worker-replacing')).toMatchObject([{ cause: 'memory' }]);
   });
 });
 
@@ -319,13 +170,6 @@ describe('a replacement that fails', () => {
       },
     ]);
     expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);
-  });
-
-  it('does not save the worker from the hard limit', () => {
-    const cluster = failed(BOTH);
-    holds(cluster.serving(0), 500);
-    check();
-    expect(cluster.serving(0).signals).toEqual(['SIGKILL']);
   });
 });
 

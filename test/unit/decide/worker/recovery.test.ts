@@ -1,14 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RECOVERY_MS } from '../../../../src/decide/policies/restart.policy.js';
 import type { ClusterOptions } from '../../../../src/contract/options/index.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
-
-/** A process that could not be started has no exit. */
-const NEVER_STARTED = { code: null };
-const KILLED = { signal: 'SIGKILL' } as const;
 
 /** Nobody is judged by the pings that nobody answers here. */
 function start(workers = 2, state?: 'starting') {
@@ -50,81 +45,6 @@ describe('a slot whose worker failed', () => {
     expect(degraded()).toEqual([0]);
     expect(cluster.story).not.toContain('failed');
   });
-
-  it('knows how long its worker had lived: from ready to its end', () => {
-    const { cluster } = start(1, 'starting');
-    vi.advanceTimersByTime(20_000);
-    cluster.newest(0).becomeReady();
-    vi.advanceTimersByTime(29_999);
-    expect(cluster.fail(0)).toMatchObject({ delayMs: 100 });
-    vi.advanceTimersByTime(100);
-    cluster.newest(0).becomeReady();
-    vi.advanceTimersByTime(30_000);
-    expect(cluster.fail(0)).toMatchObject({ delayMs: 0 });
-    vi.advanceTimersByTime(0);
-    expect(cluster.newest(0).handle.state).toBe('starting');
-  });
-
-  it('had no life where it never was ready, however long that took', () => {
-    const { cluster } = start(1);
-    cluster.restart(0);
-    vi.advanceTimersByTime(600_000);
-    expect(cluster.fail(0)).toMatchObject({ delayMs: 200, failures: 2 });
-  });
-
-  it('is started at once with a single failure, and not together with others after a stable life', () => {
-    const { cluster } = start(6);
-    vi.advanceTimersByTime(60_000);
-    const delays = cluster.forked.map((_, slot) => cluster.fail(slot)!.delayMs);
-    expect(delays[0]).toBe(0);
-    for (const [others, delayMs] of delays.entries()) {
-      expect(delayMs).toBeLessThanOrEqual(others * 100);
-      if (others > 0) expect(delayMs).toBeGreaterThan(0);
-    }
-    vi.advanceTimersByTime(1_000);
-    cluster.newest(0).becomeReady();
-    vi.advanceTimersByTime(30_000);
-    expect(cluster.fail(0)).toMatchObject({ delayMs: 0 });
-  });
-
-  it('is in a crash loop until a worker has lived twice as long as a stable one', () => {
-    const { fail, degraded } = start(2);
-    for (let i = 0; i < 5; i += 1) fail(0);
-    vi.advanceTimersByTime(RECOVERY_MS - 1);
-    expect(degraded()).toEqual([0]);
-    vi.advanceTimersByTime(1);
-    expect(degraded()).toEqual([]);
-  });
-
-  it('is not forgiven for the life of a candidate, nor of a worker that has left it', () => {
-    const { cluster, fail, degraded } = start(2);
-    for (let i = 0; i < 5; i += 1) fail(0);
-    void cluster.supervisor.reload('test');
-    cluster.newest(0).becomeReady();
-    cluster.serving(0).say({ type: 'leaving' });
-    vi.advanceTimersByTime(RECOVERY_MS + 1_000);
-    expect(degraded()).toEqual([0]);
-  });
-});
-
-describe('the crash loop of a slot', () => {
-  it('is not made by those who kill workers from outside', () => {
-    const { fail, degraded } = start(4);
-    for (let i = 0; i < 40; i += 1) fail(i % 4, KILLED);
-    fail(0);
-    expect(degraded()).toEqual([]);
-  });
-
-  it('is not made by workers that could not even be started', () => {
-    const { cluster, fail, degraded } = start(4);
-    cluster.fail(0);
-    for (let tries = 2; tries < 12; tries += 1) {
-      vi.advanceTimersByTime(15_000);
-      expect(cluster.fail(0, NEVER_STARTED)).toMatchObject({ failures: tries, degraded: false });
-    }
-    fail(1);
-    expect(degraded()).toEqual([]);
-  });
 });
 
 describe('the cluster', () => {
@@ -137,17 +57,6 @@ describe('the cluster', () => {
     expect(failed(started)).toEqual([]);
     cluster.fail(1);
     expect(failed(started)).toMatchObject([{ message: 'no worker became ready in 11 attempts' }]);
-  });
-
-  it('does not give up while a candidate boots, which may be of a release that works', () => {
-    const started = start(1, 'starting');
-    const { cluster } = started;
-    cluster.restart(0);
-    cluster.reload();
-    cluster.current(0).exit();
-    expect(failed(started)).toEqual([]);
-    cluster.newest(0).becomeReady();
-    expect(cluster.supervisor.snapshot()).toMatchObject({ ready: 1 });
   });
 
   it('that has served never ends by itself, however often all of its workers fail', () => {

@@ -25,13 +25,6 @@ function leaving(options?: ClusterOptions, state?: 'starting') {
   return started;
 }
 
-/** Its worker has met an error that it did not catch. */
-function collapsed() {
-  const started = start();
-  started.worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
-  return started;
-}
-
 /** How a worker left, once it has ended; the exit code of the cluster tells whether it is well. */
 async function left({ cluster, worker }: ReturnType<typeof leaving>, exit: object = CLEAN) {
   worker.exit(exit);
@@ -62,32 +55,12 @@ describe('a worker that is asked to leave while it comes up', () => {
 });
 
 describe('a worker that is asked to leave', () => {
-  it('is told to drain, once, and said to be draining', () => {
-    const { cluster, worker } = leaving();
-    cluster.supervisor.stop('again');
-    expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown' }]);
-    expect(cluster.picture).toEqual(['0: gen=0 draining']);
-    expect(cluster.events('worker-draining')).toEqual([
-      { worker: worker.handle.identity, cause: 'shutdown' },
-    ]);
-  });
-
   it('has all the time it was promised before it is killed', () => {
     const { worker } = leaving();
     vi.advanceTimersByTime(13_499);
     expect(worker.signals).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(worker.signals).toEqual(['SIGKILL']);
-  });
-
-  it.each([
-    ['was asked to', () => leaving()],
-    ['had an uncaught error', () => collapsed()],
-  ])('is not killed once it has left: it %s', (_, begin) => {
-    const { worker } = begin();
-    worker.exit(CLEAN);
-    vi.advanceTimersByTime(60_000);
-    expect(worker.signals).toEqual([]);
   });
 
   it.each(['lameDuckMs', 'drainTimeoutMs', 'killTimeoutMs'])(
@@ -146,10 +119,6 @@ describe('the report of a worker that left', () => {
     const started = leaving();
     act(started.worker);
     expect(await left(started, exit)).toMatchObject({ problem });
-  });
-
-  it('has no problem where it was only starting, however it ended', async () => {
-    expect(await left(leaving({}, 'starting'), KILLED)).toMatchObject({ problem: null });
   });
 });
 
@@ -234,39 +203,6 @@ describe('the report of a worker that failed', () => {
     cluster.newest(0).exit();
     const blocked = cluster.events('worker-died').map((died) => died.blocked);
     expect(blocked).toMatchObject([{ forMs: 1_500 }, null]);
-  });
-});
-
-describe('a worker that has met an error which nobody caught', () => {
-  const died = ({ cluster, worker }: ReturnType<typeof start>, exit: object) => {
-    worker.exit(exit);
-    return cluster.events('worker-died');
-  };
-
-  it('drains by itself: it is told nothing, and is said to be failing, with the error', () => {
-    const { cluster, worker } = collapsed();
-    expect(cluster.picture).toEqual(['0: gen=0 draining']);
-    expect([...worker.sent('drain'), ...worker.signals]).toEqual([]);
-    expect(cluster.events('worker-failing')).toEqual([
-      { worker: worker.handle.identity, error: ERROR, requests: [] },
-    ]);
-  });
-
-  it('has failed by a crash, however it ends', () => {
-    expect(died(collapsed(), CLEAN)).toMatchObject([
-      { cause: 'crash', detail: 'drained after an uncaught error', error: ERROR },
-    ]);
-  });
-
-  it('has the time of a drain before it is killed, and is then said to have been', () => {
-    const started = collapsed();
-    vi.advanceTimersByTime(13_499);
-    expect(started.worker.signals).toEqual([]);
-    vi.advanceTimersByTime(1);
-    expect(started.worker.signals).toEqual(['SIGKILL']);
-    expect(died(started, KILLED)).toMatchObject([
-      { cause: 'crash', detail: expect.stringMatching(/did not end in time.*killed/) as string },
-    ]);
   });
 });
 

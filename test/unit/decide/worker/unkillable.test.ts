@@ -41,16 +41,4 @@ describe('a process that SIGKILL does not end', () => {
     await cluster.settled();
     expect(cluster.exitCode).toBe(128 + 15);
   });
-
-  it('holds up neither a drain nor the reload that waits for it', async () => {
-    const cluster = new FakeCluster(1, { hangTimeoutMs: false });
-    const told = cluster.reload();
-    cluster.takeOver();
-    vi.advanceTimersByTime(60_000);
-    await cluster.settled();
-    expect(told).toMatchObject([{ outcome: 'completed' }]);
-    expect(cluster.events('worker-stopped')).toMatchObject([
-      { problem: 'it did not end in time and was killed' },
-    ]);
-  });
 });

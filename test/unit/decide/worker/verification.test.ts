@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CANARY_MS } from '../../../../src/decide/replace/replacement.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import type { FakeWorker } from '../../support/fake-worker.js';
 
@@ -40,15 +39,6 @@ const answer = (worker: FakeWorker, error: typeof WRONG | null = null) =>
 const asked = ({ forked }: FakeCluster) => forked.map((worker) => worker.sent('verify').length);
 
 describe('the start of a cluster', () => {
-  it('is over with the first worker that is ready, where there are no threads', async () => {
-    const { cluster, served, workers } = start();
-    ready(workers[1]!, false);
-    ready(workers[0]!, false);
-    await cluster.settled();
-    expect(served.mock.calls).toEqual([['http://1']]);
-    expect(asked(cluster)).toEqual([0, 0]);
-  });
-
   it('is over once one worker has found that its threads can do their work', async () => {
     const { cluster, served, workers } = start(3);
     const [second, first, third] = workers as [FakeWorker, FakeWorker, FakeWorker];
@@ -70,25 +60,6 @@ describe('the start of a cluster', () => {
     ready(workers[0]!);
     answer(workers[0]!, WRONG);
     expect(cluster.events('failed')).toMatchObject([{ message: WRONG.message, exitCode: 78 }]);
-  });
-
-  it('asks another where the first one is gone', async () => {
-    const { cluster, served, workers } = start();
-    for (const worker of workers) ready(worker);
-    workers[0]!.exit();
-    expect(asked(cluster)).toEqual([1, 1]);
-    answer(workers[1]!);
-    await cluster.settled();
-    // The address comes from the first worker. All workers have the same address.
-    expect(served.mock.calls).toEqual([['http://0']]);
-  });
-
-  it('has workers that /health calls ready before that', () => {
-    const { cluster, workers } = start();
-    for (const worker of workers) ready(worker);
-    const snapshot = cluster.supervisor.snapshot();
-    expect(snapshot.workers.map(({ state }) => state)).toEqual(['ready', 'ready']);
-    expect(snapshot.ready).toBe(2);
   });
 
   it('is given up in words that fit the log, which has told of workers that were ready', () => {
@@ -116,38 +87,6 @@ describe('the start of a cluster', () => {
 });
 
 describe('a reload', () => {
-  it('asks its first worker even if the one before it has not answered yet', () => {
-    const { cluster, workers } = start(1);
-    ready(workers[0]!);
-    cluster.reload();
-    const candidate = cluster.newest(0);
-    ready(candidate);
-    expect(asked(cluster)).toEqual([1, 1]);
-    answer(workers[0]!);
-    vi.advanceTimersByTime(CANARY_MS);
-    expect(candidate.sent('check')).toEqual([]);
-    answer(candidate);
-    expect(candidate.sent('check')).toHaveLength(1);
-  });
-
-  it('has its first worker asked, and no other', async () => {
-    const { cluster, served } = started(2);
-    cluster.reload();
-    const first = cluster.newest(0);
-    ready(first);
-    answer(first);
-    vi.advanceTimersByTime(CANARY_MS);
-    first.answerCheck(true);
-    cluster.forked[0]!.exit({ code: 0 });
-    const second = cluster.newest(1);
-    ready(second);
-    vi.advanceTimersByTime(CANARY_MS);
-    expect(second.sent('check')).toHaveLength(1);
-    expect(asked(cluster)).toEqual([1, 0, 1, 0]);
-    await cluster.settled();
-    expect(served).toHaveBeenCalledOnce();
-  });
-
   it('fails with what its threads cannot load, and where they take too long', () => {
     const { cluster } = started();
     cluster.reload();
