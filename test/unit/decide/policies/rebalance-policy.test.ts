@@ -183,53 +183,6 @@ describe('one connection that makes all the load', () => {
   });
 });
 
-describe('numbers that are absurd', () => {
-  const ABSURD = [
-    0, 1e-300, 1e-9, 0.5, 1, 1.5, 7, 1e6, 9_007_199_254_740_991, 1e300, 1.7976931348623157e308,
-  ].concat(Infinity, NaN);
-  const HOSTILE = ABSURD.flatMap((requests) =>
-    ABSURD.flatMap((connections) =>
-      ABSURD.map((utilization) => ({ requests, connections, utilization })),
-    ),
-  );
-  const HONEST = [
-    ['with room', report(50_000, 40, 0.4)],
-    ['full', report(50_000, 40, 1)],
-    ['idle', report(0, 0, 0)],
-    ['served by connections that are gone', report(50_000, 0, 0.4)],
-  ] as const;
-
-  /** The cases with a ratio that is not `sound`. */
-  const wrong = (
-    cases: readonly (readonly LoadReport[])[],
-    sound: (ratio: number, report: LoadReport) => boolean,
-  ) =>
-    cases.filter(
-      (reports) => !surplusRatios(reports).every((ratio, index) => sound(ratio, reports[index]!)),
-    );
-
-  it.each(HONEST)('of one worker beside honest ones: %s', (_, one) => {
-    const beside = (others: number) =>
-      HOSTILE.map((hostile) => [hostile, ...Array<LoadReport>(others).fill(one)]);
-    for (const others of [1, 2]) {
-      const most = others / (others + 1);
-      expect(
-        wrong(beside(others), (ratio, each) => ratio >= 0 && ratio <= (each === one ? most : 1)),
-      ).toEqual([]);
-    }
-    // They cost each honest one no more than an idle worker would.
-    expect(wrong(beside(3), (ratio, each) => each !== one || ratio <= 1 / 4 + 1e-9)).toEqual([]);
-  });
-
-  it('of all workers give no number that is none', () => {
-    const cases = HOSTILE.map((hostile, index) => [
-      hostile,
-      HOSTILE[(index * 31 + 7) % HOSTILE.length]!,
-    ]);
-    expect(wrong(cases, (ratio) => ratio >= 0 && ratio <= 1)).toEqual([]);
-  });
-});
-
 describe('a surplus over its rounds', () => {
   /** The surplus after rounds with these ratios. */
   const after = (...ratios: number[]) =>

@@ -4,164 +4,77 @@ import {
   type FailureHistory,
   NO_FAILURES,
   recordFailure,
-  RECOVERY_MS,
   restartDelayMs,
 } from '../../../../src/decide/policies/restart.policy.js';
 import { FAILURE_CAUSES } from '../../../../src/contract/snapshot/index.js';
 
-const FAILED_BOOT: Failure = { cause: 'boot', livedMs: undefined };
+const BOOT: Failure = { cause: 'boot', livedMs: undefined };
 const CRASH: Failure = { cause: 'crash', livedMs: 0 };
 const KILL: Failure = { cause: 'killed', livedMs: 0 };
-const NEVER_STARTED: Failure = { cause: 'boot', livedMs: undefined, started: false };
+const NOT_STARTED: Failure = { ...BOOT, started: false };
 
-/** A slot's history of failures after each of these failures. */
-function after(failures: readonly Failure[]): FailureHistory[] {
+const times = (count: number, failure: Failure) => Array<Failure>(count).fill(failure);
+const lives = (...livedMs: number[]) => livedMs.map((each) => ({ ...CRASH, livedMs: each }));
+
+/** A slot's history after each failure. */
+function histories(failures: readonly Failure[]): FailureHistory[] {
   let history = NO_FAILURES;
   return failures.map((failure) => (history = recordFailure(history, failure)));
 }
 
-const times = (count: number, failure: Failure): Failure[] => Array<Failure>(count).fill(failure);
-const lives = (...livedMs: number[]): Failure[] =>
-  livedMs.map((each) => ({ ...CRASH, livedMs: each }));
-const last = (failures: readonly Failure[]) => after(failures).at(-1)!;
+const BOOT_DELAYS = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000];
 
-const delays = (failures: readonly Failure[], random = 0.5) =>
-  after(failures).map((history) => restartDelayMs(history, random));
-
-const degraded = (failures: readonly Failure[]) => after(failures).map((each) => each.degraded);
-
-describe('the wait before a restart', () => {
-  it('doubles with each failed boot in a row, up to the longest', () => {
-    expect(delays(times(11, FAILED_BOOT))).toEqual([
-      100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000, 15_000,
-    ]);
-  });
-
-  it('grows to 1 s and no further while workers come up before they fail', () => {
-    expect(delays(times(8, CRASH))).toEqual([100, 200, 400, 800, 1_000, 1_000, 1_000, 1_000]);
-  });
-
-  it('is short again with the first worker that comes up, however many boots had failed', () => {
-    expect(delays([...times(9, FAILED_BOOT), CRASH]).slice(-2)).toEqual([15_000, 1_000]);
-  });
-
-  it('starts again at the first backoff after a stable life', () => {
-    expect(delays(lives(0, 0, 40_000, 0, 0))).toEqual([100, 200, 0, 100, 200]);
+describe('the delay before a restart', () => {
+  it.each<[what: string, failures: Failure[], delays: number[]]>([
+    ['doubles with each failed boot, up to 15 s', times(10, BOOT), BOOT_DELAYS],
+    ['doubles if the process cannot be started', times(10, NOT_STARTED), BOOT_DELAYS],
+    ['grows to 1 s if workers become ready first', times(5, CRASH), [100, 200, 400, 800, 1_000]],
+    ['is 1 s at most in a storm of kills', times(5, KILL), [100, 200, 400, 800, 1_000]],
+    ['begins again after a stable life', lives(0, 0, 30_000, 0), [100, 200, 0, 100]],
+    ['does not after a shorter one', lives(0, 0, 29_999), [100, 200, 400]],
+  ])('%s', (_, failures, delays) => {
+    expect(histories(failures).map((each) => restartDelayMs(each, 0.5))).toEqual(delays);
   });
 
   it.each([
-    [0, 80],
-    [0.25, 90],
-    [0.5, 100],
-    [1, 120],
-  ])('is spread by the jitter: at random %d it is %d ms', (random, delayMs) => {
-    expect(delays([CRASH], random)).toEqual([delayMs]);
+    ['the first', CRASH, 1, [80, 120]],
+    ['1 s', CRASH, 10, [800, 1_000]],
+    ['15 s', BOOT, 10, [12_000, 15_000]],
+  ] as const)('has a jitter of 20 percent: %s', (_, failure, count, range) => {
+    const history = histories(times(count, failure)).at(-1)!;
+    expect([0, 1].map((random) => restartDelayMs(history, random))).toEqual(range);
   });
 
   it.each([
-    ['1 s', CRASH, 800, 1_000],
-    ['the longest', FAILED_BOOT, 12_000, 15_000],
-  ])('is spread also at %s, so that slots do not restart together', (_, failure, from, to) => {
-    const row = times(10, failure);
-    expect([0, 0.999].map((random) => delays(row, random).at(-1))).toEqual([from, to]);
-  });
-
-  it('is a number however long the row of failures is', () => {
-    const long = { ...NO_FAILURES, inARow: 5_000 };
-    expect(restartDelayMs(long, 0.5)).toBe(15_000);
+    [0, [0, 0]],
+    [1, [0, 100]],
+    [5, [0, 500]],
+    [255, [0, 1_000]],
+  ] as const)('after a stable life spreads over %d earlier restarts', (together, range) => {
+    const delays = [0, 1].map((random) => restartDelayMs(NO_FAILURES, random, together));
+    expect(delays).toEqual(range);
   });
 });
 
 describe('a crash loop', () => {
-  it.each(FAILURE_CAUSES.filter((cause) => cause !== 'killed'))(
-    'begins with the fifth failure by %s, not before',
-    (cause) => {
-      expect(degraded(times(5, { ...CRASH, cause }))).toEqual([false, false, false, false, true]);
-    },
-  );
-
-  it('is seen whatever the cadence: also of workers that die at 31 s each time', () => {
-    expect(degraded(lives(31_000, 31_000, 31_000, 31_000, 31_000)).at(-1)).toBe(true);
-    expect(delays(lives(31_000, 31_000, 31_000, 31_000, 31_000))).toEqual([0, 0, 0, 0, 0]);
+  it.each(FAILURE_CAUSES)('begins with the fifth failure: cause %s', (cause) => {
+    const degraded = histories(times(5, { ...CRASH, cause })).map((each) => each.degraded);
+    expect(degraded).toEqual([false, false, false, false, cause !== 'killed']);
   });
 
-  it('is not seen where each life is twice as long as a stable one, and is where a little shorter', () => {
-    const each = RECOVERY_MS;
-    expect(degraded(lives(each, each, each, each, each, each))).not.toContain(true);
-    expect(degraded(lives(each, each - 1, each - 1, each - 1, each - 1)).at(-1)).toBe(true);
-  });
-
-  it('counts short lives in a row: one long life among them begins a new row', () => {
-    const row = lives(31_000, 31_000, 31_000, 31_000, 60_000, 31_000, 31_000, 31_000, 31_000);
-    // The long life's own end is the first of the new row.
-    expect(degraded(row)).toEqual([...Array<boolean>(8).fill(false), true]);
-  });
-
-  it('is over with the first life that was twice as long as a stable one, not before', () => {
-    const loop = times(5, CRASH);
-    expect(last([...loop, ...lives(59_999)]).degraded).toBe(true);
-    expect(last([...loop, ...lives(60_000)])).toMatchObject({ degraded: false, shortLives: 1 });
-  });
-});
-
-describe('a worker that is killed from outside', () => {
-  it('never makes a crash loop, and is restarted at most once a second in a storm of kills', () => {
-    expect(degraded(times(30, KILL))).not.toContain(true);
-    expect(delays(times(30, KILL)).slice(3)).toEqual([800, ...Array<number>(26).fill(1_000)]);
-  });
-
-  it('does not lengthen the row of short lives, nor ends a crash loop that there is', () => {
-    expect(last([...times(3, CRASH), KILL])).toMatchObject({ shortLives: 3, degraded: false });
-    expect(last([...times(5, CRASH), KILL])).toMatchObject({ degraded: true });
-  });
-
-  it('is proof of health where it had lived twice as long as a stable one', () => {
-    const killedLate = { ...KILL, livedMs: 60_000 };
-    expect(last([...times(5, CRASH), killedLate])).toMatchObject({
-      inARow: 0,
-      shortLives: 0,
-      degraded: false,
-    });
-  });
-
-  it('is restarted at once after a stable life', () => {
-    expect(delays([{ ...KILL, livedMs: 30_000 }])).toEqual([0]);
-  });
-});
-
-describe('a worker that could not even be started', () => {
-  it('is tried again more and more slowly, and never makes a crash loop', () => {
-    expect(degraded(times(10, NEVER_STARTED))).not.toContain(true);
-    expect(delays(times(10, NEVER_STARTED))).toEqual([
-      100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000,
-    ]);
-  });
-
-  it('does not end a crash loop that there is, nor its count', () => {
-    expect(last([...times(5, CRASH), NEVER_STARTED])).toMatchObject({
-      shortLives: 5,
-      degraded: true,
-    });
-  });
-});
-
-describe('slots that fail together after a stable life', () => {
-  const spread = (together: number) =>
-    [0, 0.5, 0.999].map((random) => Math.round(restartDelayMs(NO_FAILURES, random, together)));
-
-  it('restart at once, the first of them', () => {
-    expect(spread(0)).toEqual([0, 0, 0]);
-  });
-
-  it('restart within one first backoff for each that was before them, up to 1 s', () => {
-    expect(spread(1)).toEqual([0, 50, 100]);
-    expect(spread(5)).toEqual([0, 250, 500]);
-    expect(spread(10)).toEqual([0, 500, 999]);
-    expect(spread(255)).toEqual([0, 500, 999]);
-  });
-
-  it('wait for their own backoff where they have one', () => {
-    const history = { ...NO_FAILURES, inARow: 3 };
-    expect(restartDelayMs(history, 0.5, 5)).toBe(400);
+  it.each<[what: string, failures: Failure[], degraded: boolean]>([
+    ['also counts workers that die at 31 s', lives(...Array<number>(5).fill(31_000)), true],
+    ['ends after a life of 60 s', [...times(5, CRASH), ...lives(60_000)], false],
+    ['does not end after a shorter life', [...times(5, CRASH), ...lives(59_999)], true],
+    [
+      'ends if that life ended by a kill',
+      [...times(5, CRASH), { ...KILL, livedMs: 60_000 }],
+      false,
+    ],
+    ['does not end with a kill', [...times(5, CRASH), KILL], true],
+    ['does not begin with processes that could not start', times(10, NOT_STARTED), false],
+    ['does not end with one', [...times(5, CRASH), NOT_STARTED], true],
+  ])('%s', (_, failures, degraded) => {
+    expect(histories(failures).at(-1)!.degraded).toBe(degraded);
   });
 });
