@@ -59,23 +59,25 @@ export type WorkerEvent =
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
   /** The worker's first message has another version of the protocol. */
   | { readonly type: 'foreign-version'; readonly version: number }
-  | (Said<'ready'> & { readonly residentBytes: number })
-  | Said<'boot-failed'>
-  | Said<'fatal'>
-  | Said<'exiting'>
-  | Said<'leaving'>
-  | Said<'pong'>
-  | Said<'blocked'>
-  | Said<'resumed'>
-  | Said<'checked'>
-  | Said<'verified'>
-  | Said<'lead-request'>
-  | Said<'leads'>
-  | Said<'resigned'>
-  | Said<'job-begun'>
+  | (Extract<WorkerMessage, { type: 'ready' }> & { readonly residentBytes: number })
+  | Extract<WorkerMessage, { type: Reported }>
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: WorkerTimer };
 
-type Said<T extends WorkerMessage['type']> = WorkerMessage & { readonly type: T };
+/** The messages that the core gets as the worker sent them. */
+type Reported =
+  | 'boot-failed'
+  | 'fatal'
+  | 'exiting'
+  | 'leaving'
+  | 'pong'
+  | 'blocked'
+  | 'resumed'
+  | 'checked'
+  | 'verified'
+  | 'lead-request'
+  | 'leads'
+  | 'resigned'
+  | 'job-begun';
 
 export type WorkerEventOf<T extends WorkerEvent['type']> = Extract<WorkerEvent, { type: T }>;

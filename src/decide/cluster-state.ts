@@ -11,10 +11,39 @@ import type {
 import type { FailureHistory } from './policies/restart.policy.js';
 import type { BootErrors } from './worker/boot-errors.js';
 import type { Leadership } from './leadership.js';
-import type { WorkerMap } from './worker/worker-map.js';
 
 /** The id of a worker: the number of its fork, unique in the life of the primary. */
 export type WorkerId = number;
+
+/** An immutable map of workers by their id, the oldest first. */
+export class WorkerMap {
+  constructor(private readonly list: readonly Worker[] = []) {}
+
+  get size(): number {
+    return this.list.length;
+  }
+
+  get(id: WorkerId): Worker | undefined {
+    return this.list.find((each) => each.id === id);
+  }
+
+  values(): readonly Worker[] {
+    return this.list;
+  }
+
+  keys(): readonly WorkerId[] {
+    return this.list.map(({ id }) => id);
+  }
+
+  with(worker: Worker): WorkerMap {
+    const index = this.list.findIndex(({ id }) => id === worker.id);
+    return new WorkerMap(index < 0 ? [...this.list, worker] : this.list.with(index, worker));
+  }
+
+  without(id: WorkerId): WorkerMap {
+    return new WorkerMap(this.list.filter((each) => each.id !== id));
+  }
+}
 
 /** A timer. A worker, a slot or the cluster has at most one timer of each type. */
 export type Timer =
@@ -67,7 +96,7 @@ interface AnyWorker {
   /** Whether the worker reported an uncaught error that ends it. */
   readonly fatal: boolean;
   /** Why the primary killed the worker, or why the worker ends itself. The exit code does not show the reason. */
-  readonly condemned: { readonly cause: FailureCause; readonly detail: string } | undefined;
+  readonly failure: { readonly cause: FailureCause; readonly detail: string } | undefined;
   /** A random number 0..1 that varies the worker's recycling limits. */
   readonly jitter: number;
   /** Whether the worker has jobs that only the leader runs, so that it needs a lease when it leads. */
@@ -84,9 +113,9 @@ export interface ReadyWorker extends AnyWorker {
   readonly state: 'ready';
   readonly readyAt: number;
   /** Whether the worker is or was asked to verify that its threads can load their code. */
-  readonly threads: 'unproven' | 'asked' | 'settled';
+  readonly threads: 'unverified' | 'asked' | 'settled';
   /** Whether the worker was above the soft memory limit when it became ready. */
-  readonly bornTooLarge: boolean;
+  readonly largeAtStart: boolean;
   /** Why the worker is about to leave: its app closes itself, or it got a signal. */
   readonly leaving: 'closed' | 'signalled' | undefined;
 }
@@ -140,7 +169,7 @@ export interface Candidacy extends ReplacementRequest {
    * The steps of the new worker: it boots, lives for a while without failing, verifies that its
    * threads can load their code, and passes the health check of its app.
    */
-  readonly phase: 'booting' | 'canary' | 'proving' | 'checking';
+  readonly phase: 'booting' | 'canary' | 'verifying' | 'checking';
   readonly candidate: WorkerId;
 }
 
@@ -227,8 +256,8 @@ export interface ClusterState {
   /** The times of the latest restarts in all slots. */
   readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;
-  /** Generations whose threads are known to load their code. */
-  readonly proven: readonly number[];
+  /** The generations whose threads can load their code. */
+  readonly verified: readonly number[];
   readonly leadership: Leadership;
   readonly served: Served | undefined;
   /** Whether the cluster has started: a worker was ready, and its threads can load their code. */
@@ -236,7 +265,7 @@ export interface ClusterState {
   /** `minReady` as reported by the worker that became ready last. */
   readonly minReady: ClusterSnapshot['minReady'];
   /** Whether a warning has said that the soft memory limit is too low for the app. */
-  readonly toldOfLimit: boolean;
+  readonly warnedOfLimit: boolean;
 
   readonly pings: number;
   readonly lastBeatAt: number;

@@ -66,7 +66,7 @@ export function releaseSockets(step: Step): void {
 }
 
 /** Tells the workers to accept the waiting connections, and then to close the sockets. */
-export function tellReleased(step: Step): void {
+export function sendReleased(step: Step): void {
   for (const worker of step.state.workers.values()) step.send(worker, { type: 'released' });
 }
 

@@ -33,9 +33,6 @@ type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 export class Step {
   readonly effects: Effect[] = [];
   #state: ClusterState;
-  /** Whether the state is a copy that this step has made, and may change in place. */
-  #isOwn = false;
-  #timers: Map<string, Timer> | undefined;
   /** The replacement that ended in this step. `failure` says why the old worker stays, if it does. */
   ended: (ReplacementRequest & { readonly failure: string | null }) | undefined;
 
@@ -44,7 +41,7 @@ export class Step {
     readonly now: number,
     readonly settings: Settings,
   ) {
-    this.#state = state;
+    this.#state = { ...state };
   }
 
   get state(): ClusterState {
@@ -56,9 +53,7 @@ export class Step {
   }
 
   set(changes: Partial<ClusterState>): void {
-    if (this.#isOwn) Object.assign(this.#state, changes);
-    else this.#state = { ...this.#state, ...changes };
-    this.#isOwn = true;
+    Object.assign(this.#state, changes);
   }
 
   worker(id: WorkerId): Worker | undefined {
@@ -117,7 +112,7 @@ export class Step {
   }
 
   arm(timer: Timer, ms: number): void {
-    this.#ownTimers().set(keyOf(timer), timer);
+    this.set({ timers: new Map(this.#state.timers).set(keyOf(timer), timer) });
     this.effects.push({ type: 'arm', timer, ms });
   }
 
@@ -132,22 +127,16 @@ export class Step {
 
   /** Removes a timer. @returns whether it was armed. */
   fired(timer: Timer): boolean {
-    const key = keyOf(timer);
-    return this.#state.timers.has(key) && this.#ownTimers().delete(key);
+    const timers = new Map(this.#state.timers);
+    if (!timers.delete(keyOf(timer))) return false;
+    this.set({ timers });
+    return true;
   }
 
   random(): number {
     const { value, seed } = draw(this.#state.seed);
     this.set({ seed });
     return value;
-  }
-
-  #ownTimers(): Map<string, Timer> {
-    if (this.#timers === undefined) {
-      this.#timers = new Map(this.#state.timers);
-      this.set({ timers: this.#timers });
-    }
-    return this.#timers;
   }
 }
 

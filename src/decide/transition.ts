@@ -1,5 +1,5 @@
 import type { ClusterEvent } from './cluster-event.js';
-import type { ClusterState, Release, Timer } from './cluster-state.js';
+import { type ClusterState, type Release, type Timer, WorkerMap } from './cluster-state.js';
 import type { Effect } from './effect.js';
 import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
 import { beat } from './worker/liveness.js';
@@ -9,11 +9,10 @@ import { request, settleRestarts } from './replace/requests.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
 import { startWhereNeeded } from './worker/restart-slot.js';
 import { newSlot, settleScaling } from './scaling.js';
-import { releaseSockets, settleShutdown, stop, tellReleased } from './shutdown.js';
+import { releaseSockets, settleShutdown, stop, sendReleased } from './shutdown.js';
 import { type Settings, Step } from './step.js';
 import { handleWorkerEvent } from './worker/worker-life.js';
 import { settleVerification } from './worker/verification.js';
-import { WorkerMap } from './worker/worker-map.js';
 import { startSlot, wantedSlots } from './worker/workers.js';
 
 /** The new state of the cluster, and the effects to carry out. */
@@ -65,12 +64,12 @@ export function newCluster(
     replacementsWaiting: [],
     restartedAt: [],
     bootErrors: { generation: release.generation, printer: undefined, reported: [] },
-    proven: [],
+    verified: [],
     leadership: NO_LEADER,
     served: undefined,
     everReady: false,
     minReady: 1,
-    toldOfLimit: false,
+    warnedOfLimit: false,
     pings: 0,
     lastBeatAt: now,
     shutdown: undefined,
@@ -104,7 +103,7 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'stop':
       return stop(step, event);
     case 'acceptors-closed':
-      return tellReleased(step);
+      return sendReleased(step);
   }
 }
 

@@ -14,7 +14,7 @@ import type {
 import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { Requester, Served, WorkerId } from '../decide/cluster-state.js';
 import type { Answer, Effect } from '../decide/effect.js';
-import { PING_INTERVAL_MS } from '../decide/policies/heartbeat.policy.js';
+import { PING_INTERVAL_MS } from '../decide/worker/liveness.js';
 import type { Settings } from '../decide/step.js';
 import { newCluster, type transition } from '../decide/transition.js';
 import { Balance, BALANCE_TICK_MS } from './balance.js';

@@ -1,7 +1,7 @@
 import type { ClusterEvent, WorkerEvent } from '../../src/decide/cluster-event.js';
 import type { ClusterState, Requester, Timer, WorkerId } from '../../src/decide/cluster-state.js';
 import type { Effect } from '../../src/decide/effect.js';
-import { PING_INTERVAL_MS } from '../../src/decide/policies/heartbeat.policy.js';
+import { PING_INTERVAL_MS } from '../../src/decide/worker/liveness.js';
 import { keyOf } from '../../src/decide/step.js';
 import { newCluster, transition } from '../../src/decide/transition.js';
 import type { Due } from './clock.js';

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
-import { PING_INTERVAL_MS } from '../../src/decide/policies/heartbeat.policy.js';
+import { PING_INTERVAL_MS } from '../../src/decide/worker/liveness.js';
 import { ClusterProcess, NODE, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { printed } from '../support/command-line.js';
 import { readDocument } from '../support/documents.js';

@@ -21,7 +21,7 @@ import { endTelemetry } from '../../contract/process/telemetry.js';
 import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
 import { obeySignals } from './obey-signals.js';
-import { isTickLate } from '../../decide/policies/heartbeat.policy.js';
+import { isTickLate } from '../../decide/worker/liveness.js';
 import { ControlSocket } from '../../control/control-socket.js';
 import { setTitle } from './role.js';
 

@@ -67,13 +67,13 @@ export function onCandidateReady(step: Step, worker: ReadyWorker): void {
 export function endCanary(step: Step, worker: ReadyWorker): void {
   const candidacy = candidacyOf(step, worker, 'canary');
   if (candidacy === undefined) return;
-  if (worker.threads !== 'settled') step.set({ replacement: { ...candidacy, phase: 'proving' } });
+  if (worker.threads !== 'settled') step.set({ replacement: { ...candidacy, phase: 'verifying' } });
   else checkHealth(step, candidacy);
 }
 
 /** Continues the candidacy of a worker whose threads can load their code. */
-export function onProven(step: Step, worker: Pick<Worker, 'id'>): void {
-  const candidacy = candidacyOf(step, worker, 'proving');
+export function onThreadsVerified(step: Step, worker: Pick<Worker, 'id'>): void {
+  const candidacy = candidacyOf(step, worker, 'verifying');
   if (candidacy !== undefined) checkHealth(step, candidacy);
 }
 

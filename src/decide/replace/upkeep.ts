@@ -4,7 +4,7 @@ import type { Reading } from '../cluster-event.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
-import { condemn } from '../worker/workers.js';
+import { killFailed } from '../worker/workers.js';
 import type { InForce, MemoryOptions, RecycleOptions } from '../../contract/options/index.js';
 
 type UpkeepCause = Exclude<ReplaceCause, 'reload' | 'restart'>;
@@ -20,7 +20,7 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
     const worker = step.worker(found.id)!;
     if (!isSettled(step, worker)) continue;
     if (tooLarge !== undefined) {
-      if (worker.bornTooLarge) postpone(step, worker, tooLarge);
+      if (worker.largeAtStart) postpone(step, worker, tooLarge);
       replace(step, worker, 'memory', tooLarge);
     } else if (isOld(step, worker, reading)) {
       const ageSeconds = Math.round((step.now - worker.startedAt) / 1_000);
@@ -50,7 +50,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
     case 'replace':
       return `${inMegabytes(residentBytes)} of memory, soft limit ${inMegabytes(softLimitBytes)}`;
     case 'kill':
-      condemn(
+      killFailed(
         step,
         worker,
         'memory',
@@ -66,8 +66,8 @@ function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   step.setSlot(index, {
     noReplacementBefore: Math.max(noReplacementBefore, worker.readyAt + MAX_BACKOFF_MS),
   });
-  if (step.state.toldOfLimit) return;
-  step.set({ toldOfLimit: true });
+  if (step.state.warnedOfLimit) return;
+  step.set({ warnedOfLimit: true });
   step.emit('warning', {
     message: `holds too much from the start (${detail}): memory.softLimitBytes is too low for this app; replaced once in ${MAX_BACKOFF_MS} ms at most`,
     worker: worker.id,
@@ -78,7 +78,7 @@ function postpone(step: Step, worker: ReadyWorker, detail: string): void {
 function isSettled(step: Step, worker: Worker): worker is ReadyWorker {
   return (
     worker.state === 'ready' &&
-    worker.condemned === undefined &&
+    worker.failure === undefined &&
     step.slotOf(worker).worker === worker.id
   );
 }

@@ -7,13 +7,13 @@ import { recordFailure } from '../policies/restart.policy.js';
 import { noteBootError } from './boot-errors.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { ClusterState, DrainingWorker, LiveWorker, Slot, Worker } from '../cluster-state.js';
-import { inWords, tellDeparture } from './retire.js';
+import { inWords, emitStopped } from './retire.js';
 import { releaseFailed } from '../replace/reload.js';
 import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
 import { countRestart, scheduleRestart } from './restart-slot.js';
 import { giveUp, noteBadEnd } from '../shutdown.js';
 import type { Step } from '../step.js';
-import { candidateOf, isWanted, vacate, wantedSlots } from './workers.js';
+import { candidateOf, isWanted, clearSlot, wantedSlots } from './workers.js';
 
 /** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
 export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
@@ -21,7 +21,7 @@ export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf
   remove(step, worker, cause, event);
   const error = worker.state === 'starting' ? noteBootError(step, worker) : worker.error;
   const end = describeEnd(worker, cause, event.exit);
-  tellFailure(step, worker, { cause, detail: end, error });
+  emitDied(step, worker, { cause, detail: end, error });
   const detail = worker.error === null ? end : `${end}: ${inWords(worker.error)}`;
   recover(step, worker, cause, detail, hasStarted(event));
 }
@@ -36,8 +36,8 @@ export function exitDrained(
   const error = worker.readyAt === undefined ? noteBootError(step, worker) : worker.error;
   if (worker.retirement === undefined) {
     // This failure was counted when the error was reported.
-    tellFailure(step, worker, { cause, detail: describeEnd(worker, cause, event.exit), error });
-  } else if (!tellDeparture(step, worker, event.exit)) {
+    emitDied(step, worker, { cause, detail: describeEnd(worker, cause, event.exit), error });
+  } else if (!emitStopped(step, worker, event.exit)) {
     noteBadEnd(step);
   }
   noLongerAwait(step, worker);
@@ -97,8 +97,8 @@ function totalOf(restarts: Slot['restarts']): number {
 }
 
 function causeOf(worker: Worker, { exit: ended, oomKill }: WorkerEventOf<'exited'>): FailureCause {
-  const { state, condemned, fatal } = worker;
-  return condemned?.cause ?? classifyFailure(ended, { state, oomKill, explained: fatal });
+  const { state, failure, fatal } = worker;
+  return failure?.cause ?? classifyFailure(ended, { state, oomKill, explained: fatal });
 }
 
 function remove(
@@ -107,7 +107,7 @@ function remove(
   cause: WorkerExit['cause'],
   { exit: ended, at }: WorkerEventOf<'exited'>,
 ): void {
-  vacate(step, worker);
+  clearSlot(step, worker);
   step.remove(worker);
   const { abortedRequests } = step.slotOf(worker);
   const aborted = worker.state === 'draining' ? (worker.drain?.abortedRequests ?? 0) : 0;
@@ -128,7 +128,7 @@ function hasStarted({ exit: { code, signal } }: WorkerEventOf<'exited'>): boolea
  *
  * @param failure its `error` is the report of the worker's last error.
  */
-function tellFailure(
+function emitDied(
   step: Step,
   worker: Worker,
   failure: {
@@ -151,7 +151,7 @@ function tellFailure(
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
     ? 'it did not end in time after an uncaught error and was killed'
-    : (worker.condemned?.detail ?? describeExit(exit, cause));
+    : (worker.failure?.detail ?? describeExit(exit, cause));
 }
 
 /** Adds the time that has passed since the watchdog made its report of the block. */

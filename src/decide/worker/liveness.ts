@@ -1,9 +1,19 @@
 import type { BlockReport } from '../../contract/messages.js';
-import { isHung, isTickLate, PING_INTERVAL_MS } from '../policies/heartbeat.policy.js';
 import type { Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { Step } from '../step.js';
-import { condemn } from './workers.js';
+import { killFailed } from './workers.js';
+
+/** The time between two pings. Figures in `/health` are as old as the last ping. A shorter time costs CPU in idle workers. */
+export const PING_INTERVAL_MS = 1_000;
+
+/**
+ * Whether the primary's own tick came too late (suspend, SIGSTOP, a blocked primary). After a late
+ * tick, workers' answers may still be unread, so no worker may be judged.
+ */
+export function isTickLate(lastTickAt: number, now: number): boolean {
+  return now - lastTickAt > 2 * PING_INTERVAL_MS;
+}
 
 /** Above this utilization, a late tick is attributed to the primary's own event loop. */
 const BUSY_UTILIZATION = 0.5;
@@ -16,12 +26,12 @@ export function beat(step: Step, eventLoopUtilization: number): void {
   const { lastBeatAt } = step.state;
   const { hangTimeoutMs } = step.options;
   const lateMs = step.now - lastBeatAt - PING_INTERVAL_MS;
-  if (lateMs >= hangTimeoutMs) tellDelay(step, lateMs, eventLoopUtilization);
-  const late = isTickLate(lastBeatAt, step.now);
+  if (lateMs >= hangTimeoutMs) warnOfDelay(step, lateMs, eventLoopUtilization);
+  const late = isTickLate(step.state.lastBeatAt, step.now);
   step.set({ lastBeatAt: step.now });
   for (const worker of step.state.workers.values()) {
     // After a late round answers may be unread in the primary's queue, so all timeouts begin again.
-    if (late) grantFreshWindow(step, worker);
+    if (late) restartTimeout(step, worker);
     if (worker.state === 'starting') continue;
     if (worker.state === 'ready') killIfHung(step, worker.id);
     if (worker.ping === undefined) ping(step, worker);
@@ -43,7 +53,7 @@ export function noteBlock(step: Step, worker: Worker, report: BlockReport): void
 /** The event loop runs again. The timeout begins again, because the ping may be read late. */
 export function onResumed(step: Step, worker: Worker): void {
   step.disarm({ type: 'block-overdue', worker: worker.id });
-  grantFreshWindow(step, step.change(worker, { block: undefined }));
+  restartTimeout(step, step.change(worker, { block: undefined }));
 }
 
 export function onBlockOverdue(step: Step, { id }: Worker): void {
@@ -56,17 +66,20 @@ export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEven
   step.change(worker, { ping: undefined, debugged: debugged ?? worker.debugged });
 }
 
+/**
+ * Kills a worker whose ping is unanswered for `hangTimeoutMs`, or whose event loop has been blocked
+ * for that long. A block may begin before the ping. A debugger may stop the event loop on purpose.
+ */
 function killIfHung(step: Step, id: number): void {
   const { hangTimeoutMs } = step.options;
   const worker = step.worker(id)!;
-  const { ping: pinged, block, debugged, condemned } = worker;
-  // The worker has been killed already, and `exit-overdue` handles the rest.
-  if (condemned !== undefined) return;
-  const silence = { pingSentAt: pinged?.sentAt, blockedSince: block?.since, debugged };
-  if (!isHung(silence, step.now, hangTimeoutMs)) return;
+  const { ping: pinged, block, debugged, failure } = worker;
+  // If the worker has been killed already, `exit-overdue` handles the rest.
+  if (pinged === undefined || debugged || failure !== undefined) return;
+  if (step.now - Math.min(pinged.sentAt, block?.since ?? Infinity) < hangTimeoutMs) return;
   // Only SIGKILL works: a blocked event loop reads no message and runs no handler.
   const detail = `it did not answer for ${hangTimeoutMs} ms (hangTimeoutMs) and was killed`;
-  condemn(step, worker, 'hang', detail);
+  killFailed(step, worker, 'hang', detail);
 }
 
 function ping(step: Step, worker: Worker): void {
@@ -76,7 +89,7 @@ function ping(step: Step, worker: Worker): void {
   step.send(worker, { type: 'ping', seq });
 }
 
-function grantFreshWindow(step: Step, worker: Worker): void {
+function restartTimeout(step: Step, worker: Worker): void {
   const { ping: pinged, block } = worker;
   if (pinged === undefined && block === undefined) return;
   step.change(worker, {
@@ -85,7 +98,7 @@ function grantFreshWindow(step: Step, worker: Worker): void {
   });
 }
 
-function tellDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
+function warnOfDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
   // While a process is stopped, the time counts as what it did before, which is nearly always
   // waiting. So a low utilization does not rule out a stop.
   const cause =

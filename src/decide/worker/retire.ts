@@ -12,7 +12,7 @@ import type {
   Worker,
 } from '../cluster-state.js';
 import type { Step } from '../step.js';
-import { vacate } from './workers.js';
+import { clearSlot } from './workers.js';
 
 /** A starting worker has no requests to finish, so it is killed if it has not ended after this time. */
 const ABANDON_BOOT_MS = 1_000;
@@ -48,12 +48,12 @@ export function drainAfterAll(step: Step, worker: DrainingWorker): void {
 }
 
 /** Notes that a worker drains by itself after an uncaught error. */
-export function collapse(step: Step, worker: ReadyWorker, error: ErrorReport): void {
-  const condemned = worker.condemned ?? {
+export function drainAfterError(step: Step, worker: ReadyWorker, error: ErrorReport): void {
+  const failure = worker.failure ?? {
     cause: 'crash' as const,
     detail: 'drained after an uncaught error',
   };
-  drainAs(step, { ...worker, error, fatal: true, condemned }, undefined);
+  drainAs(step, { ...worker, error, fatal: true, failure }, undefined);
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
   step.emit('worker-failing', { worker: worker.id, error, requests: worker.requests });
 }
@@ -64,11 +64,11 @@ export function noteLateError(
   worker: DrainingWorker,
   { error, requests }: WorkerEventOf<'fatal'>,
 ): void {
-  const condemned = worker.condemned ?? {
+  const failure = worker.failure ?? {
     cause: 'crash' as const,
     detail: `uncaught error while it drained: ${inWords(error)}`,
   };
-  step.change(worker, { error, condemned });
+  step.change(worker, { error, failure });
   step.emit('worker-failing', { worker: worker.id, error, requests });
 }
 
@@ -82,7 +82,7 @@ export function killOverdue(step: Step, worker: DrainingWorker): void {
  *
  * @returns whether the worker ended without a problem.
  */
-export function tellDeparture(step: Step, worker: DrainingWorker, exit: ProcessExit): boolean {
+export function emitStopped(step: Step, worker: DrainingWorker, exit: ProcessExit): boolean {
   const { cause, since } = worker.retirement!;
   const { drain } = worker;
   const problem = problemOf(worker, exit);
@@ -103,7 +103,7 @@ export function inWords({ name, message }: ErrorReport): string {
 }
 
 function drainAs(step: Step, worker: LiveWorker, retirement: DrainingWorker['retirement']): void {
-  vacate(step, worker);
+  clearSlot(step, worker);
   step.disarmAllOf(worker.id);
   step.enter({
     ...worker,
@@ -127,6 +127,6 @@ function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<Shut
 function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
   if (worker.readyAt === undefined) return null; // a worker that never served cannot end badly
   if (worker.overdue) return 'it did not end in time and was killed';
-  if (worker.condemned) return worker.condemned.detail;
+  if (worker.failure) return worker.failure.detail;
   return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));
 }

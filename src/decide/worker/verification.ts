@@ -1,11 +1,11 @@
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import type { ReadyWorker, Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
-import { loseCandidate, onProven } from '../replace/replacement.js';
+import { loseCandidate, onThreadsVerified } from '../replace/replacement.js';
 import { giveUp } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { inWords } from './retire.js';
-import { condemn } from './workers.js';
+import { killFailed } from './workers.js';
 
 /**
  * Called when a worker becomes ready. The first worker of each generation is asked whether its
@@ -16,15 +16,16 @@ import { condemn } from './workers.js';
  * @param verifiable `false` if the app offloads nothing.
  */
 export function verify(step: Step, worker: ReadyWorker, verifiable: boolean): void {
-  if (!verifiable || step.state.proven.includes(worker.generation)) return prove(step, worker);
-  step.change(worker, { threads: 'unproven' });
+  if (!verifiable || step.state.verified.includes(worker.generation))
+    return markVerified(step, worker);
+  step.change(worker, { threads: 'unverified' });
 }
 
 /** Called after each event: asks a worker of a generation if none of its workers is asked. */
 export function settleVerification(step: Step): void {
   for (const { id } of step.state.workers.values()) {
     const worker = step.worker(id)!;
-    if (worker.state !== 'ready' || worker.threads !== 'unproven') continue;
+    if (worker.state !== 'ready' || worker.threads !== 'unverified') continue;
     if (readyOf(step, worker).some(({ threads }) => threads === 'asked')) continue;
     step.change(worker, { threads: 'asked' });
     step.send(worker, { type: 'verify' });
@@ -38,7 +39,7 @@ export function onVerified(
   { error }: WorkerEventOf<'verified'>,
 ): void {
   if (worker.threads !== 'asked') return;
-  if (error === null) return prove(step, worker);
+  if (error === null) return markVerified(step, worker);
   settle(step, worker);
   if (loseCandidate(step, worker, inWords(error)) || step.state.everReady) return;
   giveUp(step, new ClusterConfigurationError(error.message));
@@ -47,16 +48,16 @@ export function onVerified(
 export function onVerifyOverdue(step: Step, worker: ReadyWorker): void {
   const detail = `boot timed out: its threads had not loaded within ${step.options.readyTimeoutMs} ms (readyTimeoutMs)`;
   if (!loseCandidate(step, worker, detail)) {
-    condemn(step, worker, 'boot', `${detail} and it was killed`);
+    killFailed(step, worker, 'boot', `${detail} and it was killed`);
   }
 }
 
-function prove(step: Step, worker: ReadyWorker): void {
-  const { proven, everReady, served } = step.state;
+function markVerified(step: Step, worker: ReadyWorker): void {
+  const { verified, everReady, served } = step.state;
   const { generation } = worker;
-  if (!proven.includes(generation)) step.set({ proven: [...proven, generation] });
+  if (!verified.includes(generation)) step.set({ verified: [...verified, generation] });
   for (const each of readyOf(step, worker)) settle(step, each);
-  onProven(step, worker);
+  onThreadsVerified(step, worker);
   if (everReady || served === undefined) return;
   step.set({ everReady: true });
   step.do({ type: 'serving', served });

@@ -14,7 +14,14 @@ import type {
   StartingWorker,
   Worker,
 } from '../cluster-state.js';
-import { collapse, drainAfterAll, inWords, killOverdue, noteLateError, retire } from './retire.js';
+import {
+  drainAfterError,
+  drainAfterAll,
+  inWords,
+  killOverdue,
+  noteLateError,
+  retire,
+} from './retire.js';
 import { noteBegun, onLeads, onResigned, wantsToLead } from '../leadership.js';
 import { noteBlock, onBlocked, onBlockOverdue, onPong, onResumed } from './liveness.js';
 import {
@@ -29,7 +36,7 @@ import { giveUp } from '../shutdown.js';
 import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
 import { onVerified, onVerifyOverdue, verify } from './verification.js';
 import { exitDrained, exitUnasked, recover } from './dead-worker.js';
-import { candidateOf, condemn } from './workers.js';
+import { candidateOf, killFailed } from './workers.js';
 
 /**
  * A signal to the whole process group (systemd, a shell) may reach workers before the primary. So a
@@ -92,7 +99,11 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   'stop-overdue': { starting: nothing, ready: nothing, draining: killOverdue },
   'exit-overdue': { starting: abandon, ready: abandon, draining: abandon },
   'channel-error': { starting: noteError, ready: noteError, draining: noteError },
-  'channel-broken': { starting: distrust, ready: distrust, draining: distrust },
+  'channel-broken': {
+    starting: onChannelBroken,
+    ready: onChannelBroken,
+    draining: onChannelBroken,
+  },
   exited: { starting: exitUnasked, ready: exitUnasked, draining: exitDrained },
 };
 
@@ -103,7 +114,7 @@ export function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent
 }
 
 function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'ready'>): void {
-  if (worker.condemned !== undefined) return;
+  if (worker.failure !== undefined) return;
   const { now, options } = step;
   const { url = step.settings.url, endpoints = [], verifiable = false, minReady } = event;
   forgetBootErrors(step);
@@ -114,7 +125,7 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
     readyAt: now,
     error: null,
     threads: 'settled',
-    bornTooLarge: judgeMemory(event.residentBytes, options.memory) !== 'fine',
+    largeAtStart: judgeMemory(event.residentBytes, options.memory) !== 'fine',
     leaving: undefined,
   };
   step.enter(ready);
@@ -148,7 +159,7 @@ function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-
 function timeOut(step: Step, worker: StartingWorker): void {
   const { readyTimeoutMs } = step.options;
   const detail = `boot timed out: it was not ready within ${readyTimeoutMs} ms (readyTimeoutMs) and was killed`;
-  condemn(step, worker, 'boot', detail);
+  killFailed(step, worker, 'boot', detail);
 }
 
 /** Kills a worker of another protocol version, because none of its messages is understood. */
@@ -158,7 +169,7 @@ function refuseVersion(
   { version }: WorkerEventOf<'foreign-version'>,
 ): void {
   const detail = `it speaks version ${version} of the protocol of nestjs-cluster and its primary another: a reload cannot bring that in, restart the cluster`;
-  condemn(step, worker, 'boot', detail);
+  killFailed(step, worker, 'boot', detail);
 }
 
 function whenRecovered(step: Step, worker: ReadyWorker): void {
@@ -180,7 +191,7 @@ function failSoon(step: Step, worker: ReadyWorker, event: WorkerEventOf<'fatal'>
   const { error, abort, requests } = event;
   const failing = step.change(worker, { error, requests, fatal: true });
   if (abort) return;
-  collapse(step, failing, error);
+  drainAfterError(step, failing, error);
   recover(step, failing, 'crash', inWords(error));
 }
 
@@ -232,7 +243,11 @@ function noteError(step: Step, worker: Worker, { error }: WorkerEventOf<'channel
   step.change(worker, { error: worker.error ?? error });
 }
 
-function distrust(step: Step, worker: Worker, { error }: WorkerEventOf<'channel-broken'>): void {
+function onChannelBroken(
+  step: Step,
+  worker: Worker,
+  { error }: WorkerEventOf<'channel-broken'>,
+): void {
   const detail = `its channel is broken (${error.message}) and it was killed`;
-  condemn(step, worker, 'crash', detail);
+  killFailed(step, worker, 'crash', detail);
 }

@@ -23,7 +23,7 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     error: null,
     requests: [],
     fatal: false,
-    condemned: undefined,
+    failure: undefined,
     jitter,
     follows: false,
     lapsed: false,
@@ -46,14 +46,14 @@ export function startSlot(step: Step, { index, release }: Slot): void {
 }
 
 /** Removes a worker from its slot, so that the slot may get another worker. */
-export function vacate(step: Step, worker: Worker): void {
+export function clearSlot(step: Step, worker: Worker): void {
   const { index, worker: current } = step.slotOf(worker);
   if (current === worker.id) step.setSlot(index, { worker: undefined });
 }
 
 /** Kills a worker. Its exit does not show the reason, so the reason is noted. */
-export function condemn(step: Step, worker: Worker, cause: FailureCause, detail: string): void {
-  if (worker.condemned === undefined) step.change(worker, { condemned: { cause, detail } });
+export function killFailed(step: Step, worker: Worker, cause: FailureCause, detail: string): void {
+  if (worker.failure === undefined) step.change(worker, { failure: { cause, detail } });
   step.kill(worker, 'SIGKILL');
 }
 

@@ -62,7 +62,7 @@ export class Candidates implements Invariant {
     const proof = this.#proofs.get(worker.id) ?? {};
     this.#proofs.set(worker.id, proof);
     const said = event.event;
-    if (said.type === 'ready' && worker.state === 'starting' && !worker.condemned) {
+    if (said.type === 'ready' && worker.state === 'starting' && !worker.failure) {
       proof.readyAt = world.clock.awake;
       proof.verifiable = said.verifiable ?? false;
       if (!proof.verifiable) this.#proven.add(worker.generation);
@@ -103,7 +103,7 @@ function boundOf(phase: string, { state, world }: Observation): number {
     case 'canary':
       return CANARY_MS + slackMs;
     // Another worker may be asked first, and leave without an answer.
-    case 'proving':
+    case 'verifying':
       return 2 * readyTimeoutMs + leavesMs + slackMs;
     case 'checking':
       return 2_000 + slackMs;

@@ -1,6 +1,6 @@
 import type { Worker, WorkerId } from '../../../src/decide/cluster-state.js';
 import { keyOf } from '../../../src/decide/step.js';
-import { PING_INTERVAL_MS } from '../../../src/decide/policies/heartbeat.policy.js';
+import { PING_INTERVAL_MS } from '../../../src/decide/worker/liveness.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

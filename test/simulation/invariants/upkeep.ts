@@ -14,9 +14,9 @@ type Request = Pick<ReplacementRequest, 'slot' | 'cause' | 'detail'>;
 export class Upkeep implements Invariant {
   /** By slot, when a replacement for memory or recycling last failed. */
   readonly #failedAt = new Map<number, number>();
-  readonly #condemned = new Set<WorkerId>();
+  readonly #killed = new Set<WorkerId>();
   /** When each worker became ready that was already above the soft limit. */
-  readonly #bornTooLarge = new Map<WorkerId, number>();
+  readonly #largeAtStart = new Map<WorkerId, number>();
   /** By slot, until when its worker may stay, because a new worker failed or would be as large. */
   readonly #mayStay = new Map<number, number>();
 
@@ -25,12 +25,12 @@ export class Upkeep implements Invariant {
     const { now } = world.clock;
     const { replacement } = before;
     for (const effect of effects) {
-      if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#condemned.add(effect.worker);
+      if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#killed.add(effect.worker);
     }
     if (state.shutdown !== undefined) return;
     if (event.type === 'worker' && event.event.type === 'ready') {
       const tooLarge = event.event.residentBytes > world.settings.options.memory.softLimitBytes;
-      if (tooLarge) this.#bornTooLarge.set(event.worker, now);
+      if (tooLarge) this.#largeAtStart.set(event.worker, now);
       const slot = before.workers.get(event.worker)?.slot;
       if (tooLarge && slot !== undefined) this.#mayStay.set(slot, now + MAX_BACKOFF_MS);
     }
@@ -67,8 +67,8 @@ export class Upkeep implements Invariant {
         (each) => each.slot === slot && each.cause !== 'reload',
       );
       hold('a slot waits for one replacement', same.length === 1, () => same);
-      if (cause === 'memory' && worker !== undefined && this.#bornTooLarge.has(worker.id)) {
-        const livedMs = now - this.#bornTooLarge.get(worker.id)!;
+      if (cause === 'memory' && worker !== undefined && this.#largeAtStart.has(worker.id)) {
+        const livedMs = now - this.#largeAtStart.get(worker.id)!;
         hold(
           'who is too large from the start is replaced now and then',
           livedMs >= MAX_BACKOFF_MS,
@@ -77,7 +77,7 @@ export class Upkeep implements Invariant {
       }
       hold(
         'who is replaced serves',
-        worker?.state === 'ready' && !this.#condemned.has(worker.id),
+        worker?.state === 'ready' && !this.#killed.has(worker.id),
         () => ({
           slot,
           worker,
@@ -101,7 +101,7 @@ export class Upkeep implements Invariant {
         hold('who is above the hard limit is killed', killed, () => worker);
         continue;
       }
-      if (!isServing(worker, before) || this.#condemned.has(worker.id)) continue;
+      if (!isServing(worker, before) || this.#killed.has(worker.id)) continue;
       if (requestsOf(before).some(({ slot }) => slot === worker.slot)) continue;
       const [request] = requestsOf(state).filter(({ slot }) => slot === worker.slot);
       const seen = (): unknown => ({ worker, residentBytes, requests, request });

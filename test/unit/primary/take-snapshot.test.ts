@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterState, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
 import { newSlot } from '../../../src/decide/scaling.js';
 import { newCluster } from '../../../src/decide/transition.js';
-import { WorkerMap } from '../../../src/decide/worker/worker-map.js';
+import { WorkerMap } from '../../../src/decide/cluster-state.js';
 import { NO_FAILURES } from '../../../src/decide/policies/restart.policy.js';
 import { SlotCounts, takeSnapshot } from '../../../src/primary/take-snapshot.js';
 import type { WorkerHandle } from '../../../src/primary/worker-handle.js';

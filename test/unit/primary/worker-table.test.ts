@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { newCluster } from '../../../src/decide/transition.js';
-import { WorkerMap } from '../../../src/decide/worker/worker-map.js';
+import { WorkerMap } from '../../../src/decide/cluster-state.js';
 import { SlotCounts } from '../../../src/primary/take-snapshot.js';
 import { WorkerTable } from '../../../src/primary/worker-table.js';
 import { FakeCluster } from '../support/fake-cluster.js';

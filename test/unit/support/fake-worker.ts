@@ -60,7 +60,7 @@ export function knownWorker(
     block: undefined,
     error: null,
     fatal: false,
-    condemned: undefined,
+    failure: undefined,
     jitter: 0,
     follows: false,
     lapsed: false,
@@ -71,7 +71,7 @@ export function knownWorker(
     ready: {
       ...ready,
       threads: 'settled',
-      bornTooLarge: false,
+      largeAtStart: false,
       leaving: undefined,
     },
     draining: { ...ready, retirement: undefined, overdue: false, drain: undefined },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PING_INTERVAL_MS } from '../../../../src/decide/policies/heartbeat.policy.js';
+import { PING_INTERVAL_MS } from '../../../../src/decide/worker/liveness.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
