@@ -357,8 +357,4 @@ const EMFILE = { name: 'Error', message: 'spawn EMFILE', code: 'EMFILE' };
 
 const TYPE_ERROR = { name: 'TypeError', message: 'x is not a function' };
 
-const CLEAN = {
-  destroyedConnections: 0,
-  destroyedWebSockets: 0,
-  hookError: null,
-};
+const CLEAN = { destroyedConnections: 0, destroyedWebSockets: 0, hookError: null };

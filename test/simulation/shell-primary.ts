@@ -180,17 +180,14 @@ export class ShellPrimary implements Primary {
     const { workers, dismissed } = this.#supervisor.snapshot();
     for (const { slot, requestsTotal } of [...workers, ...dismissed]) {
       const before = this.#counted.get(slot) ?? 0;
-      hold('the count of a slot never falls', requestsTotal >= before, () => ({ slot, before }));
+      hold('the count of a slot never falls', requestsTotal >= before, { slot, before });
       this.#counted.set(slot, requestsTotal);
     }
     const seen = workers.flatMap(({ pid, generation }) => (pid ? [`${pid} ${generation}`] : []));
     const real = [...this.state.workers.values()].map(
       ({ id, generation }) => `${FIRST_PID + id} ${generation}`,
     );
-    hold('the snapshot has every process that the core knows', same(seen, real), () => ({
-      seen,
-      real,
-    }));
+    hold('the snapshot has every process that the core knows', same(seen, real), { seen, real });
   }
 
   /** Called before a message is sent to a worker, which the core has to know. */

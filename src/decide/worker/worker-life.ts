@@ -64,18 +64,10 @@ const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   ready: { starting: becomeReady, ready: nothing, draining: readyAfterAll },
   'boot-failed': { starting: noteBootFailure, ready: noteBootFailure, draining: noteBootFailure },
   'ready-overdue': { starting: timeOut, ready: nothing, draining: nothing },
-  'foreign-version': {
-    starting: refuseVersion,
-    ready: nothing,
-    draining: nothing,
-  },
+  'foreign-version': { starting: refuseVersion, ready: nothing, draining: nothing },
   verified: { starting: nothing, ready: onVerified, draining: nothing },
   'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
-  recovered: {
-    starting: nothing,
-    ready: whenRecovered,
-    draining: nothing,
-  },
+  recovered: { starting: nothing, ready: whenRecovered, draining: nothing },
 
   'canary-over': { starting: nothing, ready: endCanary, draining: nothing },
   checked: { starting: nothing, ready: judgeHealth, draining: nothing },

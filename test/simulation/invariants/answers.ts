@@ -15,7 +15,7 @@ export class Answers implements Invariant {
     const { effects, state, world, event, before } = step;
     if (event.type === 'restart') {
       const isOwn = event.requester.by === 'caller' || event.requester.slot === event.slot;
-      hold('a worker that asks for its restart is restarted itself', isOwn, () => event);
+      hold('a worker that asks for its restart is restarted itself', isOwn, event);
       // If the slot is already being restarted, this request joins that restart.
       const first = before.pendingRequests.find(({ slot }) => slot === event.slot);
       const { replacement } = before;
@@ -32,7 +32,7 @@ export class Answers implements Invariant {
       if (effect.type !== 'answer') continue;
       const { requester, answer } = effect;
       const times = world.answered.get(nameOf(requester));
-      hold('a request is answered once', times === 1, () => effect);
+      hold('a request is answered once', times === 1, effect);
       if (answer.type === 'scaled' && state.shutdown === undefined) {
         this.#scaled(step, requester.by === 'worker');
       }
@@ -40,14 +40,10 @@ export class Answers implements Invariant {
       if (answer.type !== 'reloaded' || state.shutdown !== undefined) continue;
       const { outcome, generation } = answer.result;
       const asked = before.reload?.generation ?? state.lastReload;
-      hold('an answer is of the reload that was asked for', generation === asked, () => effect);
+      hold('an answer is of the reload that was asked for', generation === asked, effect);
       const isLastSlot = outcome === 'completed' || before.reload?.outcome !== 'completed';
       const early = requester.by === 'worker' && isLastSlot;
-      hold(
-        'a reload is over when a caller is told',
-        early || state.reload === undefined,
-        () => effect,
-      );
+      hold('a reload is over when a caller is told', early || state.reload === undefined, effect);
       if (outcome === 'completed') isReplaced(state, generation);
     }
     this.#reloads(step);
@@ -62,13 +58,13 @@ export class Answers implements Invariant {
           each.requester.by === 'worker' &&
           each.requester.worker === awaited,
       ),
-      () => replacement,
+      replacement,
     );
   }
 
   atRest({ state, world }: Pick<Observation, 'state' | 'world'>): void {
     for (const requester of world.asked) {
-      hold('every requester is answered', world.answered.get(requester) === 1, () => requester);
+      hold('every requester is answered', world.answered.get(requester) === 1, requester);
     }
     if (state.shutdown !== undefined) return;
     hold('a reload ends', state.reload === undefined && this.#reloadsBegun === this.#reloadsEnded);
@@ -77,13 +73,9 @@ export class Answers implements Invariant {
   #scaled({ state }: Observation, byWorker: boolean): void {
     const comingUp = slotsComingUp(state);
     const all = comingUp.length === 0;
-    hold('who scaled is told once the new workers are ready', all, () => comingUp);
+    hold('who scaled is told once the new workers are ready', all, comingUp);
     const surplus = surplusOf(state);
-    hold(
-      'who scaled is told once the others are gone',
-      byWorker || surplus.length === 0,
-      () => surplus,
-    );
+    hold('who scaled is told once the others are gone', byWorker || surplus.length === 0, surplus);
   }
 
   /**
@@ -95,7 +87,7 @@ export class Answers implements Invariant {
     result: RestartResult,
   ): void {
     const { slot, outcome, reason } = result;
-    const seen = () => ({ requester, result, slot: state.slots[slot] });
+    const seen = { requester, result, slot: state.slots[slot] };
     hold('a restart says why it was aborted', (outcome === 'aborted') === (reason !== null), seen);
     if (outcome === 'aborted') return;
     const old = this.#toRestart.get(nameOf(requester));
@@ -128,11 +120,11 @@ export class Answers implements Invariant {
       if (outcome === 'completed' && state.shutdown === undefined) {
         isReplaced(state, effect.event.generation);
         const kept = state.release.generation === effect.event.generation;
-        hold('new slots run what was reloaded', kept, () => state.release);
+        hold('new slots run what was reloaded', kept, state.release);
       }
     }
     const underWay = this.#reloadsBegun - this.#reloadsEnded;
-    hold('one reload at a time', underWay === (state.reload === undefined ? 0 : 1), () => underWay);
+    hold('one reload at a time', underWay === (state.reload === undefined ? 0 : 1), underWay);
   }
 }
 
@@ -145,7 +137,7 @@ function waitForSomething(state: ClusterState): void {
     const waits = scaleRequests.every(
       ({ requester: { by } }) => comesUp || (goes && by === 'caller'),
     );
-    hold('who scaled waits for something', waits, () => scaleRequests);
+    hold('who scaled waits for something', waits, scaleRequests);
   }
   const asksReload = pendingRequests.some((each) => each.for === 'reload');
   hold('who reloads waits for a reload', !asksReload || state.reload !== undefined);
@@ -154,7 +146,7 @@ function waitForSomething(state: ClusterState): void {
     const waits = [replacement, ...replacementsWaiting].some(
       (each) => each?.cause === 'restart' && each.slot === request.slot,
     );
-    hold('who restarts a worker waits for its replacement', waits, () => request);
+    hold('who restarts a worker waits for its replacement', waits, request);
   }
 }
 
@@ -181,10 +173,6 @@ function surplusOf({ workers, desired }: ClusterState) {
 function isReplaced({ slots, desired }: ClusterState, generation: number): void {
   for (const { index, release } of slots.slice(0, desired)) {
     const isNew = release.generation === generation;
-    hold('a completed reload has replaced everybody', isNew, () => ({
-      index,
-      release,
-      generation,
-    }));
+    hold('a completed reload has replaced everybody', isNew, { index, release, generation });
   }
 }

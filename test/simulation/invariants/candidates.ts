@@ -43,18 +43,18 @@ export class Candidates implements Invariant {
     if (this.#phase?.key !== key) this.#phase = { key, since: awake };
     const lasts = awake - this.#phase.since;
     const bound = boundOf(phase, step);
-    hold(`a replacement goes on (${phase})`, lasts <= bound, () => ({
+    hold(`a replacement goes on (${phase})`, lasts <= bound, {
       lasts,
       bound,
       ...state.replacement,
-    }));
+    });
   }
 
   #note({ before, state, event, effects, world }: Observation): void {
     for (const effect of effects) {
       if (effect.type !== 'send' || effect.message.type !== 'verify') continue;
       const known = this.#proven.has(state.workers.get(effect.worker)!.generation);
-      hold('of each generation it is asked once whether threads are fit', !known, () => effect);
+      hold('of each generation it is asked once whether threads are fit', !known, effect);
     }
     if (event.type !== 'worker') return;
     const worker = before.workers.get(event.worker);
@@ -75,7 +75,7 @@ export class Candidates implements Invariant {
   #judge(candidacy: Candidacy, { world, state, before }: Observation): void {
     const { candidate, cause, release } = candidacy;
     const proof = this.#proofs.get(candidate) ?? {};
-    const seen = (): unknown => ({ candidacy, proof });
+    const seen = { candidacy, proof };
     hold('a candidate is ready before it takes over', proof.readyAt !== undefined, seen);
     if (cause === 'reload' && before.reload?.outcome === 'completed') {
       const lived = world.clock.awake - proof.readyAt! >= CANARY_MS - 1 - world.earlyMs;

@@ -27,7 +27,7 @@ export class Capacity implements Invariant {
     const now = state.slots[index]!.worker;
     const serves = now !== undefined && state.workers.get(now)?.state === 'ready';
     if (serves || index >= state.desired || isOwnEnd(event, id)) return;
-    hold('capacity does not fall for a replacement', false, () => ({ slot, event }));
+    hold('capacity does not fall for a replacement', false, { slot, event });
   }
 
   /** In the step that aborts a reload, every ready worker stays in its slot. */
@@ -36,7 +36,7 @@ export class Capacity implements Invariant {
     if (id === undefined || index >= state.desired || isOwnEnd(event, id)) return;
     if (before.workers.get(id)?.state !== 'ready') return;
     const stays = state.slots[index]!.worker === id;
-    hold('when a reload aborts, the workers before it serve', stays, () => ({ slot, event }));
+    hold('when a reload aborts, the workers before it serve', stays, { slot, event });
   }
 }
 

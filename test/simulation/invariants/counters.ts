@@ -12,7 +12,7 @@ export class Counters implements Invariant {
   after(step: Observation): void {
     const { before, state } = step;
     const rises = (name: string, was: number, is: number): void =>
-      hold('counters only rise', is >= was, () => ({ name, was, is }));
+      hold('counters only rise', is >= was, { name, was, is });
     rises('forks', before.forks, state.forks);
     rises('pings', before.pings, state.pings);
     rises('lastReload', before.lastReload, state.lastReload);
@@ -33,11 +33,11 @@ export class Counters implements Invariant {
     for (const { index, abortedRequests } of state.slots) {
       const aborted = this.#aborted.get(index) ?? 0;
       const isSum = abortedRequests === aborted;
-      hold('what a slot has counted is the sum over its workers', isSum, () => ({
+      hold('what a slot has counted is the sum over its workers', isSum, {
         index,
         abortedRequests,
         aborted,
-      }));
+      });
     }
   }
 

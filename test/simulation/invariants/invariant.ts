@@ -18,9 +18,9 @@ export class Broken extends Error {
   }
 }
 
-/** @param seen is called only if the invariant does not hold. @throws Broken */
-export function hold(invariant: string, holds: boolean, seen?: () => unknown): void {
-  if (!holds) throw new Broken(invariant, seen?.());
+/** @param seen is shown if the invariant does not hold. @throws Broken */
+export function hold(invariant: string, holds: boolean, seen?: unknown): void {
+  if (!holds) throw new Broken(invariant, seen);
 }
 
 function show(seen: unknown): string {

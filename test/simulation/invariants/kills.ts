@@ -34,37 +34,29 @@ export class Kills implements Invariant {
       }
       if (effect.type === 'kill' && effect.signal === 'SIGKILL') {
         this.#killed.add(effect.worker);
-        hold('nobody is killed for nothing', this.#mayBeKilled(effect.worker, step), () => ({
+        hold('nobody is killed for nothing', this.#mayBeKilled(effect.worker, step), {
           event: event.type === 'upkeep-due' ? event.type : event,
           worker: before.workers.get(effect.worker),
-        }));
+        });
       }
     }
     if (event.type === 'due' && event.timer.type === 'ready-overdue') {
       const { worker: id } = event.timer;
       if (before.timers.has(keyOf(event.timer)) && before.workers.get(id)?.state === 'starting') {
-        hold('who does not come up in time is killed', this.#killed.has(id), () => event);
+        hold('who does not come up in time is killed', this.#killed.has(id), event);
       }
     }
     this.#noteBlock(step);
     for (const [id, since] of this.#blocked) {
-      hold(
-        'who is blocked is killed when its time is up',
-        !this.#isOverdue(id, since, step),
-        () => ({
-          since,
-          worker: state.workers.get(id),
-        }),
-      );
+      hold('who is blocked is killed when its time is up', !this.#isOverdue(id, since, step), {
+        since,
+        worker: state.workers.get(id),
+      });
     }
     if (event.type !== 'heartbeat-due') return;
     for (const worker of state.workers.values()) {
       if (worker.state !== 'ready' || worker.debugged || this.#killed.has(worker.id)) continue;
-      hold(
-        'who answers no pings is killed in time',
-        !this.#hangsTooLong(worker, step),
-        () => worker,
-      );
+      hold('who answers no pings is killed in time', !this.#hangsTooLong(worker, step), worker);
     }
   }
 

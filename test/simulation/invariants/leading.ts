@@ -22,7 +22,11 @@ export class Leading implements Invariant {
     const leaders = [...world.processes.values()].filter(
       (process) => process.state !== 'exited' && process.leads,
     );
-    hold('two workers never lead at once', leaders.length <= 1, () => leaders.map(({ id }) => id));
+    hold(
+      'two workers never lead at once',
+      leaders.length <= 1,
+      leaders.map(({ id }) => id),
+    );
     const [leader] = leaders;
     if (leader !== undefined) this.#last = { worker: leader.id, at: now };
 
@@ -33,16 +37,16 @@ export class Leading implements Invariant {
     }
     if (isAppointed && this.#granted !== undefined && this.#granted.worker !== appointed) {
       const isOver = now >= this.#granted.until + MARGIN_MS;
-      hold('a leader comes once the lease before it and its margin are over', isOver, () => ({
+      hold('a leader comes once the lease before it and its margin are over', isOver, {
         now,
         granted: this.#granted,
-      }));
+      });
     }
 
     if (event.type === 'worker' && event.event.type === 'leads') {
       if (event.event.seq === this.#unanswered) this.#unanswered = undefined;
       const lapsed = state.workers.get(event.worker)?.lapsed ?? false;
-      hold('who answers is not blocked', !lapsed || !isReady(before, event.worker), () => event);
+      hold('who answers is not blocked', !lapsed || !isReady(before, event.worker), event);
     }
     for (const effect of effects) {
       if (effect.type !== 'send' || effect.message.type !== 'lead') continue;
@@ -55,15 +59,15 @@ export class Leading implements Invariant {
       if (this.#last !== undefined && this.#last.worker !== worker) {
         const { at } = this.#last;
         const since = message.since ?? -Infinity;
-        hold('a leader leaves to those before it what they may have run', since >= at, () => at);
-        hold('and nothing that is still to come', since <= now, () => message);
+        hold('a leader leaves to those before it what they may have run', since >= at, at);
+        hold('and nothing that is still to come', since <= now, message);
       }
     }
     this.#hasLeader(state, now);
     if (isAppointed) {
       const first = Math.min(...candidates(state).map(({ readyAt }) => readyAt));
       const { readyAt } = state.workers.get(appointed) as ReadyWorker;
-      hold('the leader is the one that has been ready longest', readyAt === first, () => appointed);
+      hold('the leader is the one that has been ready longest', readyAt === first, appointed);
     }
   }
 
@@ -87,9 +91,9 @@ export class Leading implements Invariant {
     const ready = candidates(state);
     const leads = ready.some(({ id }) => id === leader);
     const waits = lease !== undefined && lease.until + MARGIN_MS + LATE_MS > now;
-    hold('where a worker can lead, one does', ready.length === 0 || leads || waits, () => ready);
+    hold('where a worker can lead, one does', ready.length === 0 || leads || waits, ready);
     const asked = ready.find(({ id }) => id === leader)?.follows;
-    hold('who leads and has asked has a lease', !asked || lease?.worker === leader, () => lease);
+    hold('who leads and has asked has a lease', !asked || lease?.worker === leader, lease);
   }
 }
 

@@ -40,7 +40,7 @@ export class Leaving implements Invariant {
       const since = this.#since.get(worker.id) ?? awake;
       this.#since.set(worker.id, since);
       const inTime = awake - since <= boundMs(world);
-      hold('who is to leave has left in time', inTime, () => ({ worker, for: awake - since }));
+      hold('who is to leave has left in time', inTime, { worker, for: awake - since });
     }
     if (state.shutdown === undefined) return;
     if (before.shutdown === undefined) this.#begin(step);
@@ -52,20 +52,20 @@ export class Leaving implements Invariant {
     }
     this.#impatience(step);
     const lasts = awake - this.#begunAt!;
-    hold('a shutdown ends within its bound', state.ended || lasts <= boundMs(world), () => lasts);
+    hold('a shutdown ends within its bound', state.ended || lasts <= boundMs(world), lasts);
     const closesFor = awake - (this.#closesSince ?? awake);
     const knows = state.ended || closesFor <= ACCEPTORS_CLOSE_WITHIN_MS;
-    hold('the core is told that the acceptors are closed', knows, () => closesFor);
+    hold('the core is told that the acceptors are closed', knows, closesFor);
     const { lameDuckMs } = world.settings.options.shutdown;
     const late = lasts > lameDuckMs + 50 + 300 * world.clock.suspensions;
-    hold('sockets are closed after the lame duck', this.#closed || !late, () => lasts);
+    hold('sockets are closed after the lame duck', this.#closed || !late, lasts);
     if (event.type === 'acceptors-closed') {
       this.#closesSince = undefined;
       for (const { id } of state.workers.values()) {
         const told = effects.some(
           (each) => each.type === 'send' && each.worker === id && each.message.type === 'released',
         );
-        hold('everybody is told that the primary holds no socket', told, () => id);
+        hold('everybody is told that the primary holds no socket', told, id);
       }
     }
     const end = effects.filter(({ type }) => type === 'end');
@@ -88,16 +88,16 @@ export class Leaving implements Invariant {
     const failed = effects.find((each) => each.type === 'emit' && each.name === 'failed');
     if (failed?.type === 'emit' && failed.name === 'failed') {
       this.#failed = failed.event.exitCode;
-      hold('a cluster that has served does not give up', !before.everReady, () => failed);
+      hold('a cluster that has served does not give up', !before.everReady, failed);
       this.#judgeEnd(step);
-    } else hold('a shutdown has a reason', event.type === 'stop', () => event);
+    } else hold('a shutdown has a reason', event.type === 'stop', event);
     for (const worker of state.workers.values()) {
-      hold('a shutdown asks everybody to leave', worker.state === 'draining', () => worker);
+      hold('a shutdown asks everybody to leave', worker.state === 'draining', worker);
     }
     const signal = (event.type === 'stop' && event.signal?.name) || 'SIGTERM';
     for (const each of effects) {
       if (each.type !== 'send' || each.message.type !== 'drain') continue;
-      hold('hooks are told the signal', each.message.signal === signal, () => each);
+      hold('hooks are told the signal', each.message.signal === signal, each);
     }
   }
 
@@ -108,7 +108,7 @@ export class Leaving implements Invariant {
   #judgeEnd({ event, before, world }: Observation): void {
     if (event.type === 'worker' && ['boot-failed', 'verified'].includes(event.event.type)) return;
     const { replacement, workers, desired } = before;
-    const seen = (): unknown => ({ event, lost: [...this.#lost], replacement });
+    const seen = { event, lost: [...this.#lost], replacement };
     hold('a cluster gives up after two tries a slot', this.#lost.size >= 2 * desired, seen);
     const gone = workerOf(event);
     for (const { id, slot, state } of workers.values()) {
@@ -139,7 +139,7 @@ export class Leaving implements Invariant {
           ? each.type === 'force' && each.worker === id
           : each.type === 'kill' && each.signal === 'SIGKILL' && each.worker === id,
       );
-      hold('a further signal reaches everybody', asked, () => ({ id, signals: this.#signals }));
+      hold('a further signal reaches everybody', asked, { id, signals: this.#signals });
     }
   }
 
@@ -147,7 +147,7 @@ export class Leaving implements Invariant {
     const [end] = effects.filter((each) => each.type === 'end');
     if (end?.type !== 'end') return;
     const { exitCode } = end;
-    const seen = (): unknown => ({ exitCode, failed: this.#failed, wrong: this.#wentWrong });
+    const seen = { exitCode, failed: this.#failed, wrong: this.#wentWrong };
     if (this.#signals > 0) return hold('an exit code tells the last signal', exitCode > 128, seen);
     if (this.#failed !== undefined) {
       return hold('an exit code tells why a cluster gave up', exitCode === this.#failed, seen);

@@ -16,26 +16,22 @@ export class Pings implements Invariant {
         if (answers) this.#outstanding.delete(id);
         const { ping } = state.workers.get(id) ?? {};
         const right = (ping === undefined) === (answers || owed === undefined);
-        hold(
-          'only the answer to a ping counts',
-          right || before.workers.get(id) === undefined,
-          () => ({
-            seq,
-            owed,
-          }),
-        );
+        hold('only the answer to a ping counts', right || before.workers.get(id) === undefined, {
+          seq,
+          owed,
+        });
       }
     }
     for (const effect of effects) {
       if (effect.type !== 'send' || effect.message.type !== 'ping') continue;
       const none = !this.#outstanding.has(effect.worker);
-      hold('one ping at a time is unanswered', none, () => effect);
+      hold('one ping at a time is unanswered', none, effect);
       this.#outstanding.set(effect.worker, effect.message.seq);
     }
     if (event.type !== 'heartbeat-due') return;
     for (const { id, state: is } of state.workers.values()) {
       const pinged = is === 'starting' || this.#outstanding.has(id);
-      hold('everybody who can answer is pinged', pinged, () => id);
+      hold('everybody who can answer is pinged', pinged, id);
     }
   }
 }

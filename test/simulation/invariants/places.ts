@@ -29,7 +29,7 @@ export class Places implements Invariant {
       hold(
         'a slot has one worker, and a second during a replacement',
         isCandidate !== (slots[worker.slot]!.worker === worker.id),
-        () => worker,
+        worker,
       );
     }
     for (const slot of slots) this.#slot(state, slot);
@@ -39,24 +39,24 @@ export class Places implements Invariant {
       const goesOn =
         replacement?.cause === 'reload' ||
         state.replacementsWaiting.some(({ cause }) => cause === 'reload');
-      hold('a reload goes on', goesOn, () => state.reload);
+      hold('a reload goes on', goesOn, state.reload);
     }
     this.#ofReload(state);
     if (shutdown !== undefined) {
       const { reload, replacementsWaiting: waiting, pendingRequests } = state;
       const left = waiting.length + pendingRequests.length;
       const none = reload === undefined && replacement === undefined && left === 0;
-      hold('a shutdown gives up what is under way, and tells who waits for it', none, () => state);
+      hold('a shutdown gives up what is under way, and tells who waits for it', none, state);
     }
   }
 
   #processes({ workers }: ClusterState, processes: ReadonlyMap<number, unknown>): void {
     let same = processes.size === workers.size;
     for (const id of processes.keys()) same &&= workers.get(id) !== undefined;
-    hold('the workers are the processes that have not exited', same, () => ({
+    hold('the workers are the processes that have not exited', same, {
       processes: [...processes.keys()],
       workers: [...workers.keys()],
-    }));
+    });
   }
 
   #slot({ workers, desired, shutdown, replacement, timers }: ClusterState, slot: Slot): void {
@@ -65,11 +65,11 @@ export class Places implements Invariant {
     if (id !== undefined) {
       const worker = workers.get(id);
       const serves = worker !== undefined && worker.state !== 'draining' && worker.slot === index;
-      hold('the worker of a slot starts or serves', serves, () => ({ slot, worker }));
-      hold('a slot that is not wanted has no worker', index < desired, () => slot);
+      hold('the worker of a slot starts or serves', serves, { slot, worker });
+      hold('a slot that is not wanted has no worker', index < desired, slot);
     } else if (index < desired && shutdown === undefined && !hasCandidate) {
       const waits = timers.has(`start-due slot ${index}`);
-      hold('a slot without a worker waits for one', waits, () => slot);
+      hold('a slot without a worker waits for one', waits, slot);
     }
   }
 
@@ -80,19 +80,15 @@ export class Places implements Invariant {
       ...(replacement === undefined || replacement.phase === 'handing-over' ? [] : [replacement]),
     ].filter(({ cause }) => cause === 'reload');
     const isOver = reload === undefined;
-    hold(
-      'a reload that is over starts nothing',
-      !isOver || candidacies.length === 0,
-      () => candidacies,
-    );
+    hold('a reload that is over starts nothing', !isOver || candidacies.length === 0, candidacies);
     if (isOver || reload.outcome === 'completed') return;
     const isBack = candidacies.every(({ release }) => release.generation !== reload.generation);
-    hold('the way back starts nothing of what failed', isBack, () => candidacies);
+    hold('the way back starts nothing of what failed', isBack, candidacies);
   }
 
   #replacement({ replacement, workers, desired }: ClusterState): void {
     if (replacement === undefined) return;
-    const seen = (): unknown => replacement;
+    const seen = replacement;
     if (replacement.phase === 'handing-over') {
       const worker = workers.get(replacement.predecessor);
       hold('who hands over drains', worker?.state === 'draining', seen);

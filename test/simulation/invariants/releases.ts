@@ -32,13 +32,13 @@ export class Releases implements Invariant {
     for (const effect of effects) {
       if (effect.type === 'fork') {
         const isDead = this.#takenBack.has(effect.release.generation);
-        hold('a release that was taken back is not started again', !isDead, () => effect);
+        hold('a release that was taken back is not started again', !isDead, effect);
       }
       if (effect.type !== 'emit') continue;
       if (effect.name === 'reload-reverting') {
         const { generation, to } = effect.event;
         const once = !this.#takenBack.has(generation) && to < generation;
-        hold('a release is taken back once, to an older one', once, () => effect);
+        hold('a release is taken back once, to an older one', once, effect);
         this.#takenBack.add(generation);
       } else if (effect.name === 'reload-ended') this.#ended(step, effect.event);
     }
@@ -77,11 +77,11 @@ export class Releases implements Invariant {
       if (!counts || !this.#isWatched(worker, before, world)) continue;
       const ended = effects.some((each) => each.type === 'emit' && each.name === 'reload-ended');
       const goesBack = state.reload !== undefined && state.reload.outcome !== 'completed';
-      hold('a release that fails is not left standing', goesBack || ended, () => ({
+      hold('a release that fails is not left standing', goesBack || ended, {
         worker,
         watched: this.#watched,
         reload: state.reload,
-      }));
+      });
     }
   }
 
@@ -108,7 +108,7 @@ export class Releases implements Invariant {
 
   #ended({ state, before, world }: Observation, { outcome, reason }: Ended): void {
     const isRight = outcome !== 'reverted' || !this.#watched || this.#isToBlame;
-    hold('one failure of a worker that served reverts no release', isRight, () => before.reload);
+    hold('one failure of a worker that served reverts no release', isRight, before.reload);
     const watched = this.#watched;
     const { release, generation: ended } = before.reload!;
     // A reload that found no program leaves the observed release as it is.
@@ -125,7 +125,7 @@ export class Releases implements Invariant {
     for (const { index, worker } of state.slots.slice(0, state.desired)) {
       const generation = worker === undefined ? undefined : state.workers.get(worker)?.generation;
       const isBack = generation !== ended || !this.#takenBack.has(ended);
-      hold('a release that was taken back runs nowhere', isBack, () => ({ index, generation }));
+      hold('a release that was taken back runs nowhere', isBack, { index, generation });
     }
   }
 }

@@ -38,10 +38,7 @@ export class Restarts implements Invariant {
     if (event.type === 'due' && event.timer.type === 'start-due') {
       const due = this.#notBefore.get(event.timer.slot) ?? 0;
       const forked = effects.some(({ type }) => type === 'fork');
-      hold('a restart waits as long as it was told', !forked || now >= due - 1, () => ({
-        now,
-        due,
-      }));
+      hold('a restart waits as long as it was told', !forked || now >= due - 1, { now, due });
     }
     // A slot that gets a worker in any way no longer waits.
     for (const effect of effects) if (effect.type === 'fork') this.#notBefore.delete(effect.slot);
@@ -71,12 +68,12 @@ export class Restarts implements Invariant {
     const least = failures > 0 ? backoff : 0;
     const spread = 1 - 0.2;
     const fits = delayMs >= least * spread - 1 && delayMs <= longest;
-    hold('a restart waits as long as its failures call for', fits, () => told);
+    hold('a restart waits as long as its failures call for', fits, told);
     const count = this.#failures.get(slot) ?? 0;
     const loops = count >= MAX_FAILURES;
-    hold('a crash loop is known for one', degraded === loops, () => ({ told, count }));
+    hold('a crash loop is known for one', degraded === loops, { told, count });
     const row = this.#rows.get(slot) ?? 0;
-    hold('failures in a row are counted', failures === row, () => ({ told, row }));
+    hold('failures in a row are counted', failures === row, { told, row });
     this.#apart(told, longest, step.world);
   }
 
@@ -85,7 +82,7 @@ export class Restarts implements Invariant {
     const { failures, delayMs } = told;
     this.#together = this.#together.filter(({ at }) => now - at < TOGETHER_MS);
     const others = this.#together.length;
-    const seen = (): unknown => ({ told, now, together: this.#together });
+    const seen = { told, now, together: this.#together };
     if (failures === 0) {
       const most = Math.min(others * BACKOFF_MS, TOGETHER_MS);
       const fits = others === 0 ? delayMs === 0 : delayMs > 0 && delayMs <= most;
@@ -105,7 +102,7 @@ export class Restarts implements Invariant {
 
   /** Checks that a step counts only one failure, and updates this class's own counts. */
   #counted({ before, effects, event, world }: Observation, failures: number): void {
-    hold('failures are counted one by one', failures === 1, () => ({ event, failures }));
+    hold('failures are counted one by one', failures === 1, { event, failures });
     const failed = effects.find(isFailure);
     const { slot, startedByProcess, cause } = failureOf(failed, before, event);
     if (slot === undefined) return;

@@ -18,17 +18,17 @@ export class Telling implements Invariant {
       for (const worker of state.workers.values()) {
         if (before.workers.get(worker.id)) continue;
         const forked = effects.some(({ type, ...of }) => type === 'fork' && isOf(of, worker.id));
-        hold('a new worker is forked', forked, () => worker);
+        hold('a new worker is forked', forked, worker);
       }
     }
     if (event.type === 'worker' && event.event.type === 'ready') {
       const was = before.workers.get(event.worker);
       const serves = was?.state === 'draining' && was.retirement && was.readyAt === undefined;
       const asked = effects.some((each) => each.type === 'send' && each.message.type === 'drain');
-      hold('who came up while it was ended is asked to drain', !serves || asked, () => was);
+      hold('who came up while it was ended is asked to drain', !serves || asked, was);
     }
     if (event.type === 'worker' && event.event.type === 'exited') {
-      hold('what has exited is forgotten', !state.workers.get(event.worker), () => event);
+      hold('what has exited is forgotten', !state.workers.get(event.worker), event);
     }
     if (before.desired !== state.desired) {
       hold('scaling is told', emitted(effects, 'scaling').length === 1);
@@ -43,13 +43,13 @@ export class Telling implements Invariant {
   #effect(before: ClusterState, state: ClusterState, effect: Effect): void {
     if (effect.type === 'fork') {
       const none = before.shutdown === undefined && state.shutdown === undefined;
-      hold('nothing is forked once a shutdown has begun', none, () => effect);
-      hold('only wanted slots get workers', effect.slot < state.desired, () => effect);
+      hold('nothing is forked once a shutdown has begun', none, effect);
+      hold('only wanted slots get workers', effect.slot < state.desired, effect);
     } else if (effect.type === 'send' || effect.type === 'kill') {
       hold(
         'nothing is sent to what has exited',
         state.workers.get(effect.worker) !== undefined,
-        () => effect,
+        effect,
       );
     } else if (effect.type === 'serving') {
       this.#served += 1;
@@ -63,14 +63,14 @@ export class Telling implements Invariant {
       const gone = effects.filter((each) => each.type === 'gone' && each.worker === id).length;
       const told =
         emitted(effects, 'worker-died', id).length + emitted(effects, 'worker-stopped', id).length;
-      hold('an exit is told once', gone === 1 && told === 1 && !this.#ended.has(id), () => was);
+      hold('an exit is told once', gone === 1 && told === 1 && !this.#ended.has(id), was);
       this.#ended.add(id);
       return;
     }
     if (was.state === 'starting' && is.state === 'ready') {
       const joined = effects.filter((each) => each.type === 'joined' && each.worker === id).length;
       const told = emitted(effects, 'worker-ready', id).length;
-      hold('a worker that is ready is told once', joined === 1 && told === 1, () => was);
+      hold('a worker that is ready is told once', joined === 1 && told === 1, was);
     }
     if (is.state !== 'draining') return;
     const sent = effects.filter(
@@ -78,18 +78,18 @@ export class Telling implements Invariant {
     ).length;
     if (was.state === 'draining') {
       const becameReady = was.readyAt === undefined && is.readyAt !== undefined;
-      hold('who drains is asked once', sent === (becameReady ? 1 : 0), () => is);
+      hold('who drains is asked once', sent === (becameReady ? 1 : 0), is);
       return;
     }
     if (is.retirement === undefined) {
       const told = emitted(effects, 'worker-failing', id).length;
-      hold('who drains by itself is told once', told === 1 && sent === 0, () => is);
+      hold('who drains by itself is told once', told === 1 && sent === 0, is);
       return;
     }
     const ended = effects.some((each) => each.type === 'kill' && each.worker === id);
     const asked = was.state === 'ready' ? sent === 1 : sent === 0 && ended;
     const told = emitted(effects, 'worker-draining', id).length;
-    hold('who is to leave is asked, and that is told, once', asked && told === 1, () => is);
+    hold('who is to leave is asked, and that is told, once', asked && told === 1, is);
   }
 }
 

@@ -17,7 +17,7 @@ export class Timers implements Invariant {
     }
     if (event.type === 'due') {
       const isArmed = before.timers.has(keyOf(event.timer));
-      hold('no timer comes due that was disarmed', isArmed, () => event.timer);
+      hold('no timer comes due that was disarmed', isArmed, event.timer);
     }
     if (event.type === 'due' && 'worker' in event.timer) {
       this.#over.add(`${event.timer.type} ${event.timer.worker}`);
@@ -25,10 +25,10 @@ export class Timers implements Invariant {
     if (before.timers !== state.timers || effects.length > 0) {
       let same = world.armed.size === state.timers.size;
       for (const key of state.timers.keys()) same &&= world.armed.has(key);
-      hold('timers are those of the state', same, () => ({
+      hold('timers are those of the state', same, {
         armed: [...world.armed.keys()],
         state: [...state.timers.keys()],
-      }));
+      });
     }
     const isSame =
       before.timers === state.timers &&
@@ -37,7 +37,7 @@ export class Timers implements Invariant {
     // A pong changes only the ping of its worker, on which no other timer depends.
     if (isSame && event.type === 'worker' && event.event.type === 'pong') return;
     for (const timer of state.timers.values()) {
-      hold('no timer outlives its purpose', isNeeded(timer, state), () => timer);
+      hold('no timer outlives its purpose', isNeeded(timer, state), timer);
     }
     for (const worker of state.workers.values()) this.#worker(state, worker, world);
     this.#cluster(state);
@@ -46,7 +46,7 @@ export class Timers implements Invariant {
   #worker(state: ClusterState, worker: Worker, { settings, clock }: Observation['world']): void {
     const has = (type: string): boolean => state.timers.has(`${type} worker ${worker.id}`);
     const ends = (type: string, holds: boolean): void =>
-      hold(`what may last for ever has a timer (${type})`, holds, () => worker);
+      hold(`what may last for ever has a timer (${type})`, holds, worker);
     const killed = this.#killed.has(worker.id);
     const leaves = has('exit-overdue') || this.#over.has(`exit-overdue ${worker.id}`);
     switch (worker.state) {
@@ -73,17 +73,17 @@ export class Timers implements Invariant {
     hold(
       'a release is observed for a time',
       isObserved === timers.has('observation-over'),
-      () => previous,
+      previous,
     );
     const renews = leadership.lease === undefined || timers.has('lease-due');
-    hold('what may last for ever has a timer (lease-due)', renews, () => leadership);
+    hold('what may last for ever has a timer (lease-due)', renews, leadership);
     if (replacement?.phase === 'canary') {
       const has = timers.has(`canary-over worker ${replacement.candidate}`);
-      hold('what may last for ever has a timer (canary-over)', has, () => reload);
+      hold('what may last for ever has a timer (canary-over)', has, reload);
     }
     if (replacement?.phase === 'checking') {
       const has = timers.has(`check-overdue worker ${replacement.candidate}`);
-      hold('what may last for ever has a timer (check-overdue)', has, () => reload);
+      hold('what may last for ever has a timer (check-overdue)', has, reload);
     }
   }
 }

@@ -49,7 +49,7 @@ export class Upkeep implements Invariant {
     }
     const restarts = requestsOf(state).filter(({ cause }) => cause === 'restart');
     const restarting = new Set(restarts.map(({ slot }) => slot));
-    hold('a slot waits for one restart', restarts.length === restarting.size, () => restarts);
+    hold('a slot waits for one restart', restarts.length === restarting.size, restarts);
     for (const { slot, cause, detail } of requestsOf(state)) {
       if (
         !isUpkeep({ cause }) ||
@@ -58,31 +58,27 @@ export class Upkeep implements Invariant {
         continue;
       }
       const since = now - (this.#failedAt.get(slot) ?? -Infinity);
-      hold('a replacement that failed is not tried at once', since >= MAX_BACKOFF_MS, () => ({
+      hold('a replacement that failed is not tried at once', since >= MAX_BACKOFF_MS, {
         slot,
         since,
-      }));
+      });
       const worker = before.workers.get(before.slots[slot]!.worker ?? -1);
       const same = requestsOf(state).filter(
         (each) => each.slot === slot && each.cause !== 'reload',
       );
-      hold('a slot waits for one replacement', same.length === 1, () => same);
+      hold('a slot waits for one replacement', same.length === 1, same);
       if (cause === 'memory' && worker !== undefined && this.#largeAtStart.has(worker.id)) {
         const livedMs = now - this.#largeAtStart.get(worker.id)!;
         hold(
           'who is too large from the start is replaced now and then',
           livedMs >= MAX_BACKOFF_MS,
-          () => worker,
+          worker,
         );
       }
-      hold(
-        'who is replaced serves',
-        worker?.state === 'ready' && !this.#killed.has(worker.id),
-        () => ({
-          slot,
-          worker,
-        }),
-      );
+      hold('who is replaced serves', worker?.state === 'ready' && !this.#killed.has(worker.id), {
+        slot,
+        worker,
+      });
     }
     if (event.type === 'upkeep-due') this.#looked(step);
   }
@@ -98,13 +94,13 @@ export class Upkeep implements Invariant {
       const { residentBytes, requests } = reading;
       if (residentBytes > memory.hardLimitBytes) {
         const killed = effects.some((each) => each.type === 'kill' && each.worker === worker.id);
-        hold('who is above the hard limit is killed', killed, () => worker);
+        hold('who is above the hard limit is killed', killed, worker);
         continue;
       }
       if (!isServing(worker, before) || this.#killed.has(worker.id)) continue;
       if (requestsOf(before).some(({ slot }) => slot === worker.slot)) continue;
       const [request] = requestsOf(state).filter(({ slot }) => slot === worker.slot);
-      const seen = (): unknown => ({ worker, residentBytes, requests, request });
+      const seen = { worker, residentBytes, requests, request };
       if (residentBytes > memory.softLimitBytes) {
         hold(
           'who is above the soft limit is replaced',

@@ -47,10 +47,7 @@ describe('the heartbeat', () => {
     worker.exit({ signal: 'SIGKILL' });
     expect(cluster.newest(1).signals).toEqual([]);
     expect(cluster.events('worker-died')).toMatchObject([
-      {
-        cause: 'hang',
-        detail: 'it did not answer for 10000 ms (hangTimeoutMs) and was killed',
-      },
+      { cause: 'hang', detail: 'it did not answer for 10000 ms (hangTimeoutMs) and was killed' },
     ]);
   });
 

@@ -10,11 +10,7 @@ const CHECK_TIMEOUT_MS = 2_000;
 const CRASH = { code: 1 };
 
 const start = (workers = 2, options: ClusterOptions = {}) =>
-  new FakeCluster(workers, {
-    hangTimeoutMs: false,
-    memory: { softLimitBytes: 1e9 },
-    ...options,
-  });
+  new FakeCluster(workers, { hangTimeoutMs: false, memory: { softLimitBytes: 1e9 }, ...options });
 
 /** A cluster whose reload has started the new worker of slot 0. */
 function reloading(workers = 2, options: ClusterOptions = {}) {

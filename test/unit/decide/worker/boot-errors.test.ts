@@ -6,10 +6,7 @@ afterEach(() => vi.useRealTimers());
 
 /** The last slot still starts: until it has, the cluster does not give up. */
 function start(workers = 3) {
-  const options = {
-    hangTimeoutMs: false,
-    readyTimeoutMs: 900_000,
-  } as const;
+  const options = { hangTimeoutMs: false, readyTimeoutMs: 900_000 } as const;
   const cluster = new FakeCluster(workers, options, 'starting');
   /** The newest worker of a slot fails while it starts; what is told of its error. */
   const fail = (slot: number, message: string | null, name = 'Error') => {

@@ -149,10 +149,7 @@ describe('the report of a worker that failed', () => {
     expect(worker.signals).toEqual(['SIGKILL', 'SIGKILL']);
     worker.exit(KILLED);
     expect(cluster.events('worker-died')).toMatchObject([
-      {
-        cause: 'crash',
-        detail: 'its channel is broken (no JSON) and it was killed',
-      },
+      { cause: 'crash', detail: 'its channel is broken (no JSON) and it was killed' },
     ]);
   });
 
