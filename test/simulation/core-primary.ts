@@ -5,8 +5,7 @@ import { PING_INTERVAL_MS } from '../../src/decide/worker/liveness.js';
 import { keyOf } from '../../src/decide/step.js';
 import { newCluster, transition } from '../../src/decide/transition.js';
 import type { Due } from './clock.js';
-import type { Primary } from './primary.js';
-import { RELEASE, type SIGINT, type World } from './world.js';
+import { type Primary, RELEASE, type SIGINT, type World } from './world.js';
 
 /** A primary that consists only of the core. Every effect is carried out without a fault. */
 export class CorePrimary implements Primary {

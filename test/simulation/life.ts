@@ -1,11 +1,10 @@
 import { EXIT_TIMEOUT_MS } from '../../src/decide/step.js';
-import { Clock } from './clock.js';
+import { Clock, inWorldTime } from './clock.js';
 import { CorePrimary } from './core-primary.js';
 import { Broken, checkAtRest, type Invariant, invariants } from './invariants/index.js';
 import type { Scenario } from './scenario.js';
 import { ShellPrimary } from './shell-primary.js';
 import { type Observation, World } from './world.js';
-import { inWorldTime } from './world-time.js';
 
 /** How long faults happen. */
 const FAULTS_MS = 45_000;

@@ -14,9 +14,8 @@ import type { Program } from '../../src/primary/release.js';
 import { DECISIVE, WorkerHandle } from '../../src/primary/worker-handle.js';
 import { Supervisor } from '../../src/primary/supervisor.js';
 import { Broken, hold } from './invariants/index.js';
-import type { Observation, Primary } from './primary.js';
 import type { SimulatedProcess } from './process.js';
-import { RELEASE, type SIGINT, type World } from './world.js';
+import { type Observation, type Primary, RELEASE, type SIGINT, type World } from './world.js';
 
 /** Above the highest pid on Linux, so that /proc has no process with it. */
 const FIRST_PID = 2 ** 22;

@@ -11,67 +11,28 @@ const HELP = `npm run simulate -- [options]
 
 Ends with 0 where every invariant holds, else with 1.`;
 
-class UsageError extends Error {}
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    seed: { type: 'string' },
+    runs: { type: 'string' },
+    path: { type: 'string' },
+    shell: { type: 'boolean', default: false },
+  },
+});
+if (values.help) console.log(HELP);
+else process.exitCode = await main(values);
 
-try {
-  process.exitCode = await main(readSettings(process.argv.slice(2)));
-} catch (error) {
-  console.error(error instanceof UsageError ? `error: ${error.message}; see --help` : error);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
-}
-
-async function main(settings) {
-  if (settings === undefined) {
-    console.log(HELP);
-    return 0;
-  }
+async function main({ seed = '1', runs = values.seed === undefined ? '10000' : '1', path, shell }) {
+  const lives = { seed: Number(seed), runs: path === undefined ? Number(runs) : 1, path, shell };
+  if (Number.isNaN(lives.seed + lives.runs)) throw new Error(`a number is expected; ${HELP}`);
   const { simulate, describeFailure } = await withSimulation((file) => import(file));
   const startedAt = performance.now();
-  const { lives, events, eventful, failure } = simulate(settings);
+  const { lives: played, events, eventful, failure } = simulate(lives);
   if (failure !== undefined) console.log(`${describeFailure(failure)}\n`);
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   console.log(
-    `${lives} lives from seed ${settings.seed} on, ${events} events, ${eventful} of them no routine, in ${seconds} s: ${failure ? 'broken' : 'every invariant holds'}`,
+    `${played} lives from seed ${seed} on, ${events} events, ${eventful} of them no routine, in ${seconds} s: ${failure ? 'broken' : 'every invariant holds'}`,
   );
   return failure === undefined ? 0 : 1;
-}
-
-/** @returns `undefined` if help is requested. @throws UsageError */
-function readSettings(args) {
-  const { help, seed, runs, path, shell = false } = parsed(args);
-  if (help) return undefined;
-  if (path !== undefined && !/^\d+(:\d+)*$/.test(path)) {
-    throw new UsageError(`--path takes numbers with colons between them, not '${path}'`);
-  }
-  if (path !== undefined && seed === undefined) throw new UsageError('--path needs its --seed');
-  const alone = seed !== undefined;
-  return {
-    seed: numberOf('--seed', seed ?? '1', 0),
-    runs: path === undefined ? numberOf('--runs', runs ?? (alone ? '1' : '10000'), 1) : 1,
-    path,
-    shell,
-  };
-}
-
-function parsed(args) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        help: { type: 'boolean' },
-        seed: { type: 'string' },
-        runs: { type: 'string' },
-        path: { type: 'string' },
-        shell: { type: 'boolean' },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError(error.message);
-  }
-}
-
-function numberOf(option, value, least) {
-  const number = Number(value);
-  if (/^\d+$/.test(value) && Number.isSafeInteger(number) && number >= least) return number;
-  throw new UsageError(`${option} takes a whole number from ${least} on, not '${value}'`);
 }

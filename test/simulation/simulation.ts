@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { Diary } from './describe.js';
 import { Broken } from './invariants/index.js';
-import { live } from './life.js';
+import { isRoutine, live } from './life.js';
 import { type Scenario, scenario } from './scenario.js';
+import type { Effect } from '../../src/decide/effect.js';
+import type { Observation } from './world.js';
 
 /** The lives to play: one for each of `runs` seeds, beginning with `seed`. */
 export interface Lives {
@@ -87,9 +88,9 @@ export function describeFailure({
 const MAX_LINES = 200;
 
 function tell(seed: number, path: string, shortest: Scenario, shell: boolean): Failure {
-  const diary = new Diary();
+  const diary: string[] = [];
   try {
-    live(shortest, { watch: (step) => diary.note(step), shell });
+    live(shortest, { watch: (step) => note(diary, step), shell });
   } catch (error) {
     const { message, stack } = error as Error;
     const isBroken = error instanceof Broken;
@@ -100,11 +101,34 @@ function tell(seed: number, path: string, shortest: Scenario, shell: boolean): F
       message: isBroken ? message : String(stack),
       scenario: shortest,
       shell,
-      diary: diary.lines,
+      diary,
     };
   }
   throw new Error(`seed ${seed}: a life that failed does not fail again`);
 }
+
+/** Adds a line with the simulated time. Routine events without effects are left out. */
+function note(diary: string[], step: Observation): void {
+  const effects = step.effects.filter(isShown).map(inBrief);
+  if (isRoutine(step) && effects.length === 0) return;
+  const time = (step.world.clock.now / 1_000).toFixed(3).padStart(9);
+  diary.push(`${time} s  ${[inBrief(step.event), ...effects].join(' -> ')}`);
+}
+
+/** Whether the diary shows the effect. Pings, leases and timers are left out: they are too many. */
+function isShown(effect: Effect): boolean {
+  if (effect.type === 'send') return !['ping', 'lead'].includes(effect.message.type);
+  return !['arm', 'disarm', 'gone'].includes(effect.type);
+}
+
+function inBrief(of: object): string {
+  const text = JSON.stringify(of, (_, value: unknown) =>
+    value instanceof Error ? value.message : value,
+  );
+  return text.replaceAll('"', '').slice(1, -1).slice(0, MAX_WIDTH);
+}
+
+const MAX_WIDTH = 200;
 
 /** Mixes the bits of a seed, so that neighbouring seeds draw unrelated lives. */
 function spread(seed: number): number {

@@ -1,4 +1,6 @@
-import type { WorkerEvent } from '../../src/decide/cluster-event.js';
+import { resolveOptions } from '../../src/contract/options/index.js';
+import type { ClusterEvent, WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { Transition } from '../../src/decide/transition.js';
 import type {
   ClusterState,
   ProgramPaths,
@@ -7,7 +9,6 @@ import type {
 } from '../../src/decide/cluster-state.js';
 import { keyOf, type Settings } from '../../src/decide/step.js';
 import { Clock } from './clock.js';
-import type { Observation, Primary } from './primary.js';
 import { SimulatedProcess, type Surface } from './process.js';
 import {
   type Behaviour,
@@ -17,9 +18,29 @@ import {
   WELL,
   WELL_DEPLOYED,
 } from './scenario.js';
-import { settingsOf } from './settings.js';
 
-export type { Observation } from './primary.js';
+/** The primary of a simulated machine. */
+export interface Primary {
+  readonly state: ClusterState;
+  /** How many ms a deadline of a worker may come early, for each suspension of the primary. */
+  readonly earlyMs: number;
+  begin(): void;
+  stop(signal: typeof SIGINT | undefined): void;
+  reload(requester: Requester): void;
+  scale(workers: number, requester: Requester): void;
+  restart(slot: number, requester: Requester): void;
+  /** Takes an event of a worker: a message, or the exit of its process. */
+  hear(worker: WorkerId, event: WorkerEvent): void;
+  /** Checks the last step, if it has not been checked yet. @throws Broken */
+  settle(): void;
+}
+
+/** A transition with its event and the state before it, for the invariants and the diary. */
+export interface Observation extends Transition {
+  readonly before: ClusterState;
+  readonly event: ClusterEvent;
+  readonly world: World;
+}
 
 /** A simulated machine with its own clock, a primary, and processes that follow a scenario. */
 export class World implements Surface {
@@ -228,3 +249,26 @@ export function nameOf(requester: Requester): string {
 export const SIGINT = { name: 'SIGINT', number: 2 } as const;
 
 export const RELEASE = { generation: 0, script: 'main.js', cwd: '/' };
+
+const DEFAULTS = resolveOptions({}, {});
+
+/** The settings of a scenario. Options that the scenario does not have get their defaults. */
+function settingsOf({ options, inspected }: Scenario): Settings {
+  const { readyTimeoutMs, hangTimeoutMs, observeMs } = options;
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = options;
+  return {
+    options: {
+      readyTimeoutMs,
+      hangTimeoutMs,
+      memory: options.memory ? { softLimitBytes: 500e6, hardLimitBytes: 900e6 } : DEFAULTS.memory,
+      recycle: options.recycle
+        ? { ...DEFAULTS.recycle, maxRequests: 1_000, maxAgeMs: 20_000 }
+        : DEFAULTS.recycle,
+      reload: { observeMs },
+      shutdown: { ...DEFAULTS.shutdown, lameDuckMs, drainTimeoutMs, killTimeoutMs },
+    },
+    url: 'http://127.0.0.1:3000',
+    mayBeDebugged: inspected,
+    machineClockMs: 0,
+  };
+}

@@ -4,8 +4,7 @@ import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { replaceOnce } from '../bundle.mjs';
-import { FAULTS } from './faults.mjs';
-import { judge } from './judge.mjs';
+import { FAULTS, judge } from './faults.mjs';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
