@@ -34,6 +34,8 @@ export class ShellPrimary implements Primary {
   readonly earlyMs = 2 * SLICE_MS;
   readonly #supervisor: Supervisor;
   readonly #ears = new Map<WorkerId, (told: ProcessEvent) => void>();
+  /** By worker, its handle and the number of messages that it has not read. */
+  readonly #channels = new Map<WorkerId, { readonly handle: WorkerHandle; unread: number }>();
   /** The last step. It is checked after its effects have been carried out. */
   #unchecked: Observation | undefined;
   /** The first error. The supervisor goes on after an error, but here the life ends by it. */
@@ -76,7 +78,7 @@ export class ShellPrimary implements Primary {
           this.#ears.set(worker, tell);
           process.start();
           const identity = { slot, pid: FIRST_PID + worker, generation: release.generation };
-          return new WorkerHandle(identity, {
+          const handle = new WorkerHandle(identity, {
             isConnected: () => {
               this.#mind(worker);
               return process.state !== 'exited';
@@ -84,6 +86,8 @@ export class ShellPrimary implements Primary {
             send: (message, _handle, sent) => this.#send(process, message, sent),
             kill: (signal) => this.#kill(process, signal),
           });
+          this.#channels.set(worker, { handle, unread: 0 });
+          return handle;
         },
         acceptors: { close: () => this.#closed() },
         threads: { path: () => Promise.reject(new Error('no thread')) },
@@ -182,6 +186,12 @@ export class ShellPrimary implements Primary {
       hold('the count of a slot never falls', requestsTotal >= before, { slot, before });
       this.#counted.set(slot, requestsTotal);
     }
+    for (const { id } of this.state.workers.values()) {
+      const { handle, unread } = this.#channels.get(id)!;
+      const isOpen = this.world.processes.get(id)?.state !== 'exited';
+      const isRight = !isOpen || handle.reachable === (unread === 0);
+      hold('a channel counts the messages that wait in it', isRight, { id, unread });
+    }
     const seen = workers.flatMap(({ pid, generation }) => (pid ? [`${pid} ${generation}`] : []));
     const real = [...this.state.workers.values()].map(
       ({ id, generation }) => `${FIRST_PID + id} ${generation}`,
@@ -208,7 +218,12 @@ export class ShellPrimary implements Primary {
     const isVital = DECISIVE.has(type as never) || ['ping', 'lead'].includes(type);
     this.#sent += 1;
     if (this.#fails && !isVital && this.#sent % EVERY === 0) throw new Error(EAGAIN);
-    process.receive(message as never, sent);
+    const channel = this.#channels.get(process.id)!;
+    channel.unread += 1;
+    process.receive(message as never, () => {
+      channel.unread -= 1;
+      sent();
+    });
   };
 
   /** Sends a signal. If the process is unkillable, also reports that the signal was refused. */

@@ -121,6 +121,25 @@ describe('a candidate that fails', () => {
   });
 });
 
+describe('a restart of one slot', () => {
+  it('leaves the old worker and warns if the new one fails', async () => {
+    const cluster = start();
+    const answer = cluster.supervisor.restart(1, 'test');
+    cluster.newest(1).exit(CRASH);
+    const reason = 'exited with code 1';
+    expect(await answer).toEqual({ outcome: 'aborted', slot: 1, reason });
+    const worker = cluster.current(1).handle.identity;
+    const message = `is not replaced (cause=restart): ${reason}`;
+    expect(cluster.events('warning')).toEqual([{ message, worker }]);
+  });
+
+  it('is refused if there is no such slot', async () => {
+    const reason = 'there is no slot 7: slots are 0, 1';
+    const answer = await start().supervisor.restart(7, 'test');
+    expect(answer).toEqual({ outcome: 'aborted', slot: 7, reason });
+  });
+});
+
 describe('a slot that is not wanted any more', () => {
   it.each(['reload', 'recycle'])('ends its replacement (%s) without a failure', (cause) => {
     const cluster = start();

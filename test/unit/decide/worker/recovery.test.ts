@@ -39,6 +39,7 @@ describe('a slot whose worker failed', () => {
 
   it('is degraded with its fifth failure, and is said to be', () => {
     const { cluster, fail, degraded } = start();
+    expect(degraded()).toEqual([]);
     for (let i = 0; i < 4; i += 1) fail(0);
     expect(degraded()).toEqual([]);
     expect(cluster.fail(0)).toEqual({ slot: 0, delayMs: 1_000, failures: 5, degraded: true });

@@ -141,6 +141,14 @@ describe('the report of a worker that failed', () => {
     ]);
   });
 
+  it('has the requests that were in flight when it called process.exit()', () => {
+    const { cluster, worker } = start();
+    const requests = [{ method: 'GET', path: '/exit', forMs: 3 }];
+    worker.say({ type: 'exiting', requests });
+    worker.exit({ code: 1 });
+    expect(cluster.events('worker-died')).toMatchObject([{ requests }]);
+  });
+
   it('says why the primary killed it first, not that somebody did', () => {
     const { cluster, worker } = start({ memory: { hardLimitBytes: 20_000_000 } });
     worker.tells({ type: 'channel-broken', error: new Error('no JSON') });
