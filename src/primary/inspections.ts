@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { clean, Refusal } from '../contract/errors/index.js';
 import { claimDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
 import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
+import { inTime } from '../contract/process/in-time.js';
 import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
 import type { WorkerId } from '../decide/cluster-state.js';
 import type { WorkerHandle } from './worker-handle.js';
@@ -102,21 +103,20 @@ export class Inspections {
   }
 
   /** Resolves with `undefined` if no answer comes in time. */
-  #ask<T extends Answer['type']>(
+  async #ask<T extends Answer['type']>(
     { id: workerId, worker }: Found,
     request: WatchdogRequest & { readonly id: number },
     timeoutMs: number,
   ): Promise<AnswerTo<T> | undefined> {
     if (!worker.askWatchdog(request)) throw noWatchdog(worker);
-    return new Promise((resolve) => {
-      const settle = (answer?: Answer): void => {
-        clearTimeout(timer);
-        this.#asked.delete(request.id);
-        resolve(answer as AnswerTo<T> | undefined);
-      };
-      const timer = setTimeout(settle, timeoutMs);
+    const answer = new Promise<Answer | undefined>((settle) => {
       this.#asked.set(request.id, { worker: workerId, settle });
     });
+    try {
+      return (await inTime(answer, timeoutMs, () => undefined)) as AnswerTo<T> | undefined;
+    } finally {
+      this.#asked.delete(request.id);
+    }
   }
 
   #find(slot: number): Found {
