@@ -154,6 +154,14 @@ describe('a socket for each slot', () => {
     expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
   });
 
+  it('is not added if its port would be above 65535', async () => {
+    const { listening } = await start(2, 'ports');
+    expect(() => listening.reserve(62_537)).toThrow(
+      "balancing 'ports' with port 3000 and 62537 workers exceeds port 65535",
+    );
+    expect(listening.ports).toEqual([3_000, 3_001]);
+  });
+
   it('is closed if another one cannot be bound at the start', async () => {
     const { listening, sockets, refuse } = closed(3, 'ports');
     refuse.port = 3_001;
