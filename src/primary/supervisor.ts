@@ -223,8 +223,9 @@ export class Supervisor {
         return this.#balance.workerJoined();
       case 'gone': {
         const handle = this.#table.remove(effect.worker);
-        this.inspections.ended(effect.worker);
-        return handle && this.#relay.retire(handle);
+        if (handle === undefined) return;
+        this.inspections.ended(handle);
+        return this.#relay.retire(handle);
       }
       case 'answer':
         return this.#answer(effect.requester, effect.answer);

@@ -73,7 +73,7 @@ describe('the stack of a worker', () => {
     expect(await native).toMatchObject({ blockedForMs: 1_200, problem });
     const ended = inspections.stack(0);
     handle.known = () => undefined;
-    inspections.ended(1);
+    inspections.ended(handle);
     expect(await ended).toMatchObject({ problem: 'the worker has ended by now' });
   });
 
@@ -118,13 +118,13 @@ describe('a profile of a worker', () => {
   });
 
   it('is recorded once at a time', async () => {
-    const { inspections, profile } = await begin();
+    const { handle, inspections, profile } = await begin();
     await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ code: 'BUSY' });
     inspections.answered({ type: 'recorded', id: 2, problem: null });
     await profile;
     const next = inspections.record(0, RECORDING);
     next.catch(() => {});
-    inspections.ended(1);
+    inspections.ended(handle);
     await expect(next).rejects.toMatchObject({ code: 'SILENT' });
   });
 
@@ -147,7 +147,7 @@ describe('a profile of a worker', () => {
   it('fails as soon as the worker has ended', async () => {
     const { handle, inspections, profile } = await begin();
     handle.known = () => undefined;
-    inspections.ended(1);
+    inspections.ended(handle);
     await expect(profile).rejects.toMatchObject({ code: 'ENDED' });
   });
 
