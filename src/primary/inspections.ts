@@ -18,11 +18,6 @@ const STOPPED =
 const ENDED = 'the worker has ended by now';
 const NATIVE = 'its main thread did not answer: it is in native code';
 
-const EXTENSIONS: Readonly<Record<RecordingKind, string>> = {
-  'cpu-profile': 'cpuprofile',
-  'heap-profile': 'heapprofile',
-};
-
 type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };
 type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
 
@@ -96,7 +91,10 @@ export class Inspections {
     request: WatchdogRequest & { readonly id: number },
     timeoutMs: number,
   ): Promise<AnswerTo<T> | undefined> {
-    if (!worker.askWatchdog(request)) throw noWatchdog(worker);
+    if (!worker.askWatchdog(request)) {
+      const message = `worker=${worker.identity.slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
+      throw new Refusal(409, 'NO_WATCHDOG', message);
+    }
     const answer = new Promise<Answer | undefined>((settle) => {
       this.#asked.set(request.id, { worker, settle });
     });
@@ -119,7 +117,8 @@ export class Inspections {
 function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind): string {
   const directory = ownTemporaryDirectory();
   const time = new Date().toISOString().replaceAll(/[-:.]/g, '');
-  const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${EXTENSIONS[kind]}`);
+  // The developer tools of browsers open files named .cpuprofile and .heapprofile.
+  const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${kind.replace('-', '')}`);
   try {
     claimDirectory(directory);
     return file;
@@ -137,9 +136,4 @@ function silent({ identity: { slot }, known }: WorkerHandle, why: string): Refus
 function unwritten(file: string, problem: string): Refusal {
   const message = `cannot write ${file}: ${clean(problem)}; TMPDIR sets another directory`;
   return new Refusal(502, 'FAILED', message);
-}
-
-function noWatchdog({ identity: { slot } }: WorkerHandle): Refusal {
-  const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
-  return new Refusal(409, 'NO_WATCHDOG', message);
 }

@@ -60,7 +60,6 @@ export class Supervisor {
   readonly #relay: MetricsRelay;
   readonly #balance: Balance;
   readonly #messages: WorkerMessages;
-  /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
@@ -109,19 +108,13 @@ export class Supervisor {
     this.#post({ type: 'begin' });
   }
 
-  /** Replaces every worker by a new worker that runs the program as it is on disk now. */
   readonly reload = (reason: string): Promise<ReloadResult> =>
     this.#ask((requester) => ({ type: 'reload', reason, requester }));
 
-  /**
-   * Resolves once new workers are ready or have failed, and surplus workers have exited.
-   *
-   * @throws ClusterAddressError if a new worker would have no socket to listen on.
-   */
+  /** @throws ClusterAddressError, ClusterConfigurationError if a new worker would have no socket. */
   readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
-  /** Replaces the worker of one slot by a new one of the same release, without a gap. */
   readonly restart = (slot: number, reason: string): Promise<RestartResult> =>
     this.#ask((requester) => ({ type: 'restart', slot, reason, requester }));
 
@@ -181,7 +174,6 @@ export class Supervisor {
     if (event !== undefined) this.#decide(event);
   }
 
-  /** Passes an event to the core, and carries out the effects that it returns. */
   #decide(happened: ClusterEvent): void {
     const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
