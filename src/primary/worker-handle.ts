@@ -45,8 +45,8 @@ export interface WorkerProcess {
 
 /** Gets the answer to one request, from a function call or from a worker. */
 export interface Caller {
-  resolve(result: Results[keyof Results]): void;
-  reject(error: Error): void;
+  readonly resolve: (result: Results[keyof Results]) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** Whether a worker answers its pings in time. A blocked or stopped worker does not. */
