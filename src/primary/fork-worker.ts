@@ -43,7 +43,7 @@ export function forkWorker(
   effect: Fork,
   program: Program,
   options: LaunchOptions,
-  tell: (event: ProcessEvent) => void,
+  report: (event: ProcessEvent) => void,
 ): WorkerHandle {
   const { slot, release } = effect;
   const identity = { slot, generation: release.generation };
@@ -51,17 +51,17 @@ export function forkWorker(
   try {
     worker = fork(effect, program.revive(release), options);
   } catch (error) {
-    setImmediate(() => failToStart(error as Error, tell));
+    setImmediate(() => failToStart(error as Error, report));
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
   }
   if (worker.process.pid === undefined) {
     // Node reports a failed start only with an 'error' event, and leaves the worker in `cluster.workers`.
     delete cluster.workers![worker.id];
-    worker.once('error', (error) => failToStart(error, tell));
+    worker.once('error', (error) => failToStart(error, report));
     worker.on('error', () => {}); // without a listener, a later error would end the primary
     return new WorkerHandle({ ...identity, pid: NO_PID }, NEVER_STARTED);
   }
-  return follow(worker, { ...identity, pid: worker.process.pid }, tell);
+  return follow(worker, { ...identity, pid: worker.process.pid }, report);
 }
 
 function fork(
@@ -109,24 +109,24 @@ function fork(
 function follow(
   worker: Worker,
   identity: WorkerIdentity,
-  tell: (event: ProcessEvent) => void,
+  report: (event: ProcessEvent) => void,
 ): WorkerHandle {
   // Without this listener, a failed send would throw in the primary.
-  worker.on('error', (error) => tell({ type: 'channel-error', error }));
+  worker.on('error', (error) => report({ type: 'channel-error', error }));
   const nodesOwn = worker.listenerCount('message');
   worker.on('message', (message, handle: unknown) => {
     const isHeard =
       worker.listenerCount('message') > nodesOwn + 1 || cluster.listenerCount('message') > 0;
     if (isOurs(message) || !isHeard) closeHandle(handle); // no message of ours brings one
-    tell({ type: 'message', message });
+    report({ type: 'message', message });
   });
   const recoverConnections =
     cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
-  guardChannel(worker.process, (error) => tell({ type: 'channel-broken', error }));
+  guardChannel(worker.process, (error) => report({ type: 'channel-broken', error }));
   // In Node's types an element is readable or writable, but this pipe is both.
   const stdio = worker.process.stdio as readonly unknown[];
   const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
-  if (reports) readLines(reports, (message) => tell({ type: 'message', message }));
+  if (reports) readLines(reports, (message) => report({ type: 'message', message }));
   const disconnected = new Promise<void>((resolve) => {
     worker.once('disconnect', () => resolve());
   });
@@ -137,9 +137,9 @@ function follow(
         recoverConnections?.();
       } catch (error) {
         // Node's internals threw
-        tell({ type: 'channel-error', error: error as Error });
+        report({ type: 'channel-error', error: error as Error });
       }
-      tell({ type: 'exit', exit: { code, signal } });
+      report({ type: 'exit', exit: { code, signal } });
     });
   });
   return new WorkerHandle(identity, {
@@ -150,9 +150,9 @@ function follow(
   });
 }
 
-function failToStart(error: Error, tell: (event: ProcessEvent) => void): void {
-  tell({ type: 'channel-error', error });
-  tell({ type: 'exit', exit: { code: null, signal: null } });
+function failToStart(error: Error, report: (event: ProcessEvent) => void): void {
+  report({ type: 'channel-error', error });
+  report({ type: 'exit', exit: { code: null, signal: null } });
 }
 
 const NEVER_STARTED: WorkerProcess = {
@@ -189,7 +189,7 @@ const MAX_LINE_LENGTH = 256 * 1024;
  * Reads messages from a pipe, one JSON value per line. Drops lines that are not JSON or too long.
  * Does not validate the messages.
  */
-export function readLines(pipe: Readable, tell: (message: unknown) => void): void {
+export function readLines(pipe: Readable, report: (message: unknown) => void): void {
   let rest = '';
   pipe.setEncoding('utf8');
   pipe.on('data', (chunk: string) => {
@@ -198,7 +198,7 @@ export function readLines(pipe: Readable, tell: (message: unknown) => void): voi
     if (rest.length > MAX_LINE_LENGTH) rest = '';
     for (const line of lines) {
       const message = parseLine(line);
-      if (message !== undefined) tell(message);
+      if (message !== undefined) report(message);
     }
   });
   // The pipe fails when the other process ends. The end is noticed elsewhere.

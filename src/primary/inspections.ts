@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { clean, Refusal } from '../contract/errors/index.js';
 import { claimDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
 import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
+import { inTime } from '../contract/process/in-time.js';
 import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
-import type { WorkerId } from '../decide/cluster-state.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
@@ -18,39 +18,24 @@ const STOPPED =
 const ENDED = 'the worker has ended by now';
 const NATIVE = 'its main thread did not answer: it is in native code';
 
-const EXTENSIONS: Readonly<Record<RecordingKind, string>> = {
-  'cpu-profile': 'cpuprofile',
-  'heap-profile': 'heapprofile',
-};
-
 type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };
 type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
 
-interface Found {
-  readonly id: WorkerId;
-  readonly worker: WorkerHandle;
-}
-
-interface Asked {
-  readonly worker: WorkerId;
-  settle(answer?: Answer): void;
-}
-
 /** Inspects workers through their watchdogs, which answer even if the event loop is blocked. */
 export class Inspections {
-  readonly #asked = new Map<number, Asked>();
-  readonly #recorded = new Set<WorkerId>();
+  readonly #asked = new Map<number, { worker: WorkerHandle; settle(answer?: Answer): void }>();
+  readonly #recorded = new Set<WorkerHandle>();
   #last = 0;
 
   constructor(private readonly table: Pick<WorkerTable, 'state' | 'find'>) {}
 
   /** @throws Refusal */
   async stack(slot: number): Promise<WorkerStack> {
-    const found = this.#find(slot);
-    const { pid } = found.worker.identity;
-    const answer = await this.#stackOf(found);
+    const worker = this.#find(slot);
+    const { pid } = worker.identity;
+    const answer = await this.#stackOf(worker);
     const { blockedForMs = null, requests = [], frames = [] } = answer ?? {};
-    const silence = found.worker.known() === undefined ? ENDED : STOPPED;
+    const silence = worker.known() === undefined ? ENDED : STOPPED;
     const problem = answer === undefined ? silence : answer.answered ? null : NATIVE;
     return { slot, pid, blockedForMs, requests, frames, problem };
   }
@@ -62,25 +47,24 @@ export class Inspections {
    * @throws Refusal
    */
   async record(slot: number, recording: Recording): Promise<string> {
-    const found = this.#find(slot);
-    const { id, worker } = found;
-    if (this.#recorded.has(id)) {
+    const worker = this.#find(slot);
+    if (this.#recorded.has(worker)) {
       const message = `worker=${slot} is being profiled already; ask again when that is over`;
       throw new Refusal(409, 'BUSY', message);
     }
-    this.#recorded.add(id);
+    this.#recorded.add(worker);
     try {
       const to = newFile(worker, recording.kind);
       // A recording takes long, so a stopped process is noticed before.
-      if ((await this.#stackOf(found)) === undefined) throw silent(worker, STOPPED);
+      if ((await this.#stackOf(worker)) === undefined) throw silent(worker, STOPPED);
       const timeoutMs = recording.seconds * 1_000 + GRACE_MS;
       const request = { type: 'record', id: this.#nextId(), to, ...recording } as const;
-      const answer = await this.#ask<'recorded'>(found, request, timeoutMs);
+      const answer = await this.#ask<'recorded'>(worker, request, timeoutMs);
       if (answer === undefined) throw silent(worker, NATIVE);
       if (answer.problem !== null) throw unwritten(to, answer.problem);
       return to;
     } finally {
-      this.#recorded.delete(id);
+      this.#recorded.delete(worker);
     }
   }
 
@@ -89,12 +73,12 @@ export class Inspections {
     this.#asked.get(answer.id)?.settle(answer);
   }
 
-  ended(worker: WorkerId): void {
+  ended(worker: WorkerHandle): void {
     for (const asked of this.#asked.values()) if (asked.worker === worker) asked.settle();
   }
 
-  #stackOf(found: Found): Promise<AnswerTo<'stack'> | undefined> {
-    return this.#ask<'stack'>(found, { type: 'stack', id: this.#nextId() }, STACK_TIMEOUT_MS);
+  #stackOf(worker: WorkerHandle): Promise<AnswerTo<'stack'> | undefined> {
+    return this.#ask<'stack'>(worker, { type: 'stack', id: this.#nextId() }, STACK_TIMEOUT_MS);
   }
 
   #nextId(): number {
@@ -102,27 +86,29 @@ export class Inspections {
   }
 
   /** Resolves with `undefined` if no answer comes in time. */
-  #ask<T extends Answer['type']>(
-    { id: workerId, worker }: Found,
+  async #ask<T extends Answer['type']>(
+    worker: WorkerHandle,
     request: WatchdogRequest & { readonly id: number },
     timeoutMs: number,
   ): Promise<AnswerTo<T> | undefined> {
-    if (!worker.askWatchdog(request)) throw noWatchdog(worker);
-    return new Promise((resolve) => {
-      const settle = (answer?: Answer): void => {
-        clearTimeout(timer);
-        this.#asked.delete(request.id);
-        resolve(answer as AnswerTo<T> | undefined);
-      };
-      const timer = setTimeout(settle, timeoutMs);
-      this.#asked.set(request.id, { worker: workerId, settle });
+    if (!worker.askWatchdog(request)) {
+      const message = `worker=${worker.identity.slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
+      throw new Refusal(409, 'NO_WATCHDOG', message);
+    }
+    const answer = new Promise<Answer | undefined>((settle) => {
+      this.#asked.set(request.id, { worker, settle });
     });
+    try {
+      return (await inTime(answer, timeoutMs, () => undefined)) as AnswerTo<T> | undefined;
+    } finally {
+      this.#asked.delete(request.id);
+    }
   }
 
-  #find(slot: number): Found {
+  #find(slot: number): WorkerHandle {
     const id = this.table.state.slots[slot]?.worker;
-    const worker = id === undefined ? undefined : this.table.find(id);
-    if (id !== undefined && worker !== undefined) return { id, worker };
+    const worker = id && this.table.find(id);
+    if (worker) return worker;
     const message = `there is no worker in slot ${slot} now; look at the slots with nestjs-cluster status`;
     throw new Refusal(404, 'NO_WORKER', message);
   }
@@ -131,7 +117,8 @@ export class Inspections {
 function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind): string {
   const directory = ownTemporaryDirectory();
   const time = new Date().toISOString().replaceAll(/[-:.]/g, '');
-  const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${EXTENSIONS[kind]}`);
+  // The developer tools of browsers open files named .cpuprofile and .heapprofile.
+  const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${kind.replace('-', '')}`);
   try {
     claimDirectory(directory);
     return file;
@@ -149,9 +136,4 @@ function silent({ identity: { slot }, known }: WorkerHandle, why: string): Refus
 function unwritten(file: string, problem: string): Refusal {
   const message = `cannot write ${file}: ${clean(problem)}; TMPDIR sets another directory`;
   return new Refusal(502, 'FAILED', message);
-}
-
-function noWatchdog({ identity: { slot } }: WorkerHandle): Refusal {
-  const message = `worker=${slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
-  return new Refusal(409, 'NO_WATCHDOG', message);
 }

@@ -1,22 +1,13 @@
 import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../contract/snapshot/index.js';
 import { addUp } from '../contract/snapshot/metrics-body.js';
+import { inTime } from '../contract/process/in-time.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
-
-/** Runs `action` after `ms`. @returns a function that cancels it. */
-export type Later = (ms: number, action: () => void) => () => void;
 
 interface LastMetrics {
   readonly body: string;
   /** When the worker serialised the metrics, monotonic ms. */
   readonly serializedAt: number;
-}
-
-/** A collection of all workers' metrics, shared by all requests that come while it runs. */
-interface Collection {
-  readonly waitingFor: Set<WorkerHandle>;
-  readonly listeners: ((collected: CollectedMetrics) => void)[];
-  readonly cancelTimer: () => void;
 }
 
 /**
@@ -26,31 +17,36 @@ interface Collection {
 export class MetricsRelay {
   readonly #last = new WeakMap<WorkerHandle, LastMetrics>();
   /** Workers that have not answered `collect` yet. They are not asked again until they do. */
-  readonly #asked = new WeakSet<WorkerHandle>();
-  #collection: Collection | undefined;
+  readonly #asked = new WeakMap<WorkerHandle, () => void>();
+  /** A collection of all workers' metrics, shared by all requests that come while it runs. */
+  #collection: Promise<CollectedMetrics> | undefined;
   /** The sums of the metrics of each slot's ended workers. */
   readonly #retired = new Map<number, string>();
 
-  constructor(
-    private readonly table: Pick<WorkerTable, 'workers' | 'snapshot'>,
-    private readonly later: Later,
-  ) {}
+  constructor(private readonly table: Pick<WorkerTable, 'workers' | 'snapshot'>) {}
 
-  /** Stores the requester's metrics, and answers with the metrics of all workers. */
-  collectFor(requester: WorkerHandle, id: number, body: string, serializedAt: number): void {
+  /** Stores the requester's metrics, and resolves with the metrics of all workers. */
+  collectFor(
+    requester: WorkerHandle,
+    body: string,
+    serializedAt: number,
+  ): Promise<CollectedMetrics> {
     this.#last.set(requester, { body, serializedAt });
-    this.#join((result) => requester.send({ type: 'answer', id, result }), requester);
+    this.#asked.get(requester)?.();
+    return this.collect(requester);
   }
 
-  collect(): Promise<CollectedMetrics> {
-    return new Promise((resolve) => this.#join(resolve));
+  /** Resolves when all workers have answered, or time is up. The requester is not asked. */
+  collect(requester?: WorkerHandle): Promise<CollectedMetrics> {
+    this.#collection ??= this.#collect(requester).finally(() => (this.#collection = undefined));
+    return this.#collection;
   }
 
   /** Stores the metrics of a worker, which may have been asked for them. */
   store(worker: WorkerHandle, body: string, serializedAt: number): void {
     this.#last.set(worker, { body, serializedAt });
+    this.#asked.get(worker)?.();
     this.#asked.delete(worker);
-    this.#noLongerWaitFor(worker);
   }
 
   retire(worker: WorkerHandle): void {
@@ -58,55 +54,24 @@ export class MetricsRelay {
     const { body } = this.#last.get(worker) ?? {};
     const { slot } = worker.identity;
     if (body) this.#retired.set(slot, addUp(this.#retired.get(slot), body));
-    this.#noLongerWaitFor(worker);
+    this.#asked.get(worker)?.();
   }
 
-  /** Workers that would read a request soon. */
-  get #answering(): WorkerHandle[] {
-    return this.table.workers.filter(
+  async #collect(requester: WorkerHandle | undefined): Promise<CollectedMetrics> {
+    // Workers that would read a request soon.
+    const others = this.table.workers.filter(
       (worker) =>
+        worker !== requester &&
         ['ready', 'draining'].includes(worker.state) &&
         worker.reachable &&
         !this.#asked.has(worker),
     );
-  }
-
-  /** Calls `listener` when all workers have answered, or time is up. The requester is not asked. */
-  #join(listener: (collected: CollectedMetrics) => void, requester?: WorkerHandle): void {
-    this.#collection ??= this.#begin(requester);
-    this.#collection.listeners.push(listener);
-    this.#noLongerWaitFor(requester);
-  }
-
-  #begin(requester: WorkerHandle | undefined): Collection {
-    const others = this.#answering.filter((worker) => worker !== requester);
-    for (const worker of others) {
-      this.#asked.add(worker);
+    const answers = others.map((worker) => {
+      const answered = new Promise<void>((resolve) => this.#asked.set(worker, resolve));
       worker.send({ type: 'collect' });
-    }
-    const collection: Collection = {
-      waitingFor: new Set(others),
-      listeners: [],
-      cancelTimer: this.later(COLLECTION_TIMEOUT_MS, () => this.#complete(collection)),
-    };
-    return collection;
-  }
-
-  #noLongerWaitFor(worker: WorkerHandle | undefined): void {
-    const collection = this.#collection;
-    if (worker !== undefined) collection?.waitingFor.delete(worker);
-    if (collection?.waitingFor.size === 0) this.#complete(collection);
-  }
-
-  #complete(collection: Collection): void {
-    // This comes first: even if a listener throws, the next request begins a new collection.
-    if (this.#collection === collection) this.#collection = undefined;
-    collection.cancelTimer();
-    const collected = this.#collected();
-    for (const listener of collection.listeners.splice(0)) listener(collected);
-  }
-
-  #collected(): CollectedMetrics {
+      return answered;
+    });
+    await inTime<unknown>(Promise.all(answers), COLLECTION_TIMEOUT_MS, () => undefined);
     const now = performance.now();
     const workers = this.table.workers.flatMap((worker) => {
       const last = this.#last.get(worker);

@@ -24,12 +24,8 @@ export class PackageThreads {
    * @throws Error if the thread cannot run. A later call tries again.
    */
   async path(name: string): Promise<string> {
-    let thread = this.#threads.get(name);
-    if (thread === undefined) {
-      const warn = (message: string): void => this.emit('warning', { message });
-      thread = new PackageThread(name, this.#read(name), warn);
-      this.#threads.set(name, thread);
-    }
+    const thread = this.#threads.get(name) ?? new PackageThread(name, this.#read(name), this.emit);
+    this.#threads.set(name, thread);
     return thread.path();
   }
 
@@ -58,7 +54,7 @@ class PackageThread {
   constructor(
     private readonly name: string,
     private readonly source: string,
-    private readonly warn: (message: string) => void,
+    private readonly emit: EmitEvent,
   ) {
     process.once('exit', () => rmSync(this.#directory, { recursive: true, force: true }));
   }
@@ -87,7 +83,8 @@ class PackageThread {
   }
 
   #ended(reason: string, readyAt: number | undefined): void {
-    this.warn(`the thread of ${this.name} ended, and restarts without its state: ${reason}`);
+    const message = `the thread of ${this.name} ended, and restarts without its state: ${reason}`;
+    this.emit('warning', { message });
     const livedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
     this.#failures = recordFailure(this.#failures, { cause: 'exit', livedMs });
     const delayMs = restartDelayMs(this.#failures, Math.random());
@@ -96,7 +93,12 @@ class PackageThread {
 }
 
 function startThread(name: string, source: string, workerData: PackageThreadData): Worker {
-  leaveRemovedDirectory();
+  // Node cannot start a thread in a removed working directory. `/` is safe: only root can write to it.
+  try {
+    realpathSync.native('.'); // process.cwd() may return a cached path
+  } catch {
+    process.chdir('/');
+  }
   const thread = new Worker(source, {
     eval: true,
     name: `nestjs-cluster ${name}`,
@@ -107,13 +109,4 @@ function startThread(name: string, source: string, workerData: PackageThreadData
   });
   thread.unref();
   return thread;
-}
-
-/** Node cannot start a thread in a removed working directory. `/` is safe: only root can write to it. */
-function leaveRemovedDirectory(): void {
-  try {
-    realpathSync.native('.'); // process.cwd() may return a cached path
-  } catch {
-    process.chdir('/');
-  }
 }

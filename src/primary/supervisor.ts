@@ -1,8 +1,6 @@
 import { constants } from 'node:os';
-import { ClusterAddressError } from '../contract/errors/index.js';
 import type { ClusterEventName, EmitEvent } from '../contract/log/events.js';
 import { machineClockMs } from '../contract/process/machine-clock.js';
-import type { PrimaryMessage } from '../contract/messages.js';
 import { reportError } from '../contract/errors/error-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {
@@ -26,6 +24,7 @@ import type { PackageThreads } from './package-threads.js';
 import type { Program } from './release.js';
 import { Timers } from './timers.js';
 import { mayBeDebugged } from './worker-arguments.js';
+import type { Caller } from './worker-handle.js';
 import { WorkerMessages } from './worker-messages.js';
 import { WorkerTable } from './worker-table.js';
 
@@ -34,12 +33,7 @@ const UPKEEP_INTERVAL_MS = 1_000;
 
 type Input =
   | ClusterEvent
-  | { readonly type: 'process'; readonly worker: WorkerId; readonly told: ProcessEvent };
-
-interface Caller {
-  resolve(result: unknown): void;
-  reject(error: Error): void;
-}
+  | { readonly type: 'process'; readonly worker: WorkerId; readonly event: ProcessEvent };
 
 /** The functions with which a supervisor decides and acts. The simulation test replaces them. */
 export interface Dependencies {
@@ -66,7 +60,6 @@ export class Supervisor {
   readonly #relay: MetricsRelay;
   readonly #balance: Balance;
   readonly #messages: WorkerMessages;
-  /** Takes stacks and profiles of a worker, even if the worker is blocked. */
   readonly inspections: Inspections;
   readonly #intervals: NodeJS.Timeout[] = [];
   readonly #timers = new Timers((timer) => this.#post({ type: 'due', timer }));
@@ -88,7 +81,7 @@ export class Supervisor {
     const release = { ...program.resolve(), generation: 0 };
     const state = newCluster(options.workers, release, performance.now(), Math.random() * 2 ** 32);
     const table = (this.#table = new WorkerTable(state, listening, droppedLogLines));
-    const relay = (this.#relay = new MetricsRelay(table, (ms, run) => this.#later(ms, run)));
+    const relay = (this.#relay = new MetricsRelay(table));
     const balance = (this.#balance = new Balance(table));
     const inspections = (this.inspections = new Inspections(table));
     const { threads } = outside;
@@ -115,19 +108,13 @@ export class Supervisor {
     this.#post({ type: 'begin' });
   }
 
-  /** Replaces every worker by a new worker that runs the program as it is on disk now. */
   readonly reload = (reason: string): Promise<ReloadResult> =>
     this.#ask((requester) => ({ type: 'reload', reason, requester }));
 
-  /**
-   * Resolves once new workers are ready or have failed, and surplus workers have exited.
-   *
-   * @throws ClusterAddressError if a new worker would have no socket to listen on.
-   */
+  /** @throws ClusterAddressError, ClusterConfigurationError if a new worker would have no socket. */
   readonly scale = (workers: number, reason: string): Promise<ClusterSnapshot> =>
     this.#ask((requester) => ({ type: 'scale', workers, reason, requester }));
 
-  /** Replaces the worker of one slot by a new one of the same release, without a gap. */
   readonly restart = (slot: number, reason: string): Promise<RestartResult> =>
     this.#ask((requester) => ({ type: 'restart', slot, reason, requester }));
 
@@ -181,18 +168,12 @@ export class Supervisor {
     }
   }
 
-  #later(ms: number, run: () => void): () => void {
-    const timer = setTimeout(() => this.#guard('a timer', run), ms);
-    return () => clearTimeout(timer);
-  }
-
   #handle(input: Input): void {
     if (input.type !== 'process') return this.#decide(input);
-    const event = this.#messages.receive(input.worker, input.told);
+    const event = this.#messages.receive(input.worker, input.event);
     if (event !== undefined) this.#decide(event);
   }
 
-  /** Passes an event to the core, and carries out the effects that it returns. */
   #decide(happened: ClusterEvent): void {
     const event = happened.type === 'scale' ? this.#reserve(happened) : happened;
     const now = performance.now();
@@ -208,17 +189,17 @@ export class Supervisor {
     switch (effect.type) {
       case 'fork': {
         const { worker } = effect;
-        const tell = (told: ProcessEvent) => this.#post({ type: 'process', worker, told });
+        const report = (event: ProcessEvent) => this.#post({ type: 'process', worker, event });
         const { program, options } = this;
-        return this.#table.add(worker, this.outside.startProcess(effect, program, options, tell));
+        return this.#table.add(worker, this.outside.startProcess(effect, program, options, report));
       }
       case 'send':
         return this.#table.find(effect.worker)?.send(effect.message);
       case 'kill':
         return this.#table.find(effect.worker)?.kill(effect.signal);
       case 'abandon': {
-        const told = { type: 'exit', exit: { code: null, signal: 'SIGKILL' } } as const;
-        return this.#post({ type: 'process', worker: effect.worker, told });
+        const event = { type: 'exit', exit: { code: null, signal: 'SIGKILL' } } as const;
+        return this.#post({ type: 'process', worker: effect.worker, event });
       }
       case 'force':
         return this.#table.find(effect.worker)?.force();
@@ -234,8 +215,9 @@ export class Supervisor {
         return this.#balance.workerJoined();
       case 'gone': {
         const handle = this.#table.remove(effect.worker);
-        this.inspections.ended(effect.worker);
-        return handle && this.#relay.retire(handle);
+        if (handle === undefined) return;
+        this.inspections.ended(handle);
+        return this.#relay.retire(handle);
       }
       case 'answer':
         return this.#answer(effect.requester, effect.answer);
@@ -277,22 +259,13 @@ export class Supervisor {
   }
 
   #answer(requester: Requester, answer: Answer): void {
-    if (requester.by === 'worker') {
-      const message = this.#messageOf(requester.id, answer);
-      return this.#table.find(requester.worker)?.send(message);
-    }
-    const caller = this.#callers.get(requester.id);
-    this.#callers.delete(requester.id);
+    const { id } = requester;
+    const caller =
+      requester.by === 'worker'
+        ? this.#table.find(requester.worker)?.caller(id)
+        : this.#callers.get(id);
+    if (requester.by === 'caller') this.#callers.delete(id);
     if (answer.type === 'scale-refused') caller?.reject(answer.error);
     else caller?.resolve(answer.type === 'scaled' ? this.snapshot() : answer.result);
-  }
-
-  #messageOf(id: number, answer: Answer): PrimaryMessage {
-    if (answer.type === 'scaled') return { type: 'answer', id, result: this.snapshot() };
-    if (answer.type !== 'scale-refused') return { type: 'answer', id, result: answer.result };
-    const { error } = answer;
-    const { address, cause } =
-      error instanceof ClusterAddressError ? error : { address: undefined, cause: error };
-    return { type: 'answer', id, refusal: { ...reportError(cause), address } };
   }
 }

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { EmitEvent } from '../contract/log/events.js';
-import { type PrimaryMessage, seal, type WatchdogRequest } from '../contract/messages.js';
+import { reportError } from '../contract/errors/error-report.js';
+import { ClusterAddressError } from '../contract/errors/index.js';
+import {
+  type PrimaryMessage,
+  type Results,
+  seal,
+  type WatchdogRequest,
+} from '../contract/messages.js';
 import type { WorkerIdentity, WorkerState } from '../contract/snapshot/index.js';
 import { type WorkerStats, pick, STAT_NAMES } from '../contract/stats.js';
 import type { Reading } from '../decide/cluster-event.js';
@@ -34,6 +41,12 @@ export interface WorkerProcess {
   kill(signal: NodeJS.Signals): void;
   /** Writes a line to the worker's watchdog; `undefined` if the worker has none. */
   readonly askWatchdog?: ((line: string) => void) | undefined;
+}
+
+/** Gets the answer to one request, from a function call or from a worker. */
+export interface Caller {
+  readonly resolve: (result: Results[keyof Results]) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** Whether a worker answers its pings in time. A blocked or stopped worker does not. */
@@ -89,6 +102,18 @@ export class WorkerHandle {
       this.#unsent -= 1; // Node did not queue the message and will not call the callback
       throw error;
     }
+  }
+
+  /** The caller to answer, for the request with this id. */
+  caller(id: number): Caller {
+    return {
+      resolve: (result) => this.send({ type: 'answer', id, result }),
+      reject: (error) => {
+        const { address, cause } =
+          error instanceof ClusterAddressError ? error : { address: undefined, cause: error };
+        this.send({ type: 'answer', id, refusal: { ...reportError(cause), address } });
+      },
+    };
   }
 
   /** Sends an event that the worker wants. If too many messages are unread, drops and counts the event. */

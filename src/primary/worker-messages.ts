@@ -5,10 +5,11 @@ import {
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
+  type Results,
   type WorkerMessage,
 } from '../contract/messages.js';
 import { readOomKills } from '../contract/process/machine.js';
-import type { ClusterEvent, WorkerEvent } from '../decide/cluster-event.js';
+import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { WorkerId } from '../decide/cluster-state.js';
 import type { Balance } from './balance.js';
 import type { ProcessEvent } from './fork-worker.js';
@@ -51,21 +52,21 @@ export class WorkerMessages {
 
   constructor(private readonly to: Exchange) {}
 
-  receive(worker: WorkerId, told: ProcessEvent): ClusterEvent | undefined {
-    switch (told.type) {
+  receive(worker: WorkerId, event: ProcessEvent): ClusterEvent | undefined {
+    switch (event.type) {
       case 'message': {
         const handle = this.to.table.find(worker);
-        return handle && this.#onMessage(worker, handle, told.message);
+        return handle && this.#onMessage(worker, handle, event.message);
       }
       case 'channel-error':
       case 'channel-broken': {
-        const event = { type: told.type, error: reportError(told.error) };
-        return { type: 'worker', worker, event };
+        const { type, error } = event;
+        return { type: 'worker', worker, event: { type, error: reportError(error) } };
       }
       case 'exit': {
         const oomKill = this.#oomWatch.hasKilled();
         const at = new Date().toISOString();
-        return { type: 'worker', worker, event: { type: 'exited', exit: told.exit, oomKill, at } };
+        return { type: 'worker', worker, event: { type: 'exited', exit: event.exit, oomKill, at } };
       }
     }
   }
@@ -80,42 +81,35 @@ export class WorkerMessages {
     // The watchdog has its own pipe, so its messages do not prove that the channel works.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
+    return this.#handle(id, worker, message);
+  }
+
+  /** Handles a message that needs no decision of the core. Returns any other message as an event. */
+  #handle(id: WorkerId, worker: WorkerHandle, message: WorkerMessage): ClusterEvent | undefined {
+    const { balance, inspections, listening, relay, table, threads } = this.to;
+    const now = performance.now();
     const { slot } = worker.identity;
-    const requesterOf = (asked: { id: number }) =>
-      ({ by: 'worker', worker: id, slot, id: asked.id }) as const;
-    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of `#answer()` holds the rest
+    const by = { by: 'worker', worker: id, slot } as const;
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of the result holds the rest
     switch (message.type) {
       case 'reload-request': {
         const reason = `reload() in worker=${slot}`;
-        return { type: 'reload', reason, requester: requesterOf(message) };
+        return { type: 'reload', reason, requester: { ...by, id: message.id } };
       }
       case 'scale-request': {
-        const { workers } = message;
+        const { id: request, workers } = message;
         const reason = `scale() in worker=${slot}`;
-        return { type: 'scale', workers, reason, requester: requesterOf(message) };
+        return { type: 'scale', workers, reason, requester: { ...by, id: request } };
       }
       case 'restart-request': {
         const reason = `restart() in worker=${slot}`;
-        return { type: 'restart', slot: message.slot, reason, requester: requesterOf(message) };
+        const requester = { ...by, id: message.id };
+        return { type: 'restart', slot: message.slot, reason, requester };
       }
-      default: {
-        const event = this.#answer(worker, message);
-        return event && { type: 'worker', worker: id, event };
+      case 'ready': {
+        const { residentBytes } = worker.reading();
+        return { type: 'worker', worker: id, event: { ...message, residentBytes } };
       }
-    }
-  }
-
-  /** Answers a message that needs no decision of the core. Returns any other message as an event. */
-  #answer(
-    worker: WorkerHandle,
-    message: Exclude<WorkerMessage, { type: `${'reload' | 'scale' | 'restart'}-request` }>,
-  ): WorkerEvent | undefined {
-    const { balance, inspections, listening, relay, table } = this.to;
-    const now = performance.now();
-    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of the result holds the rest
-    switch (message.type) {
-      case 'ready':
-        return { ...message, residentBytes: worker.reading().residentBytes };
       case 'listen-request':
         if (!worker.hasSocket) listening.grant(worker);
         worker.hasSocket = true;
@@ -124,19 +118,17 @@ export class WorkerMessages {
         balance.report(worker, message);
         return undefined;
       case 'snapshot-request':
-        if (!worker.congested) {
-          worker.send({ type: 'answer', id: message.id, result: table.snapshot() });
-        }
+        if (!worker.congested) worker.caller(message.id).resolve(table.snapshot());
         return undefined;
-      case 'collect-request':
-        relay.collectFor(worker, message.id, message.body, now - message.ageMs);
-        return undefined;
+      case 'collect-request': {
+        const collected = relay.collectFor(worker, message.body, now - message.ageMs);
+        return this.#answer(worker, message.id, collected);
+      }
       case 'metrics':
         relay.store(worker, message.body, now - message.ageMs);
         return undefined;
       case 'thread-request':
-        void this.#tellThread(worker, message.id, message.name);
-        return undefined;
+        return this.#answer(worker, message.id, threads.path(message.name));
       case 'subscribe':
         worker.wants = new Set(message.events);
         return undefined;
@@ -148,16 +140,16 @@ export class WorkerMessages {
         inspections.answered(message);
         return undefined;
       default:
-        return message;
+        return { type: 'worker', worker: id, event: message };
     }
   }
 
-  async #tellThread(worker: WorkerHandle, id: number, name: string): Promise<void> {
-    try {
-      worker.send({ type: 'answer', id, result: await this.to.threads.path(name) });
-    } catch (error) {
-      worker.send({ type: 'answer', id, refusal: reportError(error) });
-    }
+  #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {
+    const { resolve, reject } = worker.caller(id);
+    result.then(resolve, reject).catch((error: unknown) => {
+      const message = 'unexpected error on an answer';
+      this.to.emit('warning', { message, error: reportError(error) });
+    });
   }
 
   /** Ignores the app's own messages. Warns once of invalid messages of this package. */

@@ -1,18 +1,26 @@
+import { queueLengths } from '../contract/process/accept-queue.js';
 import { ProcessMeter } from '../contract/process/process-meter.js';
-import type { ClusterSnapshot } from '../contract/snapshot/index.js';
+import { COUNTERS, GAUGES, type CounterName, type WorkerStats } from '../contract/stats.js';
+import type {
+  Backlog,
+  ClusterSnapshot,
+  SlotCounts,
+  WorkerSnapshot,
+} from '../contract/snapshot/index.js';
 import type { Reading } from '../decide/cluster-event.js';
-import type { ClusterState, WorkerId } from '../decide/cluster-state.js';
+import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
 import type { Emit } from '../decide/effect.js';
+import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
 import type { Listening } from './listening/listening.js';
-import { acceptBacklog, SlotCounts, takeSnapshot } from './take-snapshot.js';
-import type { WorkerHandle } from './worker-handle.js';
+import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
 /** The processes of all workers in the state of the core: the only registry of processes. */
 export class WorkerTable {
   readonly #handles = new Map<WorkerId, WorkerHandle>();
   /** Handles of the workers that were removed since the last change of the state. */
   readonly #gone = new Map<WorkerId, WorkerHandle>();
-  readonly #counts = new Map<number, SlotCounts>();
+  /** The counts of each slot's workers that have exited. */
+  readonly #ended = new Map<number, Partial<WorkerStats>>();
 
   constructor(
     public state: ClusterState,
@@ -38,7 +46,8 @@ export class WorkerTable {
     if (handle === undefined) return undefined;
     this.#handles.delete(id);
     this.#gone.set(id, handle);
-    this.#countsIn(handle.identity.slot).keep(handle.stats);
+    const { slot } = handle.identity;
+    this.#ended.set(slot, totalsOf([this.#ended.get(slot), handle.stats]));
     return handle;
   }
 
@@ -62,33 +71,101 @@ export class WorkerTable {
     return new Map([...this.#handles].map(([id, handle]) => [id, handle.reading()]));
   }
 
+  /** The cluster as it is now. */
   snapshot(): ClusterSnapshot {
-    const { balancing, ports } = this.listening;
-    const primary = {
-      pid: process.pid,
-      uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
-      ...this.meter.peek(),
-      logLinesDroppedTotal: this.droppedLogLines(),
-    };
-    return takeSnapshot(
-      this.state,
-      {
-        shown: {
-          balancing,
-          ports,
-          primary,
-          acceptBacklog: acceptBacklog(this.listening),
-        },
-        find: (id) => this.#handles.get(id),
-        countsIn: (slot) => this.#countsIn(slot),
+    const { state, listening } = this;
+    const { desired, release, slots, minReady, reloads, leadership } = state;
+    const wanted = wantedSlots(state);
+    const isShown = ({ index }: Slot): boolean =>
+      isWanted(state, index) || workersOf(state, index).length > 0;
+    const leader = leadership.leader && this.#handles.get(leadership.leader);
+    return {
+      balancing: listening.balancing,
+      ports: listening.ports,
+      acceptBacklog: acceptBacklog(listening),
+      primary: {
+        pid: process.pid,
+        uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,
+        ...this.meter.peek(),
+        logLinesDroppedTotal: this.droppedLogLines(),
       },
-      performance.now(),
-    );
+      desired,
+      ready: wanted.filter((slot) => isServed(state, slot)).length,
+      minReady,
+      generation: release.generation,
+      degraded: wanted.filter(({ failures }) => failures.degraded).length,
+      reloads,
+      dismissed: slots.filter((slot) => !isShown(slot)).map((slot) => this.#countsOf(slot)),
+      leader: leader ? leader.identity : null,
+      workers: slots.filter(isShown).flatMap((slot) => this.#snapshotsOf(slot)),
+    };
   }
 
-  #countsIn(slot: number): SlotCounts {
-    const counts = this.#counts.get(slot) ?? new SlotCounts();
-    this.#counts.set(slot, counts);
-    return counts;
+  /** A snapshot of each process of the slot. If the slot has no process, one snapshot without a process. */
+  #snapshotsOf(slot: Slot): WorkerSnapshot[] {
+    const workers = workersOf(this.state, slot.index);
+    const counts = this.#countsOf(slot);
+    const known = workers.length > 0 ? workers : [undefined];
+    return known.map((worker) => ({
+      ...counts,
+      ...processSnapshot(worker, worker && this.#handles.get(worker.id)),
+      generation: worker?.generation ?? this.state.release.generation,
+      restarts: Object.values(slot.restarts).reduce((sum, count) => sum + count, 0),
+      lastExit: slot.lastExit,
+      degraded: slot.failures.degraded,
+    }));
   }
+
+  /** Counts of all workers that the slot has had, so that no count falls when a worker dies. */
+  #countsOf({ index, restarts, abortedRequests }: Slot): SlotCounts {
+    const live = workersOf(this.state, index).map(({ id }) => this.#handles.get(id)?.stats);
+    return {
+      slot: index,
+      restartsByCause: restarts,
+      abortedRequestsTotal: abortedRequests,
+      ...totalsOf([this.#ended.get(index), ...live]),
+    };
+  }
+}
+
+/** The sums of all counts. */
+export function totalsOf(
+  all: readonly (Partial<WorkerStats> | undefined)[],
+): Readonly<Record<CounterName, number>> {
+  const totals = COUNTERS.map((name) => {
+    const sum = all.reduce((total, stats) => total + (stats?.[name] ?? 0), 0);
+    // Rounded, because a sum of floats depends on the order. Prometheus would take a tiny fall for a restart.
+    return [name, Math.round(sum * 1e6) / 1e6] as const;
+  });
+  return Object.fromEntries(totals) as Record<CounterName, number>;
+}
+
+/** Measurements that are unknown before the first heartbeat are `null`. */
+function processSnapshot(worker: Worker | undefined, handle: WorkerHandle | undefined) {
+  const now = performance.now();
+  const gauges = GAUGES.map((name) => [name, handle?.stats?.[name] ?? null] as const);
+  return {
+    pid: handle?.identity.pid ?? null,
+    state: worker?.state ?? ('exited' as const),
+    uptimeSeconds: worker ? Math.round(now - worker.startedAt) / 1_000 : 0,
+    heartbeatAgeMs: handle?.seenAt === undefined ? null : Math.round(now - handle.seenAt),
+    responsive: handle !== undefined && isResponsive(handle, now),
+    ...(Object.fromEntries(gauges) as Record<(typeof GAUGES)[number], number | null>),
+  };
+}
+
+/**
+ * The connections that the kernel holds until a worker accepts them, for each address. Sockets on
+ * one address count together. An address whose queue cannot be read is left out: it is no TCP
+ * socket that the primary holds, or the system has no /proc.
+ */
+export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
+  const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));
+  const waiting = new Map<string, number>();
+  for (const { inode, url } of sockets) {
+    const length = lengths.get(inode ?? '');
+    // A socket has no queue until its worker listens.
+    if (length !== undefined) waiting.set(url, (waiting.get(url) ?? 0) + length);
+  }
+  return [...waiting].map(([socket, connections]) => ({ socket, connections }));
 }

@@ -160,7 +160,7 @@ describe('the reference of signals', () => {
 
   it('has every signal that is answered, and no other', () => {
     const sources = [
-      sourceOf('src/bootstrap/roles/obey-signals.ts'),
+      sourceOf('src/bootstrap/roles/run-primary.ts'),
       sourceOf('src/bootstrap/roles/run-standalone.ts'),
       // The file also names signals that are left alone.
       /SIGNALS_OF_THE_PRIMARY = .*/.exec(sourceOf('src/worker/boot/signals.ts'))![0],

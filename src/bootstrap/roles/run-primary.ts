@@ -1,5 +1,6 @@
+import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError, OnceAMinute } from '../../contract/errors/index.js';
 import { Announcer } from '../../contract/log/announce.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { EmitEvent } from '../../contract/log/events.js';
@@ -9,6 +10,8 @@ import {
   checkWorkerCount,
   type ResolvedClusterOptions,
 } from '../../contract/options/index.js';
+import { MAX_WORKERS } from '../../contract/options/schema.js';
+import { availableCores } from '../../contract/process/machine.js';
 import { transition } from '../../decide/transition.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
@@ -18,17 +21,20 @@ import { PackageThreads } from '../../primary/package-threads.js';
 import { Supervisor } from '../../primary/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
-import { obeySignals } from './obey-signals.js';
 import { isTickLate } from '../../decide/worker/liveness.js';
 import { ControlSocket } from '../../control/control-socket.js';
-import { setTitle } from './role.js';
+import { NO_HTTP_SERVER, setTitle } from './role.js';
 
 type Warn = (message: string) => void;
 
 /** The maximum time for the OpenTelemetry SDK of the primary to end. Nothing waits for the SDK. */
 const TELEMETRY_MS = 5_000;
+
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
+const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
 /**
  * Runs the primary: binds the address, forks and supervises workers, and ends the process.
@@ -67,7 +73,7 @@ export async function runPrimary(
   const adminUrl = await openAdmin(options.admin, supervisor, warn);
   const control = openControl(inForce(options, listening), supervisor, warn);
   await informSystemd(supervisor, listeners, warn);
-  obeySignals(supervisor, emit);
+  handleSignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
   if (lacking !== undefined) warn(lacking);
   supervisor.start();
@@ -180,4 +186,32 @@ async function informSystemd(
   // Loaded only here, because most clusters do not tell systemd their state.
   const { tellSystemd } = await import('../tell-systemd.js');
   tellSystemd(events, () => !isTickLate(lastBeatAt(), performance.now()), warn);
+}
+
+export function handleSignals(supervisor: Supervisor, emit: EmitEvent): void {
+  // Checked at the start, because isatty() returns false once the terminal is closed and SIGHUP comes.
+  const inTerminal = isatty(0);
+  const refusals = new OnceAMinute((message) => emit('warning', { message }));
+  const refuse = (signal: string, why: string) => refusals.say(`${signal}: ${why}`, signal);
+  for (const signal of STOP_SIGNALS) {
+    process.on(signal, () => supervisor.stop(signal, signal));
+  }
+  process.on('SIGHUP', () => {
+    // In a terminal, SIGHUP means that the terminal was closed, so the program ends and does not reload.
+    if (inTerminal) return supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
+    if (supervisor.reloading)
+      refuse('SIGHUP', 'a reload is under way already; this starts no other');
+    else void supervisor.reload('SIGHUP');
+  });
+  for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
+    process.on(signal, () => {
+      const workers = supervisor.snapshot().desired + step;
+      // Repeated signals would start so many processes that the primary answers no one.
+      const most = Math.min(MAX_WORKERS, 4 * availableCores());
+      if (workers < 1 || (step > 0 && workers > most)) {
+        return refuse(signal, `there cannot be ${workers} workers, only 1 to ${most}`);
+      }
+      supervisor.scale(workers, signal).catch((error: Error) => refuse(signal, error.message));
+    });
+  }
 }

@@ -21,8 +21,8 @@ import { ServedApp } from '../../worker/boot/served-app.js';
 import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
-import { NO_HTTP_SERVER } from '../no-http-server.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
+import { NO_HTTP_SERVER } from './role.js';
 
 /** Signals that drain and end the process. SIGHUP also does, because a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;

@@ -88,16 +88,20 @@ function refuseBalancing(
         "balancing 'ports' needs a first port, but port is 0; set a port: the worker of slot k listens on port + k",
       );
     }
-    if (address.port + workers - 1 > MAX_PORT) {
-      refuse(
-        `balancing 'ports' with port ${address.port} and ${workers} workers exceeds port ${MAX_PORT}; lower the port or the number of workers`,
-      );
-    }
+    refuseHighPorts(address.port, workers);
   } else if (system !== 'linux' || !passesReusePortOn(nodeVersion)) {
     refuse(
       `balancing 'reuse-port' needs Linux and Node 22.12 or later, but this is Node ${nodeVersion} on ${system}; set balancing to 'shared', the default`,
     );
   }
+}
+
+/** @throws ClusterConfigurationError if the last worker's port, with balancing `ports`, is too high. */
+export function refuseHighPorts(port: number, workers: number): void {
+  if (port + workers - 1 <= MAX_PORT) return;
+  refuse(
+    `balancing 'ports' with port ${port} and ${workers} workers exceeds port ${MAX_PORT}; lower the port or the number of workers`,
+  );
 }
 
 /** Node 22.12 and 23.1 are the first versions that pass SO_REUSEPORT on to libuv. */

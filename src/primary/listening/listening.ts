@@ -4,6 +4,7 @@ import type { Server } from 'node:net';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError } from '../../contract/errors/error-report.js';
 import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
+import { refuseHighPorts } from '../../contract/options/refuse-conflicts.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import {
   emptyAndClose,
@@ -96,8 +97,11 @@ export class Listening {
    * Makes sure that this number of slots can listen.
    *
    * @throws ClusterAddressError if a socket cannot be bound. In this case no socket has changed.
+   * @throws ClusterConfigurationError if a slot would have a port above 65535.
    */
   reserve(slots: number): void {
+    const { address, balancing } = this.options;
+    if (balancing === 'ports' && address.kind === 'tcp') refuseHighPorts(address.port, slots);
     this.#slots = Math.max(this.#slots, slots);
     if (this.#bindSlot === undefined) return;
     const added: BoundSocket[] = [];

@@ -39,8 +39,8 @@ afterEach(() => {
 
 const soon = () => vi.advanceTimersByTimeAsync(0);
 
-describe('what systemd is told', () => {
-  it('is READY with the first worker, RELOADING and READY around a reload, STOPPING', async () => {
+describe('the state that systemd gets', () => {
+  it('is READY with the first worker, RELOADING during a reload, READY, STOPPING', async () => {
     const { events } = cluster();
     events.call('starting', { workers: 2, pid: 1, node: '20.0.0' });
     events.call('listening', LISTENING);
@@ -51,7 +51,7 @@ describe('what systemd is told', () => {
     expect(program.sent).toEqual(['READY=1', 'RELOADING=1', 'READY=1', 'STOPPING=1']);
   });
 
-  it('is not READY after a stop, and not before the first worker, whatever a reload does', async () => {
+  it('is not READY before the first worker or after a stop, even if a reload ends', async () => {
     const { events } = cluster();
     events.call('reload-started', STARTED);
     events.call('reload-ended', ENDED);
@@ -78,7 +78,7 @@ describe('what systemd is told', () => {
     expect(program.sent).toEqual(['READY=1', 'RELOADING=1']);
   });
 
-  it('is followed by the next message if one fails, with one warning', async () => {
+  it('is sent again after a failure, with one warning', async () => {
     const { events, warnings } = cluster();
     program.run = (done) => done(new Error('spawn systemd-notify ENOENT'));
     events.call('listening', LISTENING);
@@ -105,7 +105,7 @@ describe('the watchdog of systemd', () => {
     expect(program.sent).toEqual(['WATCHDOG=1', 'WATCHDOG=1']);
   });
 
-  it('is not answered while the primary does not judge itself well', async () => {
+  it('is not answered while the supervisor does not work', async () => {
     let isWell = false;
     const { warnings } = cluster({ env, isWell: () => isWell });
     await vi.advanceTimersByTimeAsync(15_010);

@@ -1,77 +1,86 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WORKER_VARIABLE } from '../../../src/contract/process/assignment.js';
-import { NO_PID } from '../../../src/primary/worker-handle.js';
+import {
+  followConnections,
+  forkWorker,
+  readLines,
+  resourceAttributes,
+} from '../../../src/primary/fork-worker.js';
 import type { Program } from '../../../src/primary/release.js';
-import { forkWorker } from '../../../src/primary/fork-worker.js';
+import { NO_PID } from '../../../src/primary/worker-handle.js';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('makes a worker that exits at once of one that cannot even be prepared', async () => {
-  const error = new Error('too many open files');
-  const program = {
-    revive: () => {
-      throw error;
-    },
-  } as unknown as Program;
-  const release = { generation: 3, script: '/app/main.js', cwd: '/app' };
-  const fork = { type: 'fork', worker: 1, slot: 2, workers: 4, release } as const;
-  const tell = vi.fn();
-  const worker = forkWorker(
-    { ...fork, printsBootError: true },
-    program,
-    {
-      watchdog: true,
-      log: { format: 'text', level: 'info', write: undefined },
-    },
-    tell,
+const RELEASE = { generation: 3, script: '/app/main.js', cwd: import.meta.dirname };
+
+function forkBy(revive: () => typeof RELEASE, printsBootError = true) {
+  const report = vi.fn();
+  const handle = forkWorker(
+    { type: 'fork', worker: 1, slot: 2, workers: 4, release: RELEASE, printsBootError },
+    { revive } as unknown as Program,
+    { watchdog: false, log: { format: 'text', level: 'info', write: undefined } },
+    report,
   );
-  expect(worker.identity).toEqual({ slot: 2, generation: 3, pid: NO_PID });
-  await vi.waitFor(() => expect(tell).toHaveBeenCalledTimes(2));
-  expect(tell.mock.calls).toEqual([
+  return { handle, report };
+}
+
+/** Forks with a fake of node:cluster, whose worker has a listener of Node. */
+function fork(pid: number | undefined, printsBootError = true) {
+  const process = Object.assign(new EventEmitter(), { pid, stdio: [], send: vi.fn() });
+  const worker = Object.assign(new EventEmitter(), { id: 7, process }) as unknown as Worker;
+  worker.on('message', () => {});
+  vi.spyOn(cluster, 'setupPrimary').mockReturnValue();
+  const forked = vi.spyOn(cluster, 'fork').mockReturnValue(worker);
+  const { handle, report } = forkBy(() => RELEASE, printsBootError);
+  const [environment] = forked.mock.calls[0] as [Record<string, string>];
+  return { worker, handle, report, environment };
+}
+
+describe('a worker that cannot be started', () => {
+  const error = new Error('too many open files');
+  const END = [
     [{ type: 'channel-error', error }],
     [{ type: 'exit', exit: { code: null, signal: null } }],
-  ]);
+  ];
+
+  it('exits at once, with the error of its preparation', async () => {
+    const { handle, report } = forkBy(() => {
+      throw error;
+    });
+    expect(handle.identity).toEqual({ slot: 2, generation: 3, pid: NO_PID });
+    await vi.waitFor(() => expect(report.mock.calls).toEqual(END));
+  });
+
+  it('exits with the error of Node, and leaves nothing in node:cluster', () => {
+    cluster.workers![7] = {} as Worker;
+    const { worker, handle, report } = fork(undefined);
+    worker.emit('error', error);
+    worker.emit('error', new Error('another'));
+    expect([report.mock.calls, handle.identity.pid]).toEqual([END, NO_PID]);
+    expect(cluster.workers).not.toHaveProperty('7');
+  });
 });
 
 describe('a forked worker', () => {
-  /** Forks with a fake of node:cluster, whose worker has a listener of Node's own. */
-  function fork(printsBootError = true) {
-    const process = Object.assign(new EventEmitter(), { pid: 4711, stdio: [], send: vi.fn() });
-    const worker = Object.assign(new EventEmitter(), { process }) as unknown as Worker;
-    worker.on('message', () => {});
-    vi.spyOn(cluster, 'setupPrimary').mockReturnValue();
-    const forked = vi.spyOn(cluster, 'fork').mockReturnValue(worker);
-    const release = { generation: 3, script: '/app/main.js', cwd: import.meta.dirname };
-    const tell = vi.fn();
-    forkWorker(
-      { type: 'fork', worker: 1, slot: 2, workers: 4, release, printsBootError },
-      { revive: () => release } as unknown as Program,
-      { watchdog: false, log: { format: 'text', level: 'info', write: undefined } },
-      tell,
-    );
-    return { worker, tell, environment: forked.mock.calls[0]![0] as Record<string, string> };
-  }
-
-  it.each([true, false])(
-    'is told whether it prints the error of its start: %s',
-    (printsBootError) => {
-      const { environment } = fork(printsBootError);
-      expect(JSON.parse(environment[WORKER_VARIABLE]!)).toMatchObject({ slot: 2, printsBootError });
-    },
-  );
+  it.each([true, false])('knows whether it prints the error of its start: %s', (prints) => {
+    const { environment } = fork(4711, prints);
+    const assignment: unknown = JSON.parse(environment[WORKER_VARIABLE]!);
+    expect(assignment).toMatchObject({ slot: 2, printsBootError: prints });
+  });
 
   const OURS = { ns: 'nestjs-cluster', v: 1, type: 'leaving' };
   const OF_THE_APP = { type: 'socket' };
 
   it.each([
     { what: 'a message of this package', message: OURS, listens: true, closed: 1 },
-    { what: 'a message that the app awaits', message: OF_THE_APP, listens: true, closed: 0 },
+    { what: 'a message that the app expects', message: OF_THE_APP, listens: true, closed: 0 },
     { what: 'a message without a listener', message: OF_THE_APP, listens: false, closed: 1 },
   ])('sends a handle with $what: closed $closed times', ({ message, listens, closed }) => {
     for (const listener of ['worker', 'cluster'] as const) {
-      const { worker, tell } = fork();
+      const { worker, report } = fork(4711);
       const own = () => {};
       const emitter: EventEmitter = listener === 'worker' ? worker : cluster;
       if (listens) emitter.on('message', own);
@@ -79,7 +88,125 @@ describe('a forked worker', () => {
       worker.emit('message', message, handle as never);
       emitter.off('message', own);
       expect(handle.close).toHaveBeenCalledTimes(closed);
-      expect(tell).toHaveBeenCalledExactlyOnceWith({ type: 'message', message });
+      expect(report).toHaveBeenCalledExactlyOnceWith({ type: 'message', message });
     }
+  });
+
+  it.each([
+    ['', 'service.instance.id=a%2Cb/worker-3/gen-2'],
+    ['service.name=shop,', 'service.name=shop,service.instance.id=a%2Cb/worker-3/gen-2'],
+    ['a=b, service.instance.id = mine', 'a=b, service.instance.id = mine'],
+  ])('has an instance id in its resource attributes, unless the user set one: %j', (given, all) => {
+    expect(resourceAttributes({ slot: 3, generation: 2 }, given, 'a,b')).toBe(all);
+  });
+});
+
+describe('the reports of a watchdog', () => {
+  /** The reports in `chunks`, each written separately. */
+  async function reportsIn(...chunks: (string | Buffer)[]): Promise<unknown[]> {
+    const pipe = new PassThrough();
+    const reports: unknown[] = [];
+    readLines(pipe, (message) => reports.push(message));
+    const ended = new Promise((resolve) => pipe.on('end', resolve));
+    for (const chunk of chunks) pipe.write(chunk);
+    pipe.end();
+    await ended;
+    expect(() => pipe.emit('error', new Error('EPIPE'))).not.toThrow();
+    return reports;
+  }
+  const BLOCKED = { type: 'blocked', forMs: 5_000, frames: ['spin (/app/ü.js:3:7)'] };
+  const RESUMED = { type: 'resumed' };
+  const line = (message: unknown) => `${JSON.stringify(message)}\n`;
+
+  it('may be split anywhere, also within a character', async () => {
+    const bytes = Buffer.from(line(BLOCKED) + line(RESUMED));
+    const each = Array.from(bytes, (byte) => Buffer.from([byte]));
+    expect(await reportsIn(...each)).toEqual([BLOCKED, RESUMED]);
+    expect(await reportsIn(bytes)).toEqual([BLOCKED, RESUMED]);
+  });
+
+  it('are used only when their line is complete', async () => {
+    expect(await reportsIn(line(RESUMED), JSON.stringify(BLOCKED))).toEqual([RESUMED]);
+  });
+
+  it.each(['\n', 'what\n', 'null\n', '\u0000\u0001\n'])(
+    'are dropped if they are not JSON, and later reports are not: %j',
+    async (garbage) => {
+      expect(await reportsIn(garbage + line(RESUMED))).toEqual([RESUMED]);
+    },
+  );
+
+  it('are dropped if they are longer than any report', async () => {
+    const longest = { ...BLOCKED, frames: Array<string>(20).fill('x'.repeat(10_000)) };
+    const longer = line({ ...BLOCKED, frames: ['x'.repeat(1024 * 1024)] });
+    const chunks = longer.match(/[^]{1,65536}/g)!;
+    expect(await reportsIn(...chunks, line(longest))).toEqual([longest]);
+  });
+});
+
+describe('connections that a worker was sent with round-robin', () => {
+  /** A worker that listens beside others in these states. Its process notes what Node's listeners get. */
+  function start(...others: string[]) {
+    const know = (...states: string[]) =>
+      Reflect.set(
+        cluster,
+        'workers',
+        Object.fromEntries(states.map((state, id) => [id, { state }])),
+      );
+    know('listening', ...others);
+    const send = vi.fn((..._args: unknown[]) => true);
+    const process = Object.assign(new EventEmitter(), { send });
+    const seen: unknown[] = [];
+    // node:cluster removes the worker that has ended.
+    process.on('disconnect', () => know(...others));
+    process.on('internalMessage', (message) => seen.push(message));
+    const recover = followConnections({ process } as unknown as Worker);
+    return {
+      send,
+      sent: process as unknown as { send(...args: unknown[]): boolean },
+      connection: (seq: number) => process.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, {}),
+      receive: (message: unknown) => process.emit('internalMessage', message),
+      /** The worker exits. @returns what Node's listeners get from then on. */
+      exit: (): unknown[] => {
+        seen.length = 0;
+        recover();
+        return seen;
+      },
+    };
+  }
+  const answer = (ack: number, accepted: boolean) => ({ cmd: 'NODE_CLUSTER', ack, accepted });
+
+  const { workers } = cluster;
+  afterEach(() => void Reflect.set(cluster, 'workers', workers));
+
+  it('are given to others if it exits before it has acknowledged them', () => {
+    const { connection, receive, exit } = start('online', 'listening', 'dead');
+    for (const seq of [0, 1, 2, 3]) connection(seq);
+    receive({ cmd: 'NODE_CLUSTER', ack: 2, accepted: true });
+    receive({ cmd: 'NODE_CLUSTER', ack: 3, accepted: false });
+    receive({ cmd: 'NODE_HANDLE_ACK', ack: 1 });
+    receive({ cmd: 'NODE_CLUSTER', act: 'online' });
+    expect(exit()).toEqual([answer(0, false), answer(1, false)]);
+  });
+
+  it.each([[[]], [['online', 'dead']]])('are closed if no other worker listens: %j', (states) => {
+    const { connection, exit } = start(...states);
+    connection(1);
+    expect(exit()).toEqual([answer(1, true)]);
+  });
+
+  it('are told from other messages, which are sent unchanged', () => {
+    const { send, sent, exit } = start('listening');
+    const messages = [
+      [{ cmd: 'NODE_CLUSTER', act: 'disconnect', seq: 4 }, { fd: 1 }, { keepOpen: true }],
+      [{ cmd: 'APP', act: 'newconn', seq: 4 }],
+      ['newconn'],
+      [null],
+    ];
+    for (const message of messages) expect(sent.send(...message)).toBe(true);
+    send.mockReturnValueOnce(false);
+    expect(sent.send(undefined)).toBe(false);
+    expect(send.mock.calls).toEqual([...messages, [undefined]]);
+    expect(exit()).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ const ANSWER = {
   answered: true,
 } as const;
 
-/** A worker in slot 0, that the core knows as 1. */
+/** A worker in slot 0, with the number 1 in the core. */
 function start({ watchdog = true } = {}) {
   const asked: WatchdogRequest[] = [];
   const handle = new WorkerHandle(IDENTITY, {
@@ -33,7 +33,12 @@ function start({ watchdog = true } = {}) {
     state: { slots: [{ worker: 1 }, { worker: undefined }] },
     find: (id: number) => (id === 1 ? handle : undefined),
   };
-  return { asked, handle, inspections: new Inspections(table as never) };
+  const inspections = new Inspections(table as never);
+  const exit = (): void => {
+    handle.known = () => undefined;
+    inspections.ended(handle);
+  };
+  return { asked, exit, inspections };
 }
 
 describe('the stack of a worker', () => {
@@ -66,25 +71,24 @@ describe('the stack of a worker', () => {
   });
 
   it('is none of a worker that has ended meanwhile, nor in native code, and says so', async () => {
-    const { handle, inspections } = start();
+    const { exit, inspections } = start();
     const native = inspections.stack(0);
     inspections.answered({ ...ANSWER, id: 1, frames: [], answered: false });
     const problem = expect.stringContaining('native code') as string;
     expect(await native).toMatchObject({ blockedForMs: 1_200, problem });
     const ended = inspections.stack(0);
-    handle.known = () => undefined;
-    inspections.ended(1);
+    exit();
     expect(await ended).toMatchObject({ problem: 'the worker has ended by now' });
   });
 
   it('is refused without a worker, and without a watchdog', async () => {
     const { inspections } = start({ watchdog: false });
-    for (const [slot, code] of [
-      [0, 'NO_WATCHDOG'],
-      [1, 'NO_WORKER'],
-      [9, 'NO_WORKER'],
+    for (const [slot, status, code] of [
+      [0, 409, 'NO_WATCHDOG'],
+      [1, 404, 'NO_WORKER'],
+      [9, 404, 'NO_WORKER'],
     ] as const) {
-      await expect(inspections.stack(slot)).rejects.toMatchObject({ code });
+      await expect(inspections.stack(slot)).rejects.toMatchObject({ status, code });
     }
   });
 });
@@ -118,14 +122,12 @@ describe('a profile of a worker', () => {
   });
 
   it('is recorded once at a time', async () => {
-    const { inspections, profile } = await begin();
+    const { asked, inspections, profile } = await begin();
     await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ code: 'BUSY' });
     inspections.answered({ type: 'recorded', id: 2, problem: null });
     await profile;
-    const next = inspections.record(0, RECORDING);
-    next.catch(() => {});
-    inspections.ended(1);
-    await expect(next).rejects.toMatchObject({ code: 'SILENT' });
+    void inspections.record(0, RECORDING).catch(() => {});
+    expect(asked.at(-1)).toMatchObject({ type: 'stack', id: 3 });
   });
 
   it('fails with the reason of the worker, in one line', async () => {
@@ -145,10 +147,9 @@ describe('a profile of a worker', () => {
   });
 
   it('fails as soon as the worker has ended', async () => {
-    const { handle, inspections, profile } = await begin();
-    handle.known = () => undefined;
-    inspections.ended(1);
-    await expect(profile).rejects.toMatchObject({ code: 'ENDED' });
+    const { exit, profile } = await begin();
+    exit();
+    await expect(profile).rejects.toMatchObject({ status: 502, code: 'ENDED' });
   });
 
   it('fails in a second if the worker is stopped, and after its length in native code', async () => {

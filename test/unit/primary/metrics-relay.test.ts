@@ -1,46 +1,66 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { COLLECTION_TIMEOUT_MS } from '../../../src/contract/snapshot/index.js';
+import type { CollectedMetrics } from '../../../src/contract/snapshot/index.js';
 import { decodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
-import { body, relayOf, SNAPSHOT } from '../support/fake-relay.js';
+import { MetricsRelay } from '../../../src/primary/metrics-relay.js';
+import type { WorkerTable } from '../../../src/primary/worker-table.js';
+import { body, SNAPSHOT } from '../support/fake-relay.js';
 import { FakeWorker } from '../support/fake-worker.js';
 import { counter } from '../support/metric-json.js';
-import type { CollectedMetrics } from '../../../src/contract/snapshot/collected-metrics.js';
 
 // performance.now() and timers stand still until they are moved.
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-/** A relay with two workers. */
-function pair() {
-  const [a, b] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-  return { a, b, ...relayOf(a, b) };
+/** A relay with workers in the slots from 0 on. */
+function start(count: number) {
+  const workers = Array.from({ length: count }, (_, slot) => new FakeWorker({ slot }));
+  const live = [...workers];
+  const table = { snapshot: () => SNAPSHOT } as unknown as WorkerTable;
+  Object.defineProperty(table, 'workers', { get: () => live.map(({ handle }) => handle) });
+  const relay = new MetricsRelay(table);
+  const answers: (CollectedMetrics & { by: FakeWorker | 'primary' })[] = [];
+  const note = (by: FakeWorker | 'primary') => (collected: CollectedMetrics) =>
+    void answers.push({ ...collected, by });
+  return {
+    workers,
+    live,
+    /** The answers to all requests, by the requester. */
+    answers,
+    /** A worker asks, and sends metrics with the number `n` along with the request. */
+    ask: (worker: FakeWorker, n = 1) =>
+      void relay.collectFor(worker.handle, body(n), performance.now()).then(note(worker)),
+    askByPrimary: () => void relay.collect().then(note('primary')),
+    /** A worker sends its metrics, because it was asked or regularly. */
+    store: (worker: FakeWorker, text: string) =>
+      relay.store(worker.handle, text, performance.now()),
+    die: (worker: FakeWorker): void => {
+      live.splice(live.indexOf(worker), 1);
+      worker.connected = false;
+      worker.enter('exited');
+      relay.retire(worker.handle);
+    },
+    /** How often each of the first workers was asked. */
+    asked: () => workers.map((worker) => worker.sent('collect').length),
+  };
 }
 
-/** A worker is sent nothing that it does not take at once. */
-function clog(worker: FakeWorker): void {
-  worker.clogged = true;
-  worker.handle.send({ type: 'ping', seq: 1 });
-}
-
-/** The answers to a worker's requests for metrics. */
-const collected = (worker: FakeWorker) =>
-  worker.sent('answer').map(({ id, result }) => ({ id, ...(result as CollectedMetrics) }));
+const passed = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
 
 describe('a scrape', () => {
-  it('asks every other worker, and is answered once all have', () => {
-    const { a, b, live, ask, answer } = pair();
-    const c = new FakeWorker({ slot: 2 });
-    live.push(c);
-
+  it('asks every other worker, and is answered once all have answered', async () => {
+    const { workers, answers, ask, store, asked } = start(3);
+    const [a, b, c] = workers as [FakeWorker, FakeWorker, FakeWorker];
+    c.enter('draining');
     ask(a, 7);
-    expect([a, b, c].map((worker) => worker.sent('collect').length)).toEqual([0, 1, 1]);
-    answer(b, 'B');
-    expect(collected(a)).toEqual([]);
-    answer(c, 'C');
-
-    expect(collected(a)).toMatchObject([
+    expect(asked()).toEqual([0, 1, 1]);
+    store(b, 'B');
+    await passed();
+    expect(answers).toEqual([]);
+    store(c, 'C');
+    await passed();
+    expect(answers).toEqual([
       {
-        id: 7,
+        by: a,
         snapshot: SNAPSHOT,
         workers: [
           { slot: 0, generation: 0, ageMs: 0, body: body(7) },
@@ -50,189 +70,105 @@ describe('a scrape', () => {
         retired: [],
       },
     ]);
-    expect([collected(b), collected(c)]).toEqual([[], []]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('ends at 500 ms without a worker that is blocked, whose last metrics stand for it', () => {
-    const { a, b, ask, answer, push } = pair();
-    push(b, 'before');
-    vi.advanceTimersByTime(4_000);
-    ask(a, 1);
-
-    vi.advanceTimersByTime(499);
-    expect(collected(a)).toEqual([]);
-    vi.advanceTimersByTime(1);
-    expect(collected(a)[0]!.workers).toEqual([
+  it('ends at 500 ms without a blocked worker, whose last metrics are used; the next does not wait for it', async () => {
+    const { workers, answers, ask, store, asked } = start(2);
+    const [a, b] = workers as [FakeWorker, FakeWorker];
+    store(b, 'before');
+    await passed(4_000);
+    ask(a);
+    await passed(499);
+    expect(answers).toEqual([]);
+    await passed(1);
+    expect(answers[0]!.workers).toEqual([
       { slot: 0, generation: 0, ageMs: 500, body: body(1) },
       { slot: 1, generation: 0, ageMs: 4_500, body: 'before' },
     ]);
-
-    answer(b, 'late');
-    vi.advanceTimersByTime(10_000);
-    expect(collected(a)).toHaveLength(1);
-  });
-
-  it('does not wait again for a worker that has not answered the last one', () => {
-    const { a, b, ask, answer } = pair();
-    ask(a, 1);
-    vi.advanceTimersByTime(500);
-
-    ask(a, 2);
-    expect(collected(a).map(({ id }) => id)).toEqual([1, 2]);
-    expect(b.sent('collect')).toHaveLength(1);
-
-    answer(b, 'back');
-    ask(a, 3);
-    expect(b.sent('collect')).toHaveLength(2);
-    expect(collected(a)).toHaveLength(2);
+    ask(a);
+    await passed();
+    expect([answers.length, ...asked()]).toEqual([2, 0, 1]);
+    store(b, 'back');
+    ask(a);
+    await passed();
+    expect([answers.length, ...asked()]).toEqual([2, 0, 2]);
   });
 
   it.each<[what: string, change: (worker: FakeWorker) => void]>([
-    ['takes no message', clog],
+    [
+      'reads no message',
+      (worker) => {
+        worker.clogged = true;
+        worker.handle.send({ type: 'ping', seq: 1 });
+      },
+    ],
     ['is starting', (worker) => worker.enter('starting')],
     ['has no channel', (worker) => void (worker.connected = false)],
-  ])('does not wait for a worker that %s', (_, change) => {
-    const { a, b, ask } = pair();
-    change(b);
-    ask(a, 1);
-    expect(b.sent('collect')).toEqual([]);
-    expect(collected(a)[0]!.workers).toEqual([{ slot: 0, generation: 0, ageMs: 0, body: body(1) }]);
+  ])('does not wait for a worker that %s', async (_, change) => {
+    const { workers, answers, ask, asked } = start(2);
+    change(workers[1]!);
+    ask(workers[0]!);
+    await passed();
+    expect([answers.length, ...asked()]).toEqual([1, 0, 0]);
   });
 
-  it('includes a worker that is draining', () => {
-    const { a, b, ask, answer } = pair();
-    b.enter('draining');
-    ask(a, 1);
-    answer(b, 'B');
-    expect(collected(a)[0]!.workers).toHaveLength(2);
+  it('ends when the last worker that it waits for dies, and counts what that worker had sent', async () => {
+    const { workers, answers, ask, die, store } = start(2);
+    store(workers[1]!, body(5));
+    ask(workers[0]!);
+    die(workers[1]!);
+    await passed();
+    expect(answers).toMatchObject([{ workers: [{ slot: 0 }], retired: [body(5)] }]);
   });
 
-  it('ends when the last worker that it waits for dies, and counts what that had sent', () => {
-    const { a, b, ask, die, push } = pair();
-    push(b, body(5));
-    ask(a, 1);
-    die(b);
-    expect(collected(a)).toMatchObject([{ workers: [{ slot: 0 }], retired: [body(5)] }]);
+  it('by the primary asks every worker, and does not change when a worker dies later', async () => {
+    const { workers, answers, askByPrimary, store, die, asked } = start(2);
+    askByPrimary();
+    expect(asked()).toEqual([1, 1]);
+    workers.forEach((worker, slot) => store(worker, body(slot)));
+    await passed();
+    die(workers[0]!);
+    expect(answers).toMatchObject([{ workers: [{ body: body(0) }, { body: body(1) }] }]);
+    expect(answers[0]!.retired).toEqual([]);
   });
 
-  it('survives that the worker that asked is gone', () => {
-    const { a, b, ask, answer, die } = pair();
-    ask(a, 1);
-    die(a);
-    expect(() => answer(b, body(1))).not.toThrow();
-    expect(collected(a)).toEqual([]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-});
-
-describe('workers that ask while others do', () => {
-  it('share one collection, and are each given all, by their own id', () => {
-    const { a, b, live, ask, answer } = pair();
-    const c = new FakeWorker({ slot: 2 });
-    live.push(c);
-    ask(a, 1);
-    ask(a, 2); // It gave up the first time.
-    ask(b, 3);
-    expect([a, b, c].map((worker) => worker.sent('collect').length)).toEqual([0, 1, 1]);
-    answer(c, 'C');
-    const workers = [{ body: body(2) }, { body: body(3) }, { body: 'C' }];
-    expect(collected(a)).toMatchObject([
-      { id: 1, workers },
-      { id: 2, workers },
-    ]);
-    expect(collected(b)).toMatchObject([{ id: 3, workers }]);
-    expect(collected(c)).toEqual([]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('never ask a worker that has not answered the last time, and wait no longer than their time', async () => {
-    const { a, b, ask, gather } = pair();
-    for (let round = 0; round < 20; round += 1) {
-      for (const worker of [a, b]) ask(worker, round);
-      const answers = gather();
-      await vi.advanceTimersByTimeAsync(COLLECTION_TIMEOUT_MS);
-      expect([answers.length, vi.getTimerCount()]).toEqual([1, 0]);
-    }
-    expect([a, b].map((worker) => collected(worker).length)).toEqual([20, 20]);
-    expect([a, b].map((worker) => worker.sent('collect').length)).toEqual([1, 1]);
+  it('by the primary is answered at once without workers', async () => {
+    const { answers, askByPrimary } = start(0);
+    askByPrimary();
+    await passed();
+    expect(answers).toMatchObject([{ workers: [], retired: [] }]);
   });
 });
 
-describe('the primary that asks', () => {
-  const tick = () => vi.advanceTimersByTimeAsync(0);
-
-  it('asks every worker, is joined by one that asks, and is told once all have answered', async () => {
-    const { a, b, ask, answer, gather } = pair();
-    const answers = gather();
-    ask(a, 1);
-    expect([a, b].map((worker) => worker.sent('collect').length)).toEqual([1, 1]);
-    await tick();
-    expect(answers).toEqual([]);
-    answer(b, 'B');
-    await tick();
-    expect(answers).toMatchObject([{ workers: [{ body: body(1) }, { body: 'B' }], retired: [] }]);
-    expect(collected(a)).toHaveLength(1);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('is told at once where there are no workers', async () => {
-    const answers = relayOf().gather();
-    await tick();
-    expect(answers).toEqual([{ snapshot: SNAPSHOT, workers: [], retired: [] }]);
-  });
-
-  it('is given what does not change: a worker that dies a moment later is not counted twice', async () => {
-    const a = new FakeWorker();
-    const { gather, answer, die } = relayOf(a);
-    const answers = gather();
-    answer(a, body(1));
-    die(a);
-    await tick();
-    expect(answers).toMatchObject([{ workers: [{ body: body(1) }], retired: [] }]);
-  });
+it('requests at the same time share one collection, and the requesters are not waited for', async () => {
+  const { workers, answers, ask, askByPrimary, store, asked } = start(3);
+  const [a, b, c] = workers as [FakeWorker, FakeWorker, FakeWorker];
+  ask(a, 1);
+  ask(a, 2); // It gave up the first time.
+  ask(b, 3);
+  askByPrimary();
+  store(c, 'C');
+  await passed();
+  expect(asked()).toEqual([0, 1, 1]);
+  expect(answers.map(({ by }) => by)).toEqual([a, a, b, 'primary']);
+  for (const collected of answers) {
+    expect(collected.workers).toMatchObject([{ body: body(2) }, { body: body(3) }, { body: 'C' }]);
+  }
 });
 
-describe('what workers that have ended had counted', () => {
-  it('is one body for each slot, however many have ended', async () => {
-    const { push, live, die, gather } = relayOf();
+describe('the metrics of ended workers', () => {
+  it('are one body for each slot, however many have ended', async () => {
+    const { answers, live, store, die, askByPrimary } = start(0);
     for (let i = 0; i < 300; i += 1) {
       const worker = new FakeWorker({ slot: i % 2 });
       live.push(worker);
-      push(worker, body(i % 2 === 0 ? 1 : 0.5));
+      // A worker without ClusterModule has an empty body.
+      store(worker, i % 3 === 0 ? '' : body(i % 2 === 0 ? 1 : 0.5));
       die(worker);
     }
-    const [answer] = await settled(gather());
-    expect(answer!.retired.map(decodeMetrics)).toEqual([[counter(150)], [counter(75)]]);
-  });
-
-  it('is nothing for a worker that had no metrics', async () => {
-    const { a, b, die, push, gather } = pair();
-    push(a, '');
-    die(a);
-    die(b);
-    expect(await settled(gather())).toMatchObject([{ retired: [] }]);
-  });
-});
-
-/** The answers, once those that are there have arrived. */
-async function settled<T>(answers: T[]): Promise<T[]> {
-  await vi.advanceTimersByTimeAsync(0);
-  return answers;
-}
-
-describe('a message that cannot be sent', () => {
-  it('does not keep the next scrape from being answered', () => {
-    const { a, b, ask, answer } = pair();
-    const send = vi.spyOn(a.handle, 'send').mockImplementationOnce(() => {
-      throw new RangeError('Invalid string length');
-    });
-    ask(a, 1);
-    expect(() => answer(b, 'B')).toThrow('Invalid string length');
-    send.mockRestore();
-    expect(vi.getTimerCount()).toBe(0);
-    ask(a, 2);
-    answer(b, 'B');
-    expect(collected(a)).toMatchObject([{ id: 2 }]);
+    askByPrimary();
+    await passed();
+    expect(answers[0]!.retired.map(decodeMetrics)).toEqual([[counter(50)], [counter(100)]]);
   });
 });

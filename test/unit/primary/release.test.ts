@@ -11,37 +11,27 @@ import { temporaryDirectory } from '../../support/temporary-directory.js';
 function deployment() {
   // macOS has its temporary directory behind a symlink itself.
   const root = realpathSync(temporaryDirectory());
-  const current = join(root, 'current');
-  const add = (name: string) => {
-    mkdirSync(join(root, name, 'dist'), { recursive: true });
-    writeFileSync(join(root, name, 'dist', 'main.js'), '');
-  };
+  const path = (relative: string) => join(root, relative);
   const point = (name: string) => {
-    for (const path of [current, join(root, 'app.js')]) rmSync(path, { force: true });
-    symlinkSync(join(root, name), current);
-    symlinkSync(join(root, name, 'dist/main.js'), join(root, 'app.js'));
+    for (const link of ['current', 'app.js']) rmSync(path(link), { force: true });
+    symlinkSync(path(name), path('current'));
+    symlinkSync(path(`${name}/dist/main.js`), path('app.js'));
   };
-  for (const name of ['rel1', 'rel2']) add(name);
+  for (const name of ['rel1', 'rel2']) {
+    for (const directory of ['dist', 'config'])
+      mkdirSync(path(`${name}/${directory}`), { recursive: true });
+    writeFileSync(path(`${name}/dist/main.js`), '');
+  }
   point('rel1');
+  const paths = (script: string, cwd: string) => ({ script: path(script), cwd: path(cwd) });
   return {
-    root,
-    current,
-    add,
+    path,
     point,
-    remove: (path: string) => rmSync(join(root, path), { recursive: true }),
+    paths,
+    remove: (relative: string) => rmSync(path(relative), { recursive: true }),
     /** A program that was started by these paths in `root`. */
     start: (script: string, cwd: string, pwd?: string) =>
-      new Program({
-        script: join(root, script),
-        cwd: join(root, cwd),
-        pwd: pwd === undefined ? undefined : join(root, pwd),
-      }),
-    /** The paths of a program in `root`. */
-    paths: (script: string, cwd: string) => ({ script: join(root, script), cwd: join(root, cwd) }),
-    release: (name: string) => ({
-      cwd: join(root, name),
-      script: join(root, name, 'dist', 'main.js'),
-    }),
+      new Program({ ...paths(script, cwd), pwd: pwd === undefined ? undefined : path(pwd) }),
   };
 }
 
@@ -53,10 +43,10 @@ function missing(program: Program): string {
 }
 
 describe('a program', () => {
-  it.each<[what: string, start: [string, string, string?], ...before: [string, string][]]>([
+  it.each<[what: string, start: [string, string, string?], ...found: [string, string][]]>([
     [
       // `cd current && node dist/main.js`: the kernel and Node see the real path, the shell the link.
-      'that was started in a symlinked directory follows the symlink',
+      'started in a symlinked directory follows the symlink',
       ['rel1/dist/main.js', 'rel1', 'current'],
       ['rel1/dist/main.js', 'rel1'],
       ['rel2/dist/main.js', 'rel2'],
@@ -68,160 +58,121 @@ describe('a program', () => {
       ['rel2/dist/main.js', '.'],
     ],
     [
-      'whose script is itself a symlink follows that',
+      'whose script is a symlink follows it',
       ['app.js', '.', '.'],
       ['rel1/dist/main.js', '.'],
       ['rel2/dist/main.js', '.'],
     ],
     [
-      'whose script lies outside its working directory finds both',
+      'whose script is outside its working directory finds both',
       ['rel2/dist/main.js', 'rel1'],
       ['rel2/dist/main.js', 'rel1'],
       ['rel2/dist/main.js', 'rel1'],
     ],
     [
-      'that was started without the extension of its script is left to Node to find',
+      'started without the extension of its script leaves the extension to Node',
       ['rel1/dist/main', 'rel1', 'current'],
       ['rel1/dist/main', 'rel1'],
       ['rel2/dist/main', 'rel2'],
     ],
+    // As systemd with `WorkingDirectory=…/current`: without PWD, in the real path.
+    ...['', '/dist', '/config'].map(
+      (inside): [string, [string, string], [string, string], [string, string]] => [
+        `started by systemd in current${inside} follows the symlink in its script's path`,
+        ['current/dist/main.js', `rel1${inside}`],
+        ['rel1/dist/main.js', `rel1${inside}`],
+        ['rel2/dist/main.js', `rel2${inside}`],
+      ],
+    ),
   ])('%s', (_, started, before, after) => {
     const { start, point, paths } = deployment();
     const program = start(...started);
     expect(program.resolve()).toEqual(paths(...before!));
     point('rel2');
     expect(program.resolve()).toEqual(paths(...after!));
-    point('rel1');
-    expect(program.resolve()).toEqual(paths(...before!));
   });
 
   it.each([
-    ['is not set', () => undefined],
-    ['is relative', () => 'current'],
-    ['is empty', () => ''],
-    ['leads elsewhere: it was inherited from another process', (root: string) => `${root}/rel2`],
-    ['leads nowhere', (root: string) => `${root}/gone`],
-  ])('takes the word of the kernel where PWD %s', (_, pwd) => {
-    const { root, point, release } = deployment();
-    const program = new Program({ ...release('rel1'), pwd: pwd(root) });
-    expect(program.resolve()).toEqual(release('rel1'));
+    ['relative', 'current'],
+    ['empty', ''],
+    ['of another directory: it was inherited', 'rel2'],
+    ['of a missing directory', 'gone'],
+  ])('ignores a PWD that is %s', (what, pwd) => {
+    const { path, point, paths } = deployment();
+    const real = paths('rel1/dist/main.js', 'rel1');
+    const isAbsolute = what.startsWith('of');
+    const program = new Program({ ...real, pwd: isAbsolute ? path(pwd) : pwd });
     point('rel2');
-    expect(program.resolve()).toEqual(release('rel1'));
+    expect(program.resolve()).toEqual(real);
   });
-});
 
-describe('a program that was started in the real path of its release, without PWD', () => {
-  /** Starts as systemd does with `WorkingDirectory=…/current`. */
-  function startedBySystemd(script: string, inside = '') {
-    const deployed = deployment();
-    for (const name of ['rel1', 'rel2']) mkdirSync(join(deployed.root, name, 'config'));
-    const program = deployed.start(script, join('rel1', inside));
-    return { ...deployed, program, first: { ...program.resolve(), generation: 0 } };
-  }
-
-  it.each(['', 'dist', 'config'])(
-    'follows the symlink in the path of its script, also to /%s',
-    (inside) => {
-      const { root, program, first, point, remove, release } = startedBySystemd(
-        'current/dist/main.js',
-        inside,
-      );
-      expect(first).toMatchObject({ ...release('rel1'), cwd: join(root, 'rel1', inside) });
-      point('rel2');
-      const moved = { ...release('rel2'), cwd: join(root, 'rel2', inside) };
-      expect(program.resolve()).toEqual(moved);
-      remove('rel1');
-      expect(program.revive(first)).toEqual({ ...moved, generation: 0 });
-    },
-  );
-
-  it('is missing if the new release has no such directory', () => {
-    const { current, program, point, remove } = startedBySystemd('current/dist/main.js', 'config');
+  it.each<[what: string, started: [string, string, string?], removed: string, message: string]>([
+    [
+      'the symlink',
+      ['rel1/dist/main.js', 'rel1', 'current'],
+      'current',
+      'the working directory /current',
+    ],
+    [
+      'its directory, in the new release',
+      ['current/dist/main.js', 'rel1/config'],
+      'rel2/config',
+      'the working directory /current/config',
+    ],
+    [
+      'its directory, without a symlink',
+      ['rel2/dist/main.js', 'rel1'],
+      'rel1',
+      'the working directory /rel1',
+    ],
+    [
+      'the directory of its script',
+      ['current/dist/main.js', '.', '.'],
+      'rel2/dist',
+      'the directory of the script /current/dist/main.js',
+    ],
+  ])('is missing without %s', (_, started, removed, message) => {
+    const { path, start, point, remove } = deployment();
+    const program = start(...started);
     point('rel2');
-    remove('rel2/config');
-    expect(missing(program)).toBe(`the working directory ${join(current, 'config')} is not there`);
-  });
-
-  it('is missing if no symlink leads to its directory and that was removed: workers keep the path', () => {
-    const { root, program, first, remove } = startedBySystemd('rel2/dist/main.js');
-    remove('rel1');
-    expect(missing(program)).toBe(`the working directory ${join(root, 'rel1')} is not there`);
-    expect(program.revive(first)).toBe(first);
+    remove(removed);
+    expect(missing(program)).toBe(message.replace(' /', ` ${path('.')}/`) + ' is not there');
   });
 });
 
-describe('a program that is not there', () => {
-  it('is said to be without its working directory, by the name that its user gave', () => {
-    const { current, start } = deployment();
-    const program = start('rel1/dist/main.js', 'rel1', 'current');
-    rmSync(current);
-    expect(missing(program)).toContain(`the working directory ${current} is not there`);
-  });
-
-  it('is said to be without the directory of its script', () => {
-    const { root, current, start, point } = deployment();
-    const program = start('current/dist/main.js', '.', '.');
-    mkdirSync(join(root, 'rel3'));
-    point('rel3');
-    expect(missing(program)).toContain(
-      `the directory of the script ${join(current, 'dist/main.js')} is not there`,
-    );
-  });
-});
-
-describe('a release that is to run again', () => {
+describe('a worker of an earlier release', () => {
   function started(script = 'rel1/dist/main.js') {
     const deployed = deployment();
     const program = deployed.start(script, 'rel1', 'current');
-    return { ...deployed, program, old: { ...program.resolve(), generation: 3 } };
-  }
-
-  it('is the same, although the deploy has moved on: that takes effect with a reload alone', () => {
-    const { program, point, old } = started();
-    point('rel2');
-    expect(program.revive(old)).toBe(old);
-  });
-
-  it.each([
-    ['its directory has been cleaned away', 'rel1/dist/main.js', 'rel1'],
-    ['the directory of its script alone is gone', 'rel1/dist/main.js', 'rel1/dist'],
-    ['its working directory alone is gone', 'rel2/dist/main.js', 'rel1'],
-  ])('is what the names lead to now where %s', (_, script, removed) => {
-    const { program, point, remove, old, release } = started(script);
-    point('rel2');
-    remove(removed);
-    expect(program.revive(old)).toEqual({ ...release('rel2'), generation: 3 });
-  });
-
-  it('is the same where there is nothing to lead to: its worker fails and says so', () => {
-    const { current, program, remove, old } = started();
-    remove('rel1');
-    rmSync(current);
-    expect(program.revive(old)).toBe(old);
-  });
-});
-
-describe('a release to go back to', () => {
-  /** The deploy has moved on since a program was started from two directories. */
-  function before() {
-    const deployed = deployment();
-    const program = deployed.start('rel2/dist/main.js', 'rel1', 'current');
-    const old = program.resolve();
+    const old = { ...program.resolve(), generation: 3 };
     deployed.point('rel2');
     return { ...deployed, program, old };
   }
 
-  it('is what it was, although the deploy has moved on', () => {
-    const { program, old } = before();
-    expect(program.find(old)).toEqual(old);
+  it('is restarted in its release, although the symlink has moved on', () => {
+    const { program, old } = started();
+    expect(program.revive(old)).toBe(old);
+    expect(program.find(old)).toBe(old);
   });
 
   it.each([
-    ['the directory of its script', 'rel2/dist'],
-    ['its working directory', 'rel1'],
-  ])('is not there once %s was removed: nothing stands in for it', (_what, removed) => {
-    const { root, program, old, remove } = before();
-    remove(removed);
-    expect(program.find(old)).toEqual(new Error(`${join(root, removed)} is not there`));
+    ['its release', 'rel1/dist/main.js', 'rel1', 'rel1/dist'],
+    ['the directory of its script', 'rel1/dist/main.js', 'rel1/dist', 'rel1/dist'],
+    ['its working directory', 'rel2/dist/main.js', 'rel1', 'rel1'],
+  ])(
+    'gets the current release if %s was removed; a reload cannot go back',
+    (_, script, removed, named) => {
+      const { program, path, paths, remove, old } = started(script);
+      remove(removed);
+      expect(program.revive(old)).toEqual({ ...paths('rel2/dist/main.js', 'rel2'), generation: 3 });
+      expect(program.find(old)).toEqual(new Error(`${path(named)} is not there`));
+    },
+  );
+
+  it('keeps its release if there is no other: it fails to start and reports why', () => {
+    const { program, remove, old } = started();
+    remove('rel1');
+    remove('current');
+    expect(program.revive(old)).toBe(old);
   });
 });

@@ -59,3 +59,17 @@ describe('a worker that does not read its messages', () => {
     expect(worker.handle.reachable).toBe(true);
   });
 });
+
+it.runIf(process.platform === 'linux')('the memory of a worker is read from the kernel', () => {
+  const worker = new FakeWorker({ pid: process.pid });
+  worker.handle.report({ residentMemoryBytes: 1, requestsTotal: 5 });
+  const { residentBytes, requests } = worker.handle.reading();
+  expect(residentBytes / process.memoryUsage.rss()).toBeCloseTo(1, 0);
+  expect(requests).toBe(5);
+});
+
+it('the memory that a worker reports counts if the kernel does not tell it', () => {
+  const worker = new FakeWorker({ pid: 2 ** 22 });
+  worker.handle.report({ residentMemoryBytes: 7 });
+  expect(worker.handle.reading()).toEqual({ residentBytes: 7, requests: 0 });
+});

@@ -1,90 +1,185 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { closeSync, openSync } from 'node:fs';
+import net from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { inodeOf } from '../../../src/contract/process/accept-queue.js';
+import type { ClusterSnapshot, WorkerExit } from '../../../src/contract/snapshot/index.js';
+import type { ClusterState, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
+import { NO_FAILURES } from '../../../src/decide/policies/restart.policy.js';
+import { newSlot } from '../../../src/decide/scaling.js';
 import { newCluster } from '../../../src/decide/transition.js';
 import { WorkerMap } from '../../../src/decide/cluster-state.js';
-import { SlotCounts } from '../../../src/primary/take-snapshot.js';
 import { WorkerTable } from '../../../src/primary/worker-table.js';
+import type { BoundSocket } from '../../../src/primary/listening/bound-socket.js';
+import { acceptBacklog, totalsOf, WorkerTable } from '../../../src/primary/worker-table.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 import { FakeWorker, knownWorker, STATS } from '../support/fake-worker.js';
 
-beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
-
-const LISTENING = { balancing: 'shared' as const, ports: [], sockets: [] };
+const LISTENING = { balancing: 'ports' as const, ports: [3_000, 3_001], sockets: [] };
 const RELEASE = { generation: 4, script: '/app/main.js', cwd: '/app' };
-const start = (workers: number) => new FakeCluster(workers, { hangTimeoutMs: false });
+const EXIT: WorkerExit = {
+  cause: 'hang',
+  code: null,
+  signal: 'SIGKILL',
+  at: '2026-01-01T00:00:00.000Z',
+};
+const DEGRADED = { failures: { ...NO_FAILURES, degraded: true } };
 
-/** What is listed of each slot: its index, once for each process; or that it is dismissed. */
-function whereabouts(cluster: FakeCluster) {
-  const { workers, dismissed, ready, desired } = cluster.supervisor.snapshot();
-  return { desired, ready, listed: slotsOf(workers), dismissed: slotsOf(dismissed) };
+/** A slot and its processes: oldest first. `current` serves, or will serve. */
+interface Place extends Partial<Slot> {
+  readonly leaving?: FakeWorker;
+  readonly current?: FakeWorker;
+  readonly candidate?: FakeWorker;
 }
 
-const slotsOf = (all: readonly { slot: number }[]) => all.map(({ slot }) => slot);
-
-describe('the table of workers', () => {
-  it('knows what the core knows of each process, as long as that knows it', () => {
-    const [first, second] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
-    const state = newCluster(2, RELEASE, 0, 0);
-    const knows = (...ids: number[]) => ({
-      ...state,
-      workers: new WorkerMap(ids.map((id) => knownWorker({ id, slot: id - 1, state: 'draining' }))),
-    });
-    const table = new WorkerTable(knows(1, 2), LISTENING, () => 4);
-    table.add(1, first.handle);
-    table.add(2, second.handle);
-    expect(table.workers).toEqual([first.handle, second.handle]);
-    expect(first.handle.known()).toBe(table.state.workers.get(1));
-
-    table.update(knows(2));
-    expect(table.remove(1)).toBe(first.handle);
-    expect([first.handle.state, second.handle.state]).toEqual(['exited', 'draining']);
-    expect(table.workers).toEqual([second.handle]);
-    // What is to be done because of its exit is done to it.
-    expect(table.find(1)).toBe(first.handle);
-    table.update(knows(2));
-    expect([table.find(1), table.find(2)]).toEqual([undefined, second.handle]);
+/** The snapshot of a cluster with these slots, numbered from 0. */
+function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {}): ClusterSnapshot {
+  const cluster = newCluster(places.length, RELEASE, 0, 0);
+  const table = new WorkerTable(cluster, LISTENING, () => 9);
+  let workers = new WorkerMap();
+  let replacement: object | undefined;
+  const add = (worker: FakeWorker | undefined, slot: number): WorkerId | undefined => {
+    if (worker === undefined) return undefined;
+    const id = workers.size + 1;
+    const known = { ...worker.handle.known()!, id, slot };
+    workers = workers.with(known);
+    table.add(id, worker.handle);
+    return id;
+  };
+  const slots = places.map((place, index) => {
+    const candidate = add(place.candidate, index);
+    if (candidate !== undefined) replacement = { slot: index, phase: 'booting', candidate };
+    const worker = add(place.current, index);
+    add(place.leaving, index);
+    return { ...newSlot(index, RELEASE), ...place, worker };
   });
-});
+  const reloads = { completed: 3, aborted: 1, reverted: 0 };
+  const state = { ...cluster, minReady: 'all' as const, reloads, slots, workers, replacement };
+  table.update({ ...state, ...about } as ClusterState);
+  return table.snapshot();
+}
 
-describe('a cluster that shrinks', () => {
-  it('lists a slot until its worker is gone, then as dismissed, and counts it as neither', () => {
-    const cluster = start(3);
-    expect(whereabouts(cluster)).toEqual({
-      desired: 3,
-      ready: 3,
-      listed: [0, 1, 2],
-      dismissed: [],
-    });
-    void cluster.supervisor.scale(1, 'test');
-    expect(cluster.workers()).toHaveLength(3);
-    expect(whereabouts(cluster)).toEqual({
+describe('a snapshot', () => {
+  beforeEach(() => vi.useFakeTimers());
+  afterEach(() => vi.useRealTimers());
+
+  it('has everything that is known about a worker, and survives the channel', () => {
+    const current = new FakeWorker({ slot: 0, pid: 42, generation: 2 });
+    vi.advanceTimersByTime(12_345);
+    current.handle.report(STATS);
+    current.handle.seenAt = performance.now() - 400;
+    const counted = { restarts: { crash: 2, hang: 1 }, lastExit: EXIT, abortedRequests: 4 };
+    const snapshot = snapshotOf([{ current, ...counted }]);
+    expect(snapshot).toEqual({
+      acceptBacklog: [],
+      balancing: 'ports',
+      ports: [3_000, 3_001],
       desired: 1,
       ready: 1,
-      listed: [0, 1, 2],
+      minReady: 'all',
+      generation: 4,
+      degraded: 0,
+      reloads: { completed: 3, aborted: 1, reverted: 0 },
       dismissed: [],
+      leader: null,
+      primary: expect.objectContaining({ pid: process.pid, logLinesDroppedTotal: 9 }) as object,
+      workers: [
+        {
+          slot: 0,
+          pid: 42,
+          generation: 2,
+          state: 'ready',
+          uptimeSeconds: 12.345,
+          restarts: 3,
+          restartsByCause: { crash: 2, hang: 1 },
+          lastExit: EXIT,
+          degraded: false,
+          abortedRequestsTotal: 4,
+          heartbeatAgeMs: 400,
+          responsive: true,
+          ...STATS,
+        },
+      ],
     });
-    cluster.newest(2).exit({ code: 0 });
-    expect(whereabouts(cluster)).toEqual({ desired: 1, ready: 1, listed: [0, 1], dismissed: [2] });
-    cluster.newest(1).exit({ code: 0 });
-    expect(whereabouts(cluster)).toEqual({ desired: 1, ready: 1, listed: [0], dismissed: [1, 2] });
-    void cluster.supervisor.scale(3, 'test');
-    expect(whereabouts(cluster)).toEqual({
-      desired: 3,
-      ready: 1,
-      listed: [0, 1, 2],
-      dismissed: [],
-    });
+    expect(JSON.parse(JSON.stringify(snapshot.workers))).toEqual(snapshot.workers);
   });
-});
 
-describe('the snapshot of a table', () => {
-  it('has what the primary measures of itself, as it is then', () => {
-    let dropped = 4;
-    const table = new WorkerTable(newCluster(1, RELEASE, 0, 0), LISTENING, () => dropped);
-    const primary = { pid: process.pid, cpuSecondsTotal: expect.any(Number) as number };
-    expect(table.snapshot().primary).toMatchObject({ ...primary, logLinesDroppedTotal: 4 });
-    dropped = 9;
-    expect(table.snapshot().primary).toMatchObject({ ...primary, logLinesDroppedTotal: 9 });
+  it('has null for what a worker has not reported yet, and a slot that waits for a restart', () => {
+    const { ready, workers } = snapshotOf([
+      { current: new FakeWorker({ state: 'starting' }) },
+      { ...DEGRADED },
+    ]);
+    expect(ready).toBe(0);
+    expect(workers).toMatchObject([
+      {
+        state: 'starting',
+        heartbeatAgeMs: null,
+        residentMemoryBytes: null,
+        requestsInFlight: null,
+      },
+      {
+        slot: 1,
+        pid: null,
+        generation: 4,
+        state: 'exited',
+        uptimeSeconds: 0,
+        responsive: false,
+        degraded: true,
+        requestsTotal: 0,
+      },
+    ]);
+  });
+
+  it('lists all processes of a slot that is being replaced, the newest last', () => {
+    const { workers } = snapshotOf([
+      {
+        leaving: new FakeWorker({ pid: 1, state: 'draining' }),
+        current: new FakeWorker({ pid: 2 }),
+        candidate: new FakeWorker({ pid: 3, generation: 1, state: 'starting' }),
+      },
+    ]);
+    expect(workers.map(({ pid, state, generation }) => [pid, state, generation])).toEqual([
+      [1, 'draining', 0],
+      [2, 'ready', 0],
+      [3, 'starting', 1],
+    ]);
+  });
+
+  it.each([
+    ['ready', 'starting', 1],
+    ['ready', 'ready', 1],
+    ['draining', 'ready', 1],
+    ['draining', 'draining', 0],
+  ] as const)('counts a slot once, with a %s worker and a %s candidate', (state, other, ready) => {
+    const place = {
+      current: new FakeWorker({ state }),
+      candidate: new FakeWorker({ state: other }),
+    };
+    expect(snapshotOf([place]).ready).toBe(ready);
+  });
+
+  it('shows a worker as unresponsive if a ping has no answer for 2 s', () => {
+    const current = new FakeWorker();
+    const responsive = () => snapshotOf([{ current }]).workers[0]!.responsive;
+    current.enter('ready', { ping: { seq: 1, sentAt: performance.now() } });
+    vi.advanceTimersByTime(1_999);
+    expect(responsive()).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect(responsive()).toBe(false);
+    current.enter('ready');
+    expect(responsive()).toBe(true);
+  });
+
+  it('counts nothing of surplus slots: they are listed until their worker is gone, then dismissed', () => {
+    const current = new FakeWorker();
+    const counted = { ...DEGRADED, restarts: { oom: 1 }, abortedRequests: 2 };
+    const places = [{ current }, { current, ...counted }, counted];
+    expect(snapshotOf(places, { desired: 1 })).toMatchObject({
+      desired: 1,
+      ready: 1,
+      degraded: 0,
+      workers: [{ slot: 0 }, { slot: 1 }],
+      dismissed: [{ slot: 2, restartsByCause: { oom: 1 }, abortedRequestsTotal: 2 }],
+    });
   });
 
   it('says how many workers must be ready: one, until a worker has said otherwise', () => {
@@ -95,69 +190,95 @@ describe('the snapshot of a table', () => {
     cluster.newest(1).becomeReady();
     expect(minReady()).toBe('all');
   });
-});
 
-describe('what was counted in a slot', () => {
-  it('is in every snapshot, wherever the slot is by then: no total ever falls, and nothing is forgotten', () => {
-    vi.setSystemTime('2026-01-01T00:00:00Z');
-    const cluster = start(2);
-    cluster.restart(1, { signal: 'SIGABRT' }).becomeReady();
+  it('keeps all counts of a slot, in whatever way its workers end', () => {
+    const cluster = new FakeCluster(2, { hangTimeoutMs: false });
     const requests = () => {
       const { workers, dismissed } = cluster.supervisor.snapshot();
       const counts = [...workers, ...dismissed].filter(({ slot }) => slot === 1);
       return counts.map(({ requestsTotal }) => requestsTotal);
     };
-    /** Its worker leaves and cuts off requests; then the slot is wanted again. */
-    const leave = (requestsTotal: number, abortedRequests: number, counted: number) => {
-      const worker = cluster.newest(1);
-      worker.reports({ ...STATS, requestsTotal });
+    for (const [requestsTotal, counted] of [
+      [70, 70],
+      [5, 75],
+    ] as const) {
+      cluster.newest(1).reports({ ...STATS, requestsTotal });
       expect(requests()).toEqual([counted]);
       void cluster.supervisor.scale(1, 'test');
-      expect(requests()).toEqual([counted]);
-      worker.reportDrain({ destroyedConnections: abortedRequests, abortedRequests });
-      worker.exit({ code: 0 });
+      cluster.newest(1).exit({ code: 0 });
       expect(requests()).toEqual([counted]);
       void cluster.supervisor.scale(2, 'test');
       cluster.newest(1).becomeReady();
-    };
-    leave(70, 2, 70);
-    leave(5, 3, 75);
-    expect(cluster.slot(1)).toMatchObject([
-      {
-        requestsTotal: 75,
-        abortedRequestsTotal: 5,
-        restarts: 1,
-        restartsByCause: { oom: 1 },
-        lastExit: { cause: 'scale', code: 0, signal: null, at: '2026-01-01T00:00:00.100Z' },
-      },
-    ]);
+    }
+    cluster.newest(1).reports({ ...STATS, requestsTotal: 1 });
+    cluster.newest(1).exit({ signal: 'SIGABRT' });
+    expect(requests()).toEqual([76]);
   });
 });
 
-describe('the CPU time of a slot', () => {
-  it('does not fall by the last bit of a double when a worker dies before another', () => {
-    // 0.1 + 0.2 + 0.3 is 0.6000000000000001 or 0.6, as they are grouped.
-    const workers = [0.1, 0.2, 0.3].map((seconds) => ({ ...STATS, cpuSecondsTotal: seconds }));
-    const sums = workers.flatMap((first) => {
-      const counts = new SlotCounts();
-      const totals = [counts.totals(workers)];
-      const left = new Set(workers);
-      for (const worker of [first, ...workers.filter((each) => each !== first)]) {
-        left.delete(worker);
-        counts.keep(worker);
-        totals.push(counts.totals([...left]));
-      }
-      return totals.map(({ cpuSecondsTotal }) => cpuSecondsTotal);
-    });
-    expect(new Set(sums)).toEqual(new Set([0.6]));
+it('a worker is found while the effects of its exit are carried out', () => {
+  const [first, second] = [new FakeWorker({ slot: 0 }), new FakeWorker({ slot: 1 })];
+  const state = newCluster(2, RELEASE, 0, 0);
+  const knows = (...ids: number[]) => ({
+    ...state,
+    workers: new WorkerMap(ids.map((id) => knownWorker({ id, slot: id - 1, state: 'draining' }))),
+  });
+  const table = new WorkerTable(knows(1, 2), LISTENING, () => 4);
+  table.add(1, first.handle);
+  table.add(2, second.handle);
+  table.update(knows(2));
+  expect(table.remove(1)).toBe(first.handle);
+  expect([first.handle.state, second.handle.state]).toEqual(['exited', 'draining']);
+  expect([table.workers, table.find(1)]).toEqual([[second.handle], first.handle]);
+  table.update(knows(2));
+  expect([table.find(1), table.find(2)]).toEqual([undefined, second.handle]);
+});
+
+it('the CPU time of a slot does not fall by the last bit of a double', () => {
+  // 0.1 + 0.2 + 0.3 is 0.6000000000000001 or 0.6, as they are grouped.
+  const [a, b, c] = [0.1, 0.2, 0.3].map((cpuSecondsTotal) => ({ ...STATS, cpuSecondsTotal }));
+  for (const ended of [totalsOf([a, b]), totalsOf([b, a])]) {
+    expect(totalsOf([ended, c, undefined]).cpuSecondsTotal).toBe(0.6);
+  }
+  expect(totalsOf([totalsOf([b, c]), a]).cpuSecondsTotal).toBe(0.6);
+  const exact = { ...STATS, cpuSecondsTotal: 1.234_567, gcSecondsTotal: 0.000_001 };
+  expect(totalsOf([exact])).toMatchObject({
+    cpuSecondsTotal: 1.234_567,
+    gcSecondsTotal: 0.000_001,
+  });
+});
+
+describe.runIf(process.platform === 'linux')('the accept backlog', () => {
+  async function listening() {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
+    const socket = { inode: inodeOf(fd), url: 'http://127.0.0.1:3000' } as BoundSocket;
+    return { socket, port: (server.address() as net.AddressInfo).port };
+  }
+
+  it('counts the connections that no process has accepted, by address', async () => {
+    const [one, other] = [await listening(), await listening()];
+    for (const port of [one.port, one.port, one.port, other.port]) {
+      const client = net.connect(port, '127.0.0.1').on('error', () => {});
+      onTestFinished(() => void client.destroy());
+    }
+    // Node connects in the next tick. Over loopback, the connection exists when connect(2) returns.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const { url } = one.socket;
+    expect(acceptBacklog({ sockets: [one.socket] })).toEqual([{ socket: url, connections: 3 }]);
+    // With reuse-port, several sockets have one address.
+    expect(acceptBacklog({ sockets: [one.socket, other.socket] })).toEqual([
+      { socket: url, connections: 4 },
+    ]);
   });
 
-  it('is exact to the microsecond, and 0 for a worker that has reported nothing', () => {
-    const counts = new SlotCounts();
-    counts.keep(undefined);
-    expect(counts.totals([undefined])).toMatchObject({ cpuSecondsTotal: 0, requestsTotal: 0 });
-    const used = { ...STATS, cpuSecondsTotal: 1.234_567, gcSecondsTotal: 0.000_001 };
-    const { cpuSecondsTotal, gcSecondsTotal } = used;
-    expect(counts.totals([used])).toMatchObject({ cpuSecondsTotal, gcSecondsTotal });
+  it('leaves out a socket that has no queue', () => {
+    const file = openSync('/dev/null', 'r');
+    onTestFinished(() => closeSync(file));
+    const unix = { inode: inodeOf(file), url: 'unix:/run/app.sock' } as BoundSocket;
+    const unbound = { inode: '4711', url: 'http://127.0.0.1:3000' } as BoundSocket;
+    expect(acceptBacklog({ sockets: [unix, unbound] })).toEqual([]);
   });
 });

@@ -29,11 +29,20 @@ const options = resolveOptions(OPTIONS);
 class AppModule {}
 Module({})(AppModule);
 
+const create = (module: object = AppModule) => NestFactory.create(module, { logger: false });
+
+function silence(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    vi.spyOn(stream, 'write').mockReturnValue(true);
+  }
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
 async function startAndShutDown(): Promise<void> {
-  const runtime = await runStandalone(async () => {
-    const app = await NestFactory.create(AppModule, { logger: false });
-    return app.enableShutdownHooks(['SIGTERM', 'SIGUSR2']);
-  }, options);
+  const runtime = await runStandalone(
+    async () => (await create()).enableShutdownHooks(['SIGTERM', 'SIGUSR2']),
+    options,
+  );
   await runtime.shutdown();
 }
 
@@ -57,12 +66,10 @@ function ofTheStreams() {
   }));
 }
 
-it('leaves nothing behind where an app is started and shut down many times in one process', async () => {
+it('leaves nothing behind if an app starts and shuts down many times in one process', async () => {
   const begun = vi.spyOn(globalThis, 'setInterval');
   const ended = vi.spyOn(globalThis, 'clearInterval');
-  for (const stream of [process.stdout, process.stderr]) {
-    vi.spyOn(stream, 'write').mockReturnValue(true);
-  }
+  silence();
   const before = ofTheProcess();
   await startAndShutDown();
   // The first start guards the output, and the guard stays. Later starts must not add another one.
@@ -78,14 +85,9 @@ it('leaves nothing behind where an app is started and shut down many times in on
   expect(currentLink()).toBeUndefined();
 });
 
-it('tells the function that creates the app what ClusterService says: slot 0', async () => {
-  onTestFinished(() => void vi.restoreAllMocks());
-  for (const stream of [process.stdout, process.stderr]) {
-    vi.spyOn(stream, 'write').mockReturnValue(true);
-  }
-  const createApp = vi.fn((_context: CreateAppContext) =>
-    NestFactory.create(AppModule, { logger: false }),
-  );
+it('gives createApp() the identity that ClusterService has: slot 0', async () => {
+  silence();
+  const createApp = vi.fn((_context: CreateAppContext) => create());
   const runtime = await runStandalone(createApp, options);
   const { identity } = currentLink()!;
   await runtime.shutdown();
@@ -94,14 +96,14 @@ it('tells the function that creates the app what ClusterService says: slot 0', a
   expect(createApp.mock.calls).toEqual([[{ worker: identity }]]);
 });
 
-it('leaves nothing of itself behind where the app cannot be created', async () => {
+it('leaves nothing behind if the app cannot be created', async () => {
   const before = ofTheProcess();
   const failing = runStandalone(() => Promise.reject(new Error('no database')), options);
   await expect(failing).rejects.toThrow('no database');
   expect(ofTheProcess()).toEqual(before);
 });
 
-it('says how many connections and requests the drain has cut off', async () => {
+it('warns of the connections and requests that the drain has cut off', async () => {
   const asked = vi.fn();
   class Endless {
     wait() {
@@ -115,7 +117,7 @@ it('says how many connections and requests the drain has cut off', async () => {
   Module({ controllers: [Endless] })(App);
   const warning = vi.fn();
   const runtime = await runStandalone(
-    () => NestFactory.create(App, { logger: false }),
+    () => create(App),
     resolveOptions({
       ...OPTIONS,
       shutdown: { drainTimeoutMs: 1 },
@@ -134,9 +136,9 @@ it('says how many connections and requests the drain has cut off', async () => {
 });
 
 it('reports a warning of the app to the listeners of bootstrap()', async () => {
+  silence();
   const warning = vi.fn();
-  const create = () => NestFactory.create(AppModule, { logger: false });
-  const runtime = await runStandalone(create, { ...options, on: { warning } });
+  const runtime = await runStandalone(() => create(), { ...options, on: { warning } });
 
   currentLink()!.warn('a package has a problem');
   await runtime.shutdown();

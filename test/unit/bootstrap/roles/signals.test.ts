@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { obeySignals } from '../../../../src/bootstrap/roles/obey-signals.js';
+import { handleSignals } from '../../../../src/bootstrap/roles/run-primary.js';
 import { availableCores } from '../../../../src/contract/process/machine.js';
 import type { Supervisor } from '../../../../src/primary/supervisor.js';
 
@@ -23,7 +23,10 @@ function start() {
     scale: (workers: number) => Promise.resolve((desired = workers)),
     stop: () => {},
   } as unknown as Supervisor;
-  obeySignals(supervisor, (_, event) => void warnings.push((event as { message: string }).message));
+  handleSignals(
+    supervisor,
+    (_, event) => void warnings.push((event as { message: string }).message),
+  );
   return { signal: (name: string) => listeners.get(name)!(), warnings, desired: () => desired };
 }
 
