@@ -3,7 +3,7 @@ import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterEventMap, ClusterEventName } from '../contract/log/events.js';
 import { checkEventName } from '../contract/options/event-names.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { OffloadExplorer } from '../offload/index.js';
+import { OffloadExplorer } from '../offload/offload.explorer.js';
 
 // A registered symbol, so that two copies of this package in one process find the same listeners.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');

@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { PUBLIC_PROVIDERS } from '../module/public-providers.js';
 import { Terminus } from '../observe/health/terminus.js';
-import { Offload } from '../offload/index.js';
+import { Offload } from '../offload/offload.service.js';
 import { MODULE_OPTIONS, resolveModuleOptions } from '../contract/options/module.js';
 import { CLUSTER_LINK } from '../contract/snapshot/index.js';
 import { type FakeCluster, FakeLink } from './fake-link.js';

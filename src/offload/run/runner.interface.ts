@@ -1,3 +1,5 @@
+import type { Class } from '../../contract/options/module.js';
+import type { TaskError } from '../task/task-error.js';
 import type { TraceHeaders } from '../task/trace-context.js';
 
 /** A `@CpuBound()` method of this app, with its options and the defaults applied. */
@@ -27,19 +29,6 @@ export const TASK_OUTCOMES = [
 ] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** Observes each call, for metrics. Must be cheap and must not throw. */
-export interface TaskObserver {
-  /** The call begins, after it has waited for `waitedMs`. */
-  began(task: Task, waitedMs: number): void;
-  /** The call ran for `ms`, whether it succeeded or failed. */
-  ran(task: Task, ms: number): void;
-  /** The call has ended. */
-  ended(task: Task, outcome: TaskOutcome): void;
-}
-
-/** The observer if nothing is measured. */
-export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };
-
 /** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
 export type Watch = (gone: () => void) => () => void;
 
@@ -54,23 +43,38 @@ export interface Submitter {
   ): Promise<unknown>;
 }
 
-/** The state of the calls of a process. */
-export interface OffloadSnapshot {
-  /** Number of threads; 0 if nothing is offloaded or all calls run inline. */
-  readonly threads: number;
-  /** Number of running calls. */
-  readonly running: number;
-  /** Number of waiting calls. */
-  readonly queueSize: number;
-}
-
 /** The place where calls run: threads, or the event loop. */
 export interface Runner extends Submitter {
-  /** Number of calls that can run at the same time. */
-  readonly size: number;
-  snapshot(): OffloadSnapshot;
-  /** Whether a call that has not ended was made before this time (monotonic ms). */
-  hasCallFrom(before: number): boolean;
+  /** Number of threads; 0 if calls run on the event loop. */
+  readonly threads: number;
   /** Refuses further calls and ends the others. */
   close(): Promise<void>;
 }
+
+/** The parts of this process that a remote runner needs. */
+export interface RemoteSituation {
+  /** The tasks of the app that have a queue. */
+  readonly tasks: readonly Task[];
+  /** Finds the task of a method; `undefined` if it is not one of the app's. */
+  readonly find: (type: Class, method: string) => Task | undefined;
+  /** Runs a call in this process. */
+  readonly local: Submitter;
+  /** Number of calls that this process can run at the same time. */
+  readonly threads: number;
+  /** The caller's trace, which a call carries to its method. */
+  readonly currentTrace: () => TraceHeaders | undefined;
+  /** A thrown value as plain data, and back. */
+  readonly describeError: (thrown: unknown) => TaskError;
+  readonly restoreError: (error: TaskError) => unknown;
+}
+
+/** Lets any machine run the calls of methods with a `queue`. `@nestjs-cluster/bullmq` provides it. */
+export interface RemoteRunner extends Submitter {
+  /** Must not wait for more than a second for a server that is down. @throws ClusterConfigurationError for wrong options. */
+  start(situation: RemoteSituation): Promise<void>;
+  /** Ends within a bounded time. */
+  close(): Promise<void>;
+}
+
+/** Injection token. A registered symbol, so that two copies of this package find the same runner. */
+export const REMOTE_RUNNER = Symbol.for('nestjs-cluster.remote-runner');

@@ -7,7 +7,7 @@ import {
   EventLoopHealthIndicator,
   OffloadHealthIndicator,
 } from '../../../../src/observe/health/indicators.js';
-import type { Offload } from '../../../../src/offload/index.js';
+import type { Offload } from '../../../../src/offload/offload.service.js';
 import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
 
 const SNAPSHOT: ClusterSnapshot = {

@@ -1,16 +1,15 @@
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import * as common12 from '@nestjs/common';
 import type { ModuleMetadata, Type } from '@nestjs/common';
 import * as core12 from '@nestjs/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AppCode, instancesOf, moduleGivenTo } from '../../../../src/offload/thread/app-code.js';
+import { instancesOf } from '../../../src/offload/thread/thread-host.js';
 
 type Common = typeof common12;
 type Core = typeof core12;
 
-const require11 = createRequire(new URL('../../../fixtures/nest-11/package.json', import.meta.url));
+const require11 = createRequire(new URL('../../fixtures/nest-11/package.json', import.meta.url));
 const NESTS = [
   { nest: 'Nest 12', common: common12 as Common, core: core12 as Core },
   {
@@ -27,7 +26,7 @@ function moduleOf({ Module }: Common, metadata: ModuleMetadata): Type {
   return Made;
 }
 
-describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) => {
+describe.each(NESTS)('the instance of a class in a thread on $nest', ({ common, core }) => {
   /** The context of a thread with this `offload.module`, which imports yet another module. */
   async function build(metadata: ModuleMetadata) {
     const imports = [...(metadata.imports ?? []), moduleOf(common, {})];
@@ -41,10 +40,7 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
   /** A class that is injected with `token`. */
   function wordsClass(token: string) {
     class Words {
-      asked: unknown;
-      constructor(asked?: unknown) {
-        this.asked = asked;
-      }
+      constructor(readonly asked?: unknown) {}
     }
     common.Injectable()(Words);
     common.Inject(token)(Words, undefined, 0);
@@ -73,22 +69,6 @@ describe.each(NESTS)('a class that a thread makes on $nest', ({ common, core }) 
     const instanceOf = await build({});
     await expect(instanceOf(wordsClass('nothing'))).rejects.toThrow(
       /can't resolve dependencies of the Words \(\?\)/,
-    );
-  });
-});
-
-describe('the module that forRoot() was given', () => {
-  const file = fileURLToPath(new URL('../../../fixtures/behaviours/pooled.mjs', import.meta.url));
-  const given = (name: string) => moduleGivenTo({ name, file }, new AppCode(undefined));
-
-  it('is found among the exports of its file if the import calls no forRoot()', async () => {
-    expect(await given('PooledModule')).toHaveProperty('name', 'PooledModule');
-  });
-
-  it('is not found if it is not exported either', async () => {
-    expect(await given('HiddenModule')).toBe(
-      `offload.module (HiddenModule) cannot be found by a thread: it has imported ${file}, which calls forRoot(), ` +
-        'but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export HiddenModule from that file',
     );
   });
 });
