@@ -14,10 +14,6 @@ interface EventMethod {
   readonly method: string | symbol;
 }
 
-interface Decorated {
-  [LISTENERS]?: readonly EventMethod[];
-}
-
 /**
  * Decorator for a method of a provider or controller: the package calls the method in every worker
  * for each cluster event named `event`. A worker that does not read its IPC channel in time misses
@@ -29,12 +25,13 @@ export function OnClusterEvent<N extends ClusterEventName>(event: N) {
     method: string | symbol,
     _descriptor: TypedPropertyDescriptor<M>,
   ): void => {
-    const before = (target as Decorated)[LISTENERS] ?? []; // includes the methods of the base class
-    Object.defineProperty(target, LISTENERS, {
-      value: [...before, { event, method }],
-      configurable: true,
-    });
+    // Includes the methods of the base class.
+    Reflect.defineMetadata(LISTENERS, [...listenersOf(target), { event, method }], target);
   };
+}
+
+function listenersOf(prototype: object | null): readonly EventMethod[] {
+  return (prototype && (Reflect.getMetadata(LISTENERS, prototype) as EventMethod[])) ?? [];
 }
 
 /** Finds the `@OnClusterEvent()` methods of all controllers and providers. */
@@ -58,12 +55,8 @@ export class ClusterEventExplorer implements OnModuleInit {
   #listen(): void {
     for (const { instance, type, isStatic } of this.explorer.members()) {
       // Reads the prototype and not the instance, which may be a proxy that has any property.
-      const prototype = (
-        instance ? Object.getPrototypeOf(instance) : type.prototype
-      ) as Decorated | null;
-      const methods = prototype?.[LISTENERS] ?? [];
-      if (methods.length === 0) continue;
-      if (!isStatic) {
+      const methods = listenersOf(instance ? Object.getPrototypeOf(instance) : type.prototype);
+      if (methods.length > 0 && !isStatic) {
         throw new ClusterConfigurationError(
           `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class is not in the default scope, so there is no instance to call; move the method to a class in the default scope`,
         );
