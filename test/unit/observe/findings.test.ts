@@ -7,10 +7,9 @@ import { WebSocketGateway } from '@nestjs/websockets';
 import { Keyv } from 'keyv';
 import { Adapter } from 'socket.io-adapter';
 import { describe, expect, it } from 'vitest';
-import { ClusterScheduleModule } from '../../../../src/schedule/index.js';
-import { viewOf } from '../../../../src/observe/findings/app-view.js';
-import { findingsOf, startWarnings } from '../../../../src/observe/findings/checks.js';
-import { appOf } from '../../support/nest-app.js';
+import { ClusterScheduleModule } from '../../../src/schedule/index.js';
+import { findingsOf, startWarnings, viewOf } from '../../../src/observe/findings.js';
+import { appOf } from '../support/nest-app.js';
 
 /** The findings in an app, each as its name and place. */
 function found(app: object): string[] {
