@@ -28,25 +28,6 @@ describe('a method with @CpuBound()', () => {
     expect(Object.keys(Cats.prototype)).toEqual([]);
   });
 
-  it('is recorded with its options, its file and the body as it was written', () => {
-    const [definition, ...others] = definitionsOf(Cats.prototype);
-    expect(others).toEqual([]);
-    expect(definition).toMatchObject({
-      owner: Cats.prototype,
-      method: 'count',
-      options: { timeoutMs: 5 },
-      file: import.meta.filename,
-    });
-    expect(definition!.body.call({ name: 'Kim' }, 1)).toBe('Kim 3');
-  });
-
-  it('is offloaded on the instances that were given for it, and on no other', () => {
-    const [cats, others] = [new Cats(), new Cats()];
-    definitionsOf(Cats.prototype)[0]!.offloaded.set(cats, (args) => ['offloaded', ...args]);
-    expect(cats.count(1, 2)).toEqual(['offloaded', 1, 2]);
-    expect(others.count(1)).toBe('Tom 3');
-  });
-
   it('leaves decorators that wrap in the caller if they are above it', () => {
     const Twice: MethodDecorator = (_target, _key, descriptor) => {
       const inner = descriptor.value as unknown as () => number;

@@ -74,12 +74,6 @@ it.each<[string, Error, { readonly prototype: object }, object]>([
     AggregateError,
     { message: 'all', errors: [new RangeError('a'), 'b'] },
   ],
-  [
-    'without a name and a message',
-    withFields({ name: { value: 5 }, message: { value: undefined } }),
-    Error,
-    { name: '5', message: 'undefined' },
-  ],
 ])('an error %s arrives with its class and properties', (_, thrown, type, properties) => {
   const error = arrived(thrown) as Error;
   expect(Object.getPrototypeOf(error)).toBe(type.prototype);
@@ -96,8 +90,6 @@ it('properties that cannot be copied are lost, and no others', () => {
     ['toString', 'a text'],
   ]);
   expect(typeof error.cause).toBe('string');
-  const several = arrived(new AggregateError([() => 1], 'all'));
-  expect((several as AggregateError).errors).toBeUndefined();
 });
 
 describe('the cause of an error', () => {
