@@ -12,8 +12,8 @@ export {
   REMOTE_RUNNER,
   type RemoteRunner,
   type RemoteSituation,
-  type Task,
-} from '../offload/run/runner.interface.js';
+} from '../offload/run/remote-runner.js';
+export type { Task } from '../offload/run/runner.interface.js';
 export type { TaskError } from '../offload/task/task-error.js';
 
 /** The parts of this process that the packages `@nestjs-cluster/*` use. Other packages must not rely on them. */

@@ -66,10 +66,9 @@ export function definitionsOf(prototype: object): CpuBoundDefinition[] {
 }
 
 function ownDefinitions(prototype: object): ReadonlyMap<string, CpuBoundDefinition> {
-  return (Reflect.getOwnMetadata(DEFINITIONS, prototype) ?? new Map()) as ReadonlyMap<
-    string,
-    CpuBoundDefinition
-  >;
+  const own = Object.getOwnPropertyDescriptor(prototype, DEFINITIONS)?.value as
+    ReadonlyMap<string, CpuBoundDefinition> | undefined;
+  return own ?? new Map();
 }
 
 /**
@@ -105,11 +104,11 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
     if (others.has(definition.method)) {
       throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);
     }
-    Reflect.defineMetadata(
-      DEFINITIONS,
-      new Map([...others, [definition.method, definition]]),
-      target,
-    );
+    // A property, which `nestjs-cluster-tools doctor` reads.
+    Object.defineProperty(target, DEFINITIONS, {
+      value: new Map([...others, [definition.method, definition]]),
+      configurable: true,
+    });
     if (!isMainThread) (holder[DECLARED] ??= []).push(definition);
     const value = function (this: unknown, ...args: unknown[]): unknown {
       const offloaded = definition.offloaded.get(this as object);

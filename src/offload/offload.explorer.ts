@@ -1,7 +1,7 @@
 import { Inject, Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.decorator.js';
-import type { RemoteRunner } from './run/runner.interface.js';
+import type { RemoteRunner } from './run/remote-runner.js';
 
 /** A method that is to be offloaded, with the app's instance of its class. */
 export interface Found {

@@ -20,15 +20,8 @@ import {
 } from './offload.explorer.js';
 import type { OffloadMetrics, OffloadSnapshot } from './offload.metrics.js';
 import { Calls } from './run/calls.js';
-import {
-  REMOTE_RUNNER,
-  type RemoteRunner,
-  type Runner,
-  type Submitter,
-  type Task,
-  type TaskOutcome,
-  type Watch,
-} from './run/runner.interface.js';
+import { REMOTE_RUNNER, type RemoteRunner } from './run/remote-runner.js';
+import type { Runner, Submitter, Task, TaskOutcome, Watch } from './run/runner.interface.js';
 import { buffersIn, cloneOf, restoreBuffers, resultOf, runBody } from './task/run-body.js';
 import { describeError, restoreError } from './task/task-error.js';
 import { currentTrace } from './task/trace-context.js';

@@ -10,8 +10,8 @@ import {
   type MetricsContribution,
   type PrometheusClient,
 } from '../../contract/snapshot/index.js';
-import { HttpMetrics } from '../../worker/serve/http-metrics.js';
-import { ProcessMetrics } from './process-metrics.js';
+import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
+import type { ProcessMetrics } from './process-metrics.js';
 
 type Options = Exclude<ResolvedModuleOptions['metrics'], false>;
 type Link = Pick<
@@ -25,6 +25,7 @@ export class MetricsEndpoint {
   readonly #logger = new Logger('ClusterModule');
   #metrics: ProcessMetrics | undefined;
   #client: PrometheusClient | undefined;
+  #http: typeof HttpMetrics | undefined;
   readonly #page = shareInFlight(() => this.#collect());
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
@@ -32,6 +33,11 @@ export class MetricsEndpoint {
   /** Measures this process. @throws ClusterConfigurationError if no Prometheus client is installed. */
   async measure({ registry, perWorker }: Options): Promise<void> {
     const clients = await loadPrometheusClients();
+    const [{ ProcessMetrics }, { HttpMetrics }] = await Promise.all([
+      import('./process-metrics.js'),
+      import('../../worker/serve/http-metrics.js'),
+    ]);
+    this.#http = HttpMetrics;
     const [client] = clients;
     const registries = registry ? [registry] : clients.map(({ register }) => register);
     const workerLabel = perWorker ? this.link.identity.slot : undefined;
@@ -43,7 +49,7 @@ export class MetricsEndpoint {
 
   /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
   mount(adapter: AbstractHttpAdapter, { path, buckets }: Options, isServed = true): string {
-    const http = new HttpMetrics(buckets);
+    const http = new this.#http!(buckets);
     this.#metrics!.http = http;
     this.link.observeResponses(http);
     if (isServed) {

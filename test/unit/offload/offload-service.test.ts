@@ -20,11 +20,8 @@ import {
 } from '../../../src/offload/offload.exceptions.js';
 import type { OffloadExplorer } from '../../../src/offload/offload.explorer.js';
 import { Offload, threadsFor } from '../../../src/offload/offload.service.js';
-import type {
-  RemoteRunner,
-  RemoteSituation,
-  Submitter,
-} from '../../../src/offload/run/runner.interface.js';
+import type { RemoteRunner, RemoteSituation } from '../../../src/offload/run/remote-runner.js';
+import type { Submitter } from '../../../src/offload/run/runner.interface.js';
 
 class Work {
   readonly ends: ((value: unknown) => void)[] = [];
