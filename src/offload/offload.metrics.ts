@@ -10,9 +10,7 @@ const RUN_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 export interface OffloadSnapshot {
   /** Number of threads; 0 if nothing is offloaded or all calls run inline. */
   readonly threads: number;
-  /** Number of running calls. */
   readonly running: number;
-  /** Number of waiting calls. */
   readonly queueSize: number;
 }
 

@@ -22,7 +22,6 @@ import type {
 import type { Call, Calls } from './calls.js';
 import type { Runner, Task, TaskOutcome, Watch } from './runner.interface.js';
 
-/** The program of a thread. */
 const THREAD_PROGRAM = besideThis('dist/programs/offload-thread.js') ?? 'offload-thread.js';
 
 /** The reason why threads cannot start; none if their program exists. */

@@ -19,7 +19,6 @@ export function describeProblems(problems: readonly Problem[]): string[] {
   return [...tasks].map(([text, names]) => text.replace(TASKS, () => names.join(', ')));
 }
 
-/** The import of a file fails. */
 export function importFails(file: string, error: unknown): string {
   const remedy = /\.[cm]?tsx?$/.test(file)
     ? 'It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later)'
@@ -35,7 +34,6 @@ export function isUndeclared(file: string, className: string): string {
   );
 }
 
-/** A class cannot be constructed. */
 export function constructionFails(file: string, className: string, error: unknown): string {
   return (
     `a thread has imported ${file}, but cannot make an instance of ${className} for ${TASKS}: ${reasonOf(error)}. ` +
