@@ -90,7 +90,10 @@ describe('@OnClusterEvent()', () => {
   });
 
   it('is refused on a class with another scope', async () => {
-    class Each extends Base {}
+    class Each {
+      onExit() {}
+    }
+    listens(Each, 'onExit', 'worker-exit');
     Injectable({ scope: Scope.REQUEST })(Each);
     await expect(start([Each])).rejects.toThrow(
       '@OnClusterEvent() on Each.onExit cannot work: the class is not in the default scope',
