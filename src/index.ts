@@ -8,14 +8,14 @@ export {
   EventLoopHealthIndicator,
   OffloadHealthIndicator,
 } from './observe/health/indicators.js';
+export { CpuBound } from './offload/cpu-bound.decorator.js';
 export {
-  CpuBound,
   TaskAbortedException,
   TaskRejectedException,
   type TaskRejection,
   TaskTimeoutException,
   ThreadLostException,
-} from './offload/index.js';
+} from './offload/offload.exceptions.js';
 export type {
   ClusterModuleOptions,
   ClusterModuleOptionsFactory,

@@ -18,13 +18,10 @@ import { Routes } from '../observe/endpoints/routes.js';
 import { HealthEndpoints } from '../observe/health/health.endpoints.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
-import {
-  callerFile,
-  MODULE_ORIGIN,
-  noteModuleInThread,
-  Offload,
-  OffloadExplorer,
-} from '../offload/index.js';
+import { noteModuleInThread } from '../offload/cpu-bound.decorator.js';
+import { OffloadExplorer } from '../offload/offload.explorer.js';
+import { MODULE_ORIGIN, Offload } from '../offload/offload.service.js';
+import { callerFile } from '../offload/task/caller-file.js';
 import { type ClusterModuleAsyncOptions, lateOptions } from './async-options.js';
 import { PUBLIC_PROVIDERS } from './public-providers.js';
 import {

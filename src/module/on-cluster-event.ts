@@ -3,7 +3,7 @@ import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterEventMap, ClusterEventName } from '../contract/log/events.js';
 import { checkEventName } from '../contract/options/event-names.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
-import { OffloadExplorer } from '../offload/index.js';
+import { OffloadExplorer } from '../offload/offload.explorer.js';
 
 // A registered symbol, so that two copies of this package in one process find the same listeners.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
@@ -12,10 +12,6 @@ const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
 interface EventMethod {
   readonly event: ClusterEventName;
   readonly method: string | symbol;
-}
-
-interface Decorated {
-  [LISTENERS]?: readonly EventMethod[];
 }
 
 /**
@@ -29,12 +25,13 @@ export function OnClusterEvent<N extends ClusterEventName>(event: N) {
     method: string | symbol,
     _descriptor: TypedPropertyDescriptor<M>,
   ): void => {
-    const before = (target as Decorated)[LISTENERS] ?? []; // includes the methods of the base class
-    Object.defineProperty(target, LISTENERS, {
-      value: [...before, { event, method }],
-      configurable: true,
-    });
+    // Includes the methods of the base class.
+    Reflect.defineMetadata(LISTENERS, [...listenersOf(target), { event, method }], target);
   };
+}
+
+function listenersOf(prototype: object | null): readonly EventMethod[] {
+  return (prototype && (Reflect.getMetadata(LISTENERS, prototype) as EventMethod[])) ?? [];
 }
 
 /** Finds the `@OnClusterEvent()` methods of all controllers and providers. */
@@ -58,12 +55,8 @@ export class ClusterEventExplorer implements OnModuleInit {
   #listen(): void {
     for (const { instance, type, isStatic } of this.explorer.members()) {
       // Reads the prototype and not the instance, which may be a proxy that has any property.
-      const prototype = (
-        instance ? Object.getPrototypeOf(instance) : type.prototype
-      ) as Decorated | null;
-      const methods = prototype?.[LISTENERS] ?? [];
-      if (methods.length === 0) continue;
-      if (!isStatic) {
+      const methods = listenersOf(instance ? Object.getPrototypeOf(instance) : type.prototype);
+      if (methods.length > 0 && !isStatic) {
         throw new ClusterConfigurationError(
           `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class is not in the default scope, so there is no instance to call; move the method to a class in the default scope`,
         );

@@ -1,6 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/cpu-bound.js';
+import type { Class } from '../contract/options/module.js';
 import { callerFile } from './task/caller-file.js';
 
 /** Any method. */
@@ -23,16 +24,25 @@ export interface CpuBoundDefinition {
 // Registered symbols, so that two copies of this package in one process find each other's classes.
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 const DECLARED = Symbol.for('nestjs-cluster.declared');
+const MODULE = Symbol.for('nestjs-cluster.offload-module');
 
-interface Decorated {
-  [DEFINITIONS]?: Map<string, CpuBoundDefinition>;
+/** Holds the methods of all classes that this thread has declared, and its `offload.module`. */
+const holder = globalThis as { [DECLARED]?: CpuBoundDefinition[]; [MODULE]?: Class | undefined };
+
+/**
+ * Called by `forRoot()`. A class cannot be sent to a thread. Instead the thread imports the file that
+ * calls `forRoot()` with the class, so that `forRoot()` is called in the thread too.
+ */
+export function noteModuleInThread(module: Class | undefined): void {
+  if (!isMainThread && module !== undefined) holder[MODULE] = module;
 }
 
-/** Holds the methods of all classes that this thread has declared. */
-const holder = globalThis as { [DECLARED]?: CpuBoundDefinition[] };
+export function moduleInThread(): Class | undefined {
+  return holder[MODULE];
+}
 
 /** The name of a task: unique in an app, and the same in each thread. */
-function taskNameOf({ owner, method, options }: CpuBoundDefinition): string {
+export function taskNameOf({ owner, method, options }: CpuBoundDefinition): string {
   return options.name ?? `${owner.constructor.name}.${method}`;
 }
 
@@ -56,15 +66,9 @@ export function definitionsOf(prototype: object): CpuBoundDefinition[] {
 }
 
 function ownDefinitions(prototype: object): ReadonlyMap<string, CpuBoundDefinition> {
-  const has = Object.hasOwn(prototype, DEFINITIONS);
-  return (has && (prototype as Decorated)[DEFINITIONS]) || new Map<string, CpuBoundDefinition>();
-}
-
-function define(definition: CpuBoundDefinition): void {
-  const { owner, method } = definition;
-  const value = new Map([...ownDefinitions(owner), [method, definition]]);
-  Object.defineProperty(owner, DEFINITIONS, { value, configurable: true });
-  if (!isMainThread) (holder[DECLARED] ??= []).push(definition);
+  const own = Object.getOwnPropertyDescriptor(prototype, DEFINITIONS)?.value as
+    ReadonlyMap<string, CpuBoundDefinition> | undefined;
+  return own ?? new Map();
 }
 
 /**
@@ -85,13 +89,9 @@ function define(definition: CpuBoundDefinition): void {
  */
 export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
   return (target, key, descriptor) => {
-    const subject = nameOf(target, key);
-    const body = checkedBody(
-      target,
-      key,
-      descriptor as TypedPropertyDescriptor<unknown> | undefined,
-      subject,
-    );
+    const className = (typeof target === 'function' ? target : target.constructor).name;
+    const subject = `${className}.${String(key)}()`;
+    const body = checkedBody(target, key, descriptor, subject);
     const definition: CpuBoundDefinition = {
       owner: target,
       method: key as string,
@@ -100,10 +100,16 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       file: callerFile(),
       offloaded: new WeakMap(),
     };
-    if (ownDefinitions(target).has(definition.method)) {
+    const others = ownDefinitions(target);
+    if (others.has(definition.method)) {
       throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);
     }
-    define(definition);
+    // A property, which `nestjs-cluster-tools doctor` reads.
+    Object.defineProperty(target, DEFINITIONS, {
+      value: new Map([...others, [definition.method, definition]]),
+      configurable: true,
+    });
+    if (!isMainThread) (holder[DECLARED] ??= []).push(definition);
     const value = function (this: unknown, ...args: unknown[]): unknown {
       const offloaded = definition.offloaded.get(this as object);
       return offloaded === undefined ? body.apply(this, args) : offloaded(args);
@@ -118,7 +124,7 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
 function checkedBody(
   target: object,
   key: unknown,
-  descriptor: TypedPropertyDescriptor<unknown> | undefined,
+  descriptor: PropertyDescriptor | undefined,
   subject: string,
 ): Method {
   if (typeof key === 'object') {
@@ -147,9 +153,4 @@ function copyMethodMetadata(from: Method, to: Method): void {
   for (const key of Reflect.getOwnMetadataKeys(from) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key as string, from), to);
   }
-}
-
-function nameOf(target: object, key: unknown): string {
-  const className = (typeof target === 'function' ? target : target.constructor).name;
-  return `${className}.${String(key)}()`;
 }

@@ -1,19 +1,21 @@
 import type { MetricsClient } from '../contract/snapshot/index.js';
 import { named } from '../contract/snapshot/prometheus.js';
-import {
-  type OffloadSnapshot,
-  type Task,
-  TASK_OUTCOMES,
-  type TaskObserver,
-  type TaskOutcome,
-} from './run/runner.interface.js';
+import { type Task, TASK_OUTCOMES, type TaskOutcome } from './run/runner.interface.js';
 
 /** Bucket bounds in seconds: from the overhead of a thread to the longest time that a client is likely to wait. */
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const RUN_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** The state of the calls of a process. */
+export interface OffloadSnapshot {
+  /** Number of threads; 0 if nothing is offloaded or all calls run inline. */
+  readonly threads: number;
+  readonly running: number;
+  readonly queueSize: number;
+}
+
 /** Counts and times the calls of `@CpuBound()` methods. */
-export class OffloadMetrics implements TaskObserver {
+export class OffloadMetrics {
   readonly #tasks: InstanceType<MetricsClient['Counter']>;
   readonly #wait: InstanceType<MetricsClient['Histogram']>;
   readonly #run: InstanceType<MetricsClient['Histogram']>;
@@ -31,22 +33,18 @@ export class OffloadMetrics implements TaskObserver {
       ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by how they ended'),
       labelNames: ['task', 'outcome'],
     });
-    this.#wait = new Histogram({
-      ...named(
-        'offload_wait_seconds',
-        'Time that calls of @CpuBound() methods waited for a thread',
-      ),
-      labelNames: ['task'],
-      buckets: WAIT_BUCKETS,
-    });
-    this.#run = new Histogram({
-      ...named(
-        'offload_run_seconds',
-        'Time that calls of @CpuBound() methods ran, the way to the thread and back included',
-      ),
-      labelNames: ['task'],
-      buckets: RUN_BUCKETS,
-    });
+    const histogram = (name: string, help: string, buckets: readonly number[]) =>
+      new Histogram({ ...named(name, help), labelNames: ['task'], buckets });
+    this.#wait = histogram(
+      'offload_wait_seconds',
+      'Time that calls of @CpuBound() methods waited for a thread',
+      WAIT_BUCKETS,
+    );
+    this.#run = histogram(
+      'offload_run_seconds',
+      'Time that calls of @CpuBound() methods ran, the way to the thread and back included',
+      RUN_BUCKETS,
+    );
     const gauge = (name: string, help: string, value: () => number): object =>
       new Gauge({
         ...named(name, help),
@@ -74,10 +72,12 @@ export class OffloadMetrics implements TaskObserver {
     return [this.#tasks, this.#wait, this.#run];
   }
 
+  /** The call begins, after it has waited for `waitedMs`. */
   began({ name }: Task, waitedMs: number): void {
     this.#wait.observe({ task: name }, waitedMs / 1_000);
   }
 
+  /** The call ran for `ms`, whether it succeeded or failed. */
   ran({ name }: Task, ms: number): void {
     this.#run.observe({ task: name }, ms / 1_000);
   }

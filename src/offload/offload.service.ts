@@ -1,5 +1,8 @@
 import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
 import { isMainThread } from 'node:worker_threads';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { type Metrics, CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { ClusterConfigurationError, OnceAMinute, onceEach } from '../contract/errors/index.js';
 import { availableCores } from '../contract/process/machine.js';
@@ -7,24 +10,23 @@ import { COMMON_JS } from '../contract/options/common-js.js';
 import type { FindingName } from '../contract/options/log.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../contract/options/module.js';
 import { appImport } from '../contract/snapshot/app-import.js';
-import { definitionsOf } from './cpu-bound.decorator.js';
-import { type Found, OffloadExplorer } from './offload.explorer.js';
-import type { OffloadMetrics } from './offload.metrics.js';
-import { mainFile, refusalOfModule } from './refusals.js';
-import { InlineRunner } from './run/inline-runner.js';
-import { REMOTE_RUNNER, refusalsOfQueues, type RemoteRunner } from './run/remote-runner.js';
+import { type CpuBoundDefinition, definitionsOf } from './cpu-bound.decorator.js';
+import { TaskRejectedException } from './offload.exceptions.js';
 import {
-  type OffloadSnapshot,
-  type Runner,
-  type Task,
-  type TaskObserver,
-  UNOBSERVED,
-} from './run/runner.interface.js';
-import { WaitingClient } from './run/waiting-client.js';
+  type Found,
+  OffloadExplorer,
+  refusalOfModule,
+  refusalsOfQueues,
+} from './offload.explorer.js';
+import type { OffloadMetrics, OffloadSnapshot } from './offload.metrics.js';
+import { Calls } from './run/calls.js';
+import { REMOTE_RUNNER, type RemoteRunner } from './run/remote-runner.js';
+import type { Runner, Submitter, Task, TaskOutcome, Watch } from './run/runner.interface.js';
+import { buffersIn, cloneOf, restoreBuffers, resultOf, runBody } from './task/run-body.js';
 import { describeError, restoreError } from './task/task-error.js';
 import { currentTrace } from './task/trace-context.js';
-import type { ThreadPlan } from './thread/plan.js';
 import { reasonOf } from './thread/problem.js';
+import type { ThreadPlan } from './thread/thread-host.js';
 
 /** Injection token of the path of the file with `offload.module`, which threads import. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
@@ -51,7 +53,7 @@ export class Offload {
   });
   #started = false;
   #runner: Runner | undefined;
-  #client: WaitingClient | undefined;
+  #calls = new Calls();
   #metrics: OffloadMetrics | undefined;
 
   constructor(
@@ -82,7 +84,7 @@ export class Offload {
     const { found, ...explored } = this.explorer.explore(situation);
     const refusals = [...explored.refusals, ...refusalsOfQueues(found, this.remote)];
     if (situation.threads && found.length + refusals.length > 0) {
-      const { missingThreadProgram } = await import('./thread/thread-program.js');
+      const { missingThreadProgram } = await import('./run/thread-pool.js');
       refuse(missingThreadProgram());
     }
     const misplaced = module && refusalOfModule(module.name, this.moduleOrigin, situation);
@@ -92,30 +94,32 @@ export class Offload {
       return false;
     }
     // Each method once, with the first of its instances.
-    const definitions = [...new Set(found.map(({ definition }) => definition))];
-    const methods = definitions.map((own) => found.find(({ definition }) => definition === own)!);
+    const methods = found.filter(({ definition }, index) => indexIn(found, definition) === index);
     const tasks = methods.map((method, index) => this.#taskOf(method, index));
-    const runner = await this.#startRunner(methods, tasks, refusals);
+    const taskOf = (definition: CpuBoundDefinition | undefined) =>
+      tasks[indexIn(methods, definition)];
+    this.#calls = new Calls(await this.#measure(tasks));
+    const threads = this.#maxThreads();
+    const runner = await this.#startRunner(methods, threads, refusals);
     this.#runner = runner;
-    const client = new WaitingClient(this.link);
-    this.#client = client;
+    // Followed only in apps with `@CpuBound()` methods: on Node 20 any use of AsyncLocalStorage lowers
+    // the throughput of light requests by up to a sixth.
+    this.link.followScopes(true);
     await this.remote?.start({
       tasks: tasks.filter(({ queue }) => queue !== undefined),
-      find: (type, name) => {
-        const own = definitionsOf(type.prototype as object).find(({ method }) => method === name);
-        return tasks[methods.findIndex(({ definition }) => definition === own)];
-      },
+      find: (type, name) =>
+        taskOf(definitionsOf(type.prototype as object).find(({ method }) => method === name)),
       local: runner,
-      threads: runner.size,
+      threads,
       currentTrace,
       describeError,
       restoreError,
     });
-    this.link.provideTasks((before) => runner.hasCallFrom(before));
+    this.link.provideTasks((before) => this.#calls.hasCallFrom(before));
     for (const { instance, definition } of found) {
-      const task = tasks[methods.findIndex((each) => each.definition === definition)]!;
+      const task = taskOf(definition)!;
       const submitter = task.queue === undefined ? runner : this.remote!;
-      definition.offloaded.set(instance, (args) => client.call(submitter, task, args));
+      definition.offloaded.set(instance, (args) => this.#call(submitter, task, args));
     }
     return true;
   }
@@ -127,61 +131,72 @@ export class Offload {
   }
 
   snapshot(): OffloadSnapshot {
-    return this.#runner?.snapshot() ?? { threads: 0, running: 0, queueSize: 0 };
+    const { running, size } = this.#calls;
+    return { threads: this.#runner?.threads ?? 0, running, queueSize: size - running };
   }
 
   /** Ends running calls and the threads. */
   async close(): Promise<void> {
     await this.remote?.close();
     await this.#runner?.close();
-    this.#client?.close();
+    if (this.#runner !== undefined) this.link.followScopes(false);
+  }
+
+  /** Makes a call for the client that waits for the current work, found by the asynchronous context. */
+  async #call(submitter: Submitter, task: Task, args: unknown[]): Promise<unknown> {
+    const response = this.link.scope?.waiting;
+    const watch: Watch | undefined = response && ((gone) => this.link.watchClient(response, gone));
+    try {
+      return await submitter.submit(task, args, currentTrace(), watch);
+    } catch (error) {
+      if (error instanceof TaskRejectedException && response !== undefined) {
+        adviseRetry(response, error.retryAfterSeconds);
+      }
+      throw error;
+    }
+  }
+
+  #maxThreads(): number {
+    const { threads } = this.options.offload;
+    const { workers, identity } = this.link;
+    const cores = availableCores();
+    if (threads === 'auto') return threadsFor(cores, workers, identity.slot);
+    if (threads > MAX_THREADS_PER_CORE * cores) {
+      this.#warn(
+        `${threads} threads on ${cores} cores: more than one or two for each core compute no faster, and take long to start; lower offload.threads or CLUSTER_THREADS`,
+        'cpu-bound-threads',
+      );
+    }
+    return threads;
   }
 
   async #startRunner(
     methods: readonly Found[],
-    tasks: readonly Task[],
+    threads: number,
     refusals: readonly string[],
   ): Promise<Runner> {
-    const { offload } = this.options;
-    const threads =
-      offload.threads === 'auto'
-        ? threadsFor(availableCores(), this.link.workers, this.link.identity.slot)
-        : offload.threads;
-    if (threads > MAX_THREADS_PER_CORE * availableCores()) {
-      this.#warn(
-        `${threads} threads on ${availableCores()} cores: more than one or two for each core compute no faster, and take long to start; lower offload.threads or CLUSTER_THREADS`,
-        'cpu-bound-threads',
-      );
-    }
-    const observer = await this.#observe(tasks);
-    const call = (task: number, args: unknown[]): unknown => {
-      const { definition, instance } = methods[task]!;
-      return definition.body.apply(instance, args);
-    };
-    if (COMMON_JS || offload.mode !== 'threads') {
+    const { mode, minThreads, maxQueue } = this.options.offload;
+    if (COMMON_JS || mode !== 'threads') {
       refuse(refusals);
       // Nest's own logger in tests drops everything but errors.
-      if (offload.mode === 'vitest') console.info(IN_VITEST);
-      return new InlineRunner(threads, call, observer);
+      if (mode === 'vitest') console.info(IN_VITEST);
+      return inlineRunner(methods, this.#calls);
     }
     const { ThreadPool } = await import('./run/thread-pool.js');
-    const { minThreads, maxQueue } = offload;
     const pool = new ThreadPool(
       this.#planOf(methods),
       { threads, minThreads: Math.min(minThreads, threads), maxQueue },
-      observer,
+      this.#calls,
       {
-        lost: ({ name }, error) => {
-          const reason = reasonOf(error);
-          this.#losses.say(`the thread of ${name} was lost: ${reason}`, name);
-        },
+        lost: ({ name }, error) =>
+          this.#losses.say(`the thread of ${name} was lost: ${reasonOf(error)}`, name),
         died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, 'death'),
         lostClass: ({ name }, type) => this.#warn(lostClass(name, type)),
       },
     );
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
-    const utilization = (): number => pool.utilization();
+    const utilization = (): number => this.#calls.utilization(threads);
     // If something is wrong already, the problems that only a thread finds are reported with it.
     if (refusals.length > 0 || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
@@ -216,9 +231,8 @@ export class Offload {
     };
   }
 
-  async #observe(tasks: readonly Task[]): Promise<TaskObserver> {
-    const { metrics } = this.options;
-    if (metrics === false) return UNOBSERVED;
+  async #measure(tasks: readonly Task[]): Promise<OffloadMetrics | undefined> {
+    if (this.options.metrics === false) return undefined;
     const [{ loadPrometheusClients }, { OffloadMetrics }] = await Promise.all([
       import('../contract/options/peers.js'),
       import('./offload.metrics.js'),
@@ -228,6 +242,60 @@ export class Offload {
     this.#metrics = new OffloadMetrics(client!, slot, tasks, () => this.snapshot());
     return this.#metrics;
   }
+}
+
+function indexIn(methods: readonly Found[], definition: CpuBoundDefinition | undefined): number {
+  return methods.findIndex((each) => each.definition === definition);
+}
+
+/** Runs calls on the event loop, where they cannot be ended. Copies arguments and results, as a thread would. */
+function inlineRunner(methods: readonly Found[], calls: Calls): Runner {
+  return {
+    threads: 0,
+    async submit(task, args, trace) {
+      const { name, index } = task;
+      const { definition, instance } = methods[index]!;
+      const call = calls.add(task);
+      calls.begin(call);
+      let outcome: TaskOutcome = 'failed';
+      try {
+        const given = restoreBuffers(cloneOf(name, [...args]), buffersIn(args));
+        const result = await runBody(name, () => definition.body.apply(instance, given), trace);
+        const value = resultOf(
+          result.ok ? { ...result, value: cloneOf(name, result.value) } : result,
+        );
+        outcome = 'completed';
+        return value;
+      } finally {
+        calls.remove(call, outcome);
+      }
+    },
+    async close() {},
+  };
+}
+
+/** The path under which Node has imported the main file. */
+function mainFile(): string | undefined {
+  try {
+    // resolve() completes the path as Node does for `node dist/main` and `node dist`.
+    return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
+  } catch {
+    return undefined; // a program from standard input, or `node --eval`
+  }
+}
+
+/**
+ * Makes a 503 response carry `Retry-After`, because an exception of Nest has a status and a body
+ * but no headers. If an exception filter answers with another status, the header is not sent.
+ */
+function adviseRetry(response: ServerResponse, seconds: number): void {
+  const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
+  response.writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
+    if (status === 503 && !response.hasHeader('Retry-After')) {
+      response.setHeader('Retry-After', String(seconds));
+    }
+    return writeHead(status, ...rest);
+  };
 }
 
 /** The number of threads of a slot: the cores divided by the workers. The first slots get the remainder. */

@@ -5,6 +5,7 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleInit,
+  SetMetadata,
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
@@ -14,8 +15,18 @@ import type { ClusterLink } from '../contract/snapshot/cluster-link.js';
 import { CLUSTER_LINK, currentLink } from '../contract/snapshot/current-link.js';
 import { ProcessLink } from '../worker/link/process-link.js';
 import { type CronJob, gateTicks } from './cron-gate.js';
-import { isForEveryWorker } from './every-worker.decorator.js';
 import { JobMetrics, LeaderJobs } from './leader-jobs.js';
+
+// A registered symbol, so that two copies of this package in one process use the same key.
+const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
+
+/**
+ * Runs a method that has `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as Nest does
+ * without `ClusterScheduleModule`. Use this for work on the process itself, for example to clear its cache.
+ */
+export function EveryWorker(): MethodDecorator {
+  return SetMetadata(EVERY_WORKER, true);
+}
 
 /** The kinds of jobs, by the value that the decorators of @nestjs/schedule set as metadata. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
@@ -50,15 +61,15 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     // Wraps in the constructor, because hooks of the app may add jobs.
     this.#unwrap = [
       wrapMethods(modules, 'ScheduleExplorer', {
-        wrapFunctionInTryCatchBlocks: (_, wrap: Wrap, method: Method, of: object) =>
+        wrapFunctionInTryCatchBlocks: (wrap: Wrap, method: Method, of: object) =>
           this.#wrap(method, of, (each) => wrap(each, of)),
       }),
       wrapMethods(modules, 'SchedulerRegistry', {
-        addCronJob: (_, add: SchedulerRegistry['addCronJob'], key: string, job: CronJob) => {
+        addCronJob: (add: SchedulerRegistry['addCronJob'], key: string, job: CronJob) => {
           add(key, job);
           this.#gateCron(key, job);
         },
-        deleteCronJob: (_, remove: Method, key: string) => {
+        deleteCronJob: (remove: Method, key: string) => {
           remove(key);
           this.#jobs.removeName(key);
         },
@@ -112,7 +123,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
 
   /** @param wrap the wrapper of @nestjs/schedule, which logs the errors of a method. */
   #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
-    if (isForEveryWorker(method)) {
+    if (Reflect.getMetadata(EVERY_WORKER, method) === true) {
       const call = wrap(method);
       this.#everywhere.add(call);
       return call;
@@ -161,8 +172,7 @@ function providersOf<T>(modules: ModulesContainer, className: string) {
 type Wrapped = (this: unknown, ...args: never[]) => unknown;
 
 /**
- * Wraps methods of these providers. A wrapper gets the provider, the original method and the call's
- * arguments. Another app in this process has the same class, but its providers are not wrapped.
+ * Wraps methods of these providers. A wrapper gets the original method and the call's arguments. Another app in this process has the same class, but its providers are not wrapped.
  *
  * @returns a function that restores the methods, or `undefined` if the app has no such provider.
  */
@@ -178,7 +188,7 @@ function wrapMethods(
       const wrapped: Wrapped = function (...args) {
         const bound = original.bind(this);
         if (this !== provider.instance) return bound(...args);
-        return call(...([this, bound, ...args] as never[]));
+        return call(...([bound, ...args] as never[]));
       };
       prototype[name] = wrapped;
       return () => prototype[name] === wrapped && (prototype[name] = original);

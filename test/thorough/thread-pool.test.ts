@@ -11,9 +11,10 @@ import {
   TaskTimeoutException,
   ThreadLostException,
 } from '../../src/offload/offload.exceptions.js';
+import { Calls } from '../../src/offload/run/calls.js';
 import type { Task, TaskOutcome, Watch } from '../../src/offload/run/runner.interface.js';
 import { ThreadPool } from '../../src/offload/run/thread-pool.js';
-import type { PlannedTask, ThreadPlan } from '../../src/offload/thread/plan.js';
+import type { PlannedTask, ThreadPlan } from '../../src/offload/thread/thread-host.js';
 
 const FILE = fileURLToPath(new URL('../fixtures/behaviours/pooled.mjs', import.meta.url));
 const { Pooled } = createRequire(import.meta.url)(FILE) as { Pooled: { prototype: object } };
@@ -81,12 +82,12 @@ function start({ threads = 1, minThreads = 0, maxQueue = 10 } = {}, plan = planO
   const outcomes: TaskOutcome[] = [];
   const lost: unknown[] = [];
   const died = vi.fn<(error: unknown) => void>();
-  const pool = new ThreadPool(
-    plan,
-    { threads, minThreads, maxQueue },
-    { began() {}, ran() {}, ended: (_, outcome) => outcomes.push(outcome) },
-    { lost: (_, error) => lost.push(error), died, lostClass() {} },
-  );
+  const calls = new Calls({ began() {}, ran() {}, ended: (_, each) => void outcomes.push(each) });
+  const pool = new ThreadPool(plan, { threads, minThreads, maxQueue }, calls, {
+    lost: (_, error) => lost.push(error),
+    died,
+    lostClass() {},
+  });
   onTestFinished(() => pool.close());
   const call = (
     name: string,
@@ -105,32 +106,37 @@ function start({ threads = 1, minThreads = 0, maxQueue = 10 } = {}, plan = planO
     const result = call('hold', [gate.shared], about);
     return { gate, result, thread: await gate.thread() };
   };
-  return { pool, outcomes, lost, died, call, hold };
+  const state = () => ({
+    threads: pool.threads,
+    running: calls.running,
+    queueSize: calls.size - calls.running,
+  });
+  return { pool, state, outcomes, lost, died, call, hold };
 }
 
 describe('calls', () => {
   it('run in the order in which they were made', async () => {
-    const { hold, call, pool, outcomes } = start();
+    const { hold, call, state, outcomes } = start();
     const { gate } = await hold();
     const order: unknown[] = [];
     const others = [1, 2, 3, 4].map(async (n) => order.push(await call('echo', [n])));
-    expect(pool.snapshot()).toEqual({ threads: 1, running: 1, queueSize: 4 });
+    expect(state()).toEqual({ threads: 1, running: 1, queueSize: 4 });
     gate.open();
     await Promise.all(others);
     expect(order).toEqual([1, 2, 3, 4]);
     expect(outcomes).toEqual(Array.from({ length: 5 }, () => 'completed'));
-    expect(pool.snapshot()).toEqual({ threads: 1, running: 0, queueSize: 0 });
+    expect(state()).toEqual({ threads: 1, running: 0, queueSize: 0 });
   });
 
   it('run in as many threads as there may be, and not in one that still loads', async () => {
-    const { hold, call, pool } = start({ threads: 2 });
+    const { hold, call, state } = start({ threads: 2 });
     const [first, others] = [await hold(), [call('where'), call('where')]];
     first.gate.open();
     expect(await others[0]).toBe(first.thread);
     await others[1];
     const both = await Promise.all([hold(), hold()]);
     expect(both[0]!.thread).not.toBe(both[1]!.thread);
-    expect(pool.snapshot()).toEqual({ threads: 2, running: 2, queueSize: 0 });
+    expect(state()).toEqual({ threads: 2, running: 2, queueSize: 0 });
   });
 
   it('are refused if threads and queue are full', async () => {
@@ -145,13 +151,13 @@ describe('calls', () => {
   });
 
   it('are refused if they wait for too long', async () => {
-    const { hold, call, outcomes, pool } = start();
+    const { hold, call, outcomes, state } = start();
     await hold();
     await expect(call('echo', [], { queueTimeoutMs: 20 })).rejects.toMatchObject({
       reason: 'queue-timeout',
     });
     expect(outcomes).toEqual(['queue_timeout']);
-    expect(pool.snapshot()).toEqual({ threads: 1, running: 1, queueSize: 0 });
+    expect(state()).toEqual({ threads: 1, running: 1, queueSize: 0 });
   });
 
   it('end with their thread after their timeout, and a waiting call gets a new one', async () => {
@@ -202,13 +208,13 @@ it('a Buffer is a Buffer in the thread, and in the result', async () => {
 
 describe('the call of a client that has left', () => {
   it('is taken from the queue', async () => {
-    const { hold, call, pool, outcomes } = start();
+    const { hold, call, state, outcomes } = start();
     const { gate, result, thread } = await hold();
     const client = new Client();
     const waiting = call('echo', [1], { client });
     client.leave();
     await expect(waiting).rejects.toThrow(TaskAbortedException);
-    expect([pool.snapshot().queueSize, client.watches]).toEqual([0, 0]);
+    expect([state().queueSize, client.watches]).toEqual([0, 0]);
     gate.open();
     expect(await result).toBe(thread);
     expect(outcomes).toEqual(['aborted', 'completed']);
@@ -244,9 +250,9 @@ describe('threads', () => {
     vi.advanceTimersByTime(59_000);
     expect(await call('where', [gate.shared])).toBe(thread);
     vi.advanceTimersByTime(59_000);
-    expect(pool.snapshot().threads).toBe(1);
+    expect(pool.threads).toBe(1);
     vi.advanceTimersByTime(1_000);
-    expect(pool.snapshot().threads).toBe(0);
+    expect(pool.threads).toBe(0);
     expect(await gate.thread()).toBe(thread);
     expect(await call('where')).not.toBe(thread);
   });
@@ -258,12 +264,12 @@ describe('threads', () => {
     pool.keep();
     const thread = await call('where');
     vi.advanceTimersByTime(600_000);
-    expect(pool.snapshot().threads).toBe(1);
+    expect(pool.threads).toBe(1);
     expect(await call('where')).toBe(thread);
   });
 
   it('end if the pool is closed: no call is left', async () => {
-    const { hold, call, pool, outcomes } = start({ threads: 2 });
+    const { hold, call, pool, state, outcomes } = start({ threads: 2 });
     const held = await Promise.all([hold(), hold()]);
     const waiting = call('echo');
     await pool.close();
@@ -271,7 +277,7 @@ describe('threads', () => {
     await expect(waiting).rejects.toMatchObject({ reason: 'closing' });
     await expect(call('echo')).rejects.toMatchObject({ reason: 'closing' });
     expect(outcomes.toSorted()).toEqual(['aborted', 'aborted', 'rejected', 'rejected']);
-    expect(pool.snapshot()).toEqual({ threads: 0, running: 0, queueSize: 0 });
+    expect(state()).toEqual({ threads: 0, running: 0, queueSize: 0 });
   });
 
   it('close their module if the pool is closed', async () => {
@@ -308,7 +314,7 @@ describe('the check', () => {
   it('finds nothing if all tasks load, and its thread ends', async () => {
     const { pool } = start();
     expect(await pool.check()).toEqual([]);
-    expect(pool.snapshot().threads).toBe(0);
+    expect(pool.threads).toBe(0);
   });
 
   it('names each reason why threads cannot load a task, once for all of its tasks', async () => {
@@ -338,6 +344,15 @@ describe('the check', () => {
         'a thread has imported <file>, but cannot make an instance of Broken for Broken.run: TypeError: not built in threads at new Broken (file://<file>). Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too',
         'offload.module (BrokenModule) cannot be built in a thread: RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<file>); what it provides must work there too (needed by Pooled.hold)',
       ],
+    );
+  });
+
+  it('says why offload.module is not found', async () => {
+    const { pool } = start({}, planOf({}, 'HiddenModule'));
+    const [problem] = await pool.check();
+    expect(problem).toMatch(
+      `offload.module (HiddenModule) cannot be found by a thread: it has imported ${FILE}, which calls forRoot(), ` +
+        'but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export HiddenModule from that file (needed by Pooled.',
     );
   });
 

@@ -7,8 +7,7 @@ import { lossOf } from '../../contract/log/lines.js';
 import type { ResolvedClusterOptions, FindingName } from '../../contract/options/index.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { BoundSocket } from '../../primary/listening/bound-socket.js';
-import type { AppView } from '../../observe/findings/app-view.js';
-import type { Finding } from '../../observe/findings/checks.js';
+import type { AppView, Finding } from '../../observe/findings.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import { reportUncaught } from '../../contract/errors/error-report.js';
 import { onceEach } from '../../contract/errors/index.js';
@@ -62,8 +61,7 @@ export async function runExamined(
   options: ResolvedClusterOptions,
   examine: Examine,
 ): Promise<StandaloneRuntime<INestApplicationContext>> {
-  const { findingsOf } = await import('../../observe/findings/checks.js');
-  const { viewOf } = await import('../../observe/findings/app-view.js');
+  const { findingsOf, viewOf } = await import('../../observe/findings.js');
   const warnings: string[] = [];
   const runtime = await runStandalone(createApp, {
     ...options,

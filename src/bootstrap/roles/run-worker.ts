@@ -65,6 +65,6 @@ export async function warnOfFindings(
   { shown, ignore }: ResolvedClusterOptions['warnings'],
 ): Promise<void> {
   if (!shown || link.identity.slot !== WARNING_SLOT) return;
-  const { startWarnings } = await import('../../observe/findings/checks.js');
+  const { startWarnings } = await import('../../observe/findings.js');
   for (const line of startWarnings(app, ignore)) link.warn(line);
 }

@@ -122,17 +122,14 @@ const ROWS: readonly Row[] = [
   ...OF_ANY_PROCESS.map((name) => ofPrimary(name, STATS[name])),
 ];
 
-/** A count of each slot. */
 function ofSlot(field: keyof SlotCounts, { metric, help }: Stat): Row {
   return [metric, help, ({ counts }) => byWorker(counts, (slot) => read(slot, field))];
 }
 
-/** A measurement of each worker. */
 function ofWorker(field: keyof WorkerSnapshot, { metric, help }: Stat): Row {
   return [metric, help, ({ workers }) => byWorker(workers, (worker) => read(worker, field))];
 }
 
-/** A measurement of the primary. */
 function ofPrimary(field: StatName | 'uptimeSeconds', { metric, help }: Stat): Row {
   const name = `primary_${metric.replace(/^worker_/, '')}`;
   return [

@@ -7,7 +7,6 @@ import type {
 
 type MinReady = ClusterSnapshot['minReady'];
 
-/** Whether enough workers are ready. */
 export interface Judgement {
   /** `degraded`: enough workers are ready, but something is wrong with other workers. */
   readonly status: 'up' | 'degraded' | 'down';

@@ -144,7 +144,6 @@ export class HealthEndpoints {
   }
 }
 
-/** Whether a key is the key of an indicator of this package. */
 const isOurs = (key: string): boolean =>
   ['cluster', 'eventLoop', 'memory', 'offload'].includes(key);
 

@@ -6,7 +6,7 @@ import {
   type ResolvedModuleOptions,
 } from '../../contract/options/module.js';
 import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js';
-import { Offload } from '../../offload/index.js';
+import { Offload } from '../../offload/offload.service.js';
 import { describeCluster, type Judgement, judgeCluster } from '../exposition/cluster-report.js';
 import { Terminus } from './terminus.js';
 

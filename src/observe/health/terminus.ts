@@ -28,14 +28,12 @@ interface IndicatorService {
   check(key: string): object;
 }
 
-/** The name of that service, to find it in the app if this package has not loaded terminus. */
+/** The name of that service, to find it without loading terminus. */
 const INDICATOR_SERVICE = 'HealthIndicatorService';
 
 /** Loads @nestjs/terminus only if the health endpoints are on, because it may not be installed. */
 @Injectable()
 export class Terminus {
-  #indicators: IndicatorService | undefined;
-
   constructor(
     @Inject(LazyModuleLoader) private readonly loader: LazyModuleLoader,
     @Inject(ModulesContainer) private readonly modules: ModulesContainer,
@@ -43,30 +41,23 @@ export class Terminus {
 
   /** @throws ClusterConfigurationError if terminus is not installed. */
   async load(): Promise<HealthCheckService> {
-    const terminus = await loadTerminus();
-    const { HealthCheckService, HealthIndicatorService, TerminusModule } = terminus;
+    const { HealthCheckService, TerminusModule } = await loadTerminus();
     const module = await this.loader.load(
       // The logger of terminus would write the whole report at each probe while something is down.
       () => TerminusModule.forRoot({ logger: false }),
       { logger: false },
     );
-    this.#indicators = module.get(HealthIndicatorService);
     return module.get(HealthCheckService);
   }
 
-  /** Whether terminus knows the status `degraded`. A version before 12 drops degraded reports. */
+  /** Whether terminus, of this package or of the app, knows the status `degraded`. A version before 12 drops degraded reports. */
   get knowsDegraded(): boolean {
-    const indicators = (this.#indicators ??= this.#indicatorsOfApp());
-    return indicators !== undefined && 'degraded' in indicators.check('');
-  }
-
-  /** The service in an app that uses terminus itself, without the endpoints of this package. */
-  #indicatorsOfApp(): IndicatorService | undefined {
-    for (const { providers } of this.modules.values()) {
-      for (const { name, instance } of providers.values()) {
-        if (name === INDICATOR_SERVICE) return instance as unknown as IndicatorService;
-      }
-    }
-    return undefined;
+    return [...this.modules.values()]
+      .flatMap(({ providers }) => [...providers.values()])
+      .some(
+        ({ name, instance }) =>
+          name === INDICATOR_SERVICE &&
+          'degraded' in (instance as unknown as IndicatorService).check(''),
+      );
   }
 }

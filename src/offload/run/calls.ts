@@ -1,4 +1,5 @@
-import type { TaskObserver, TaskOutcome, Task } from './runner.interface.js';
+import type { OffloadMetrics } from '../offload.metrics.js';
+import type { Task, TaskOutcome } from './runner.interface.js';
 
 /** One call of a task, from its submission to its end. */
 export class Call {
@@ -30,7 +31,7 @@ export class Calls {
   #endedMs = 0;
   #measured = { at: performance.now(), busyMs: 0 };
 
-  constructor(private readonly observer: TaskObserver) {}
+  constructor(private readonly metrics?: Pick<OffloadMetrics, 'began' | 'ran' | 'ended'>) {}
 
   get size(): number {
     return this.#calls.size;
@@ -68,7 +69,7 @@ export class Calls {
 
   begin(call: Call): void {
     call.startedAt = performance.now();
-    this.observer.began(call.task, call.startedAt - call.calledAt);
+    this.metrics?.began(call.task, call.startedAt - call.calledAt);
   }
 
   remove(call: Call, outcome: TaskOutcome): void {
@@ -77,8 +78,8 @@ export class Calls {
     if (call.startedAt !== undefined) {
       const ms = performance.now() - call.startedAt;
       this.#endedMs += ms;
-      this.observer.ran(call.task, ms);
+      this.metrics?.ran(call.task, ms);
     }
-    this.observer.ended(call.task, outcome);
+    this.metrics?.ended(call.task, outcome);
   }
 }

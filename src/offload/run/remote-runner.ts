@@ -1,5 +1,4 @@
 import type { Class } from '../../contract/options/module.js';
-import type { Found } from '../offload.explorer.js';
 import type { TaskError } from '../task/task-error.js';
 import type { TraceHeaders } from '../task/trace-context.js';
 import type { Submitter, Task } from './runner.interface.js';
@@ -31,16 +30,3 @@ export interface RemoteRunner extends Submitter {
 
 /** Injection token. A registered symbol, so that two copies of this package find the same runner. */
 export const REMOTE_RUNNER = Symbol.for('nestjs-cluster.remote-runner');
-
-/** An error for each method that names a queue, if the app has no remote runner. */
-export function refusalsOfQueues(
-  found: readonly Found[],
-  remote: RemoteRunner | undefined,
-): string[] {
-  if (remote !== undefined) return [];
-  return found.flatMap(({ name, definition: { options } }) =>
-    options.queue === undefined
-      ? []
-      : `${name} has queue: "${options.queue}", and the app has no queues; add ClusterQueueModule.forRoot({ connection }) of @nestjs-cluster/bullmq to the imports of its root module, or take queue away`,
-  );
-}

@@ -27,19 +27,6 @@ export const TASK_OUTCOMES = [
 ] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** Observes each call, for metrics. Must be cheap and must not throw. */
-export interface TaskObserver {
-  /** The call begins, after it has waited for `waitedMs`. */
-  began(task: Task, waitedMs: number): void;
-  /** The call ran for `ms`, whether it succeeded or failed. */
-  ran(task: Task, ms: number): void;
-  /** The call has ended. */
-  ended(task: Task, outcome: TaskOutcome): void;
-}
-
-/** The observer if nothing is measured. */
-export const UNOBSERVED: TaskObserver = { began() {}, ran() {}, ended() {} };
-
 /** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
 export type Watch = (gone: () => void) => () => void;
 
@@ -54,23 +41,10 @@ export interface Submitter {
   ): Promise<unknown>;
 }
 
-/** The state of the calls of a process. */
-export interface OffloadSnapshot {
-  /** Number of threads; 0 if nothing is offloaded or all calls run inline. */
-  readonly threads: number;
-  /** Number of running calls. */
-  readonly running: number;
-  /** Number of waiting calls. */
-  readonly queueSize: number;
-}
-
 /** The place where calls run: threads, or the event loop. */
 export interface Runner extends Submitter {
-  /** Number of calls that can run at the same time. */
-  readonly size: number;
-  snapshot(): OffloadSnapshot;
-  /** Whether a call that has not ended was made before this time (monotonic ms). */
-  hasCallFrom(before: number): boolean;
+  /** Number of threads; 0 if calls run on the event loop. */
+  readonly threads: number;
   /** Refuses further calls and ends the others. */
   close(): Promise<void>;
 }

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Piscina } from 'piscina';
 import { compileCacheDirectory } from '../../contract/process/compile-cache.js';
+import { besideThis, LEAVE_OUT_OF_BUNDLE } from '../../contract/process/own-file.js';
 import {
   TaskAbortedException,
   TaskRejectedException,
@@ -10,19 +12,24 @@ import {
 import { classAt } from '../task/exported-classes.js';
 import { buffersIn, cloneOf, resultOf, type RunResult } from '../task/run-body.js';
 import type { TraceHeaders } from '../task/trace-context.js';
-import type { ThreadPlan, ThreadSettings } from '../thread/plan.js';
 import { describeProblems, type Problem } from '../thread/problem.js';
-import type { SentResult, ThreadMessage } from '../thread/thread-host.js';
-import { THREAD_PROGRAM } from '../thread/thread-program.js';
-import { type Call, Calls } from './calls.js';
 import type {
-  OffloadSnapshot,
-  Runner,
-  Task,
-  TaskObserver,
-  TaskOutcome,
-  Watch,
-} from './runner.interface.js';
+  SentResult,
+  ThreadMessage,
+  ThreadPlan,
+  ThreadSettings,
+} from '../thread/thread-host.js';
+import type { Call, Calls } from './calls.js';
+import type { Runner, Task, TaskOutcome, Watch } from './runner.interface.js';
+
+const THREAD_PROGRAM = besideThis('dist/programs/offload-thread.js') ?? 'offload-thread.js';
+
+/** The reason why threads cannot start; none if their program exists. */
+export function missingThreadProgram(): string[] {
+  return existsSync(THREAD_PROGRAM)
+    ? []
+    : [`${LEAVE_OUT_OF_BUNDLE}, or set CLUSTER_OFFLOAD=inline`];
+}
 
 /** Time without a call after which the threads end, in ms. */
 const IDLE_MS = 60_000;
@@ -57,7 +64,6 @@ interface PoolEvents {
 
 /** Runs calls in the threads of one Piscina, in the order in which they were made. */
 export class ThreadPool implements Runner {
-  readonly #calls: Calls;
   /** The calls that Piscina has. */
   readonly #turns = new Set<Call>();
   /** The calls that wait for their turn. The call that has waited longest is first. */
@@ -70,27 +76,12 @@ export class ThreadPool implements Runner {
   constructor(
     private readonly plan: ThreadPlan,
     private readonly options: PoolOptions,
-    observer: TaskObserver,
+    private readonly calls: Calls,
     private readonly events: PoolEvents,
-  ) {
-    this.#calls = new Calls(observer);
-  }
+  ) {}
 
-  get size(): number {
-    return this.options.threads;
-  }
-
-  snapshot(): OffloadSnapshot {
-    const { running, size } = this.#calls;
-    return { threads: this.#threads(), running, queueSize: size - running };
-  }
-
-  hasCallFrom(before: number): boolean {
-    return this.#calls.hasCallFrom(before);
-  }
-
-  utilization(): number {
-    return this.#calls.utilization(this.options.threads);
+  get threads(): number {
+    return this.#threads();
   }
 
   /** Loads all tasks in a thread of its own, which ends at once. @returns the problems, in words. */
@@ -120,7 +111,7 @@ export class ThreadPool implements Runner {
     trace: TraceHeaders | undefined,
     watch: Watch = () => () => {},
   ): Promise<unknown> {
-    const call = this.#calls.add(task);
+    const call = this.calls.add(task);
     const unwatch = watch(() => {
       if (call.startedAt === undefined || task.abortOnDisconnect) {
         call.end('aborted', new TaskAbortedException(task.name));
@@ -141,7 +132,7 @@ export class ThreadPool implements Runner {
     } finally {
       unwatch();
       this.#next(call);
-      this.#calls.remove(call, outcome);
+      this.calls.remove(call, outcome);
       this.#rest();
     }
   }
@@ -149,7 +140,7 @@ export class ThreadPool implements Runner {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#idle);
-    for (const call of this.#calls) {
+    for (const call of this.calls) {
       if (call.startedAt === undefined) this.#reject(call, 'closing');
       else call.end('aborted', new TaskAbortedException(call.task.name));
     }
@@ -160,7 +151,7 @@ export class ThreadPool implements Runner {
     clearTimeout(this.#idle);
     const { threads, maxQueue } = this.options;
     if (this.#closed) this.#reject(call, 'closing');
-    if (this.#calls.size > threads + maxQueue) this.#reject(call, 'queue-full');
+    if (this.calls.size > threads + maxQueue) this.#reject(call, 'queue-full');
     const { queueTimeoutMs } = call.task;
     call.timer = setTimeout(() => this.#reject(call, 'queue-timeout'), queueTimeoutMs);
   }
@@ -239,7 +230,7 @@ export class ThreadPool implements Runner {
   #begin(call: Call): void {
     clearTimeout(call.timer);
     const { name, timeoutMs } = call.task;
-    this.#calls.begin(call);
+    this.calls.begin(call);
     call.timer = setTimeout(() => {
       // If the event loop was blocked, the result may have arrived already, so it is read first.
       setImmediate(() => call.end('timeout', new TaskTimeoutException(name, timeoutMs)));
@@ -293,7 +284,7 @@ export class ThreadPool implements Runner {
 
   /** Ends the threads if no call comes for a time, and keeps `minThreads`. */
   #rest(): void {
-    if (this.#calls.size > 0 || this.#closed) return;
+    if (this.calls.size > 0 || this.#closed) return;
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
       if (this.#threads() <= this.options.minThreads) return;

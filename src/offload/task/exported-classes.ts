@@ -8,8 +8,6 @@ export interface ExportedClass {
   readonly name: string;
 }
 
-type Exports = Readonly<Record<string, unknown>>;
-
 /** Minimum time between two searches, in ms, because an app may declare a class in each call. */
 const SEARCH_MS = 60_000;
 
@@ -18,11 +16,9 @@ export class ExportedClasses {
   readonly #places = new WeakMap<object, ExportedClass>();
   #searchAt = 0;
 
-  constructor(private readonly files = loadedFiles) {}
-
   async find(type: Class): Promise<ExportedClass | undefined> {
     if (!this.#places.has(type) && performance.now() >= this.#searchAt) {
-      await Promise.all((await this.files()).map((file) => this.#read(file)));
+      await Promise.all((await loadedFiles()).map((file) => this.#read(file)));
       this.#searchAt = performance.now() + SEARCH_MS;
     }
     return this.#places.get(type);
@@ -35,22 +31,16 @@ export class ExportedClasses {
   }
 }
 
-const known = new Map<string, Promise<Class | undefined>>();
-
 /** The class in this thread; `undefined` if the file does not export it here. */
-export function classAt({ file, name }: ExportedClass): Promise<Class | undefined> {
-  const key = `${name} ${file}`;
-  const found = known.get(key) ?? exportsOf(file).then((exports) => exports[name] as Class);
-  known.set(key, found);
-  return found;
+export async function classAt({ file, name }: ExportedClass): Promise<Class | undefined> {
+  return (await exportsOf(file))[name] as Class | undefined;
 }
 
 /** The exports of a file that is loaded; none if it cannot be imported. */
-async function exportsOf(file: string): Promise<Exports> {
+async function exportsOf(file: string): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const loaded = commonJsAt(file);
     // The copy shows now whether an export is not initialised yet.
-    return { ...((loaded?.exports ?? (await import(file))) as Exports) };
+    return { ...((commonJsAt(file)?.exports ?? (await import(file))) as object) };
   } catch {
     return {};
   }

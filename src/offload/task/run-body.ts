@@ -91,14 +91,10 @@ export function buffersIn(values: readonly unknown[]): Place[] {
   const places: Place[] = [];
   for (const [index, value] of values.entries()) {
     if (Buffer.isBuffer(value)) places.push([index]);
-    else if (Array.isArray(value)) {
-      // Object.entries() would create a string for each element of a long list.
-      for (const [i, part] of value.entries()) if (Buffer.isBuffer(part)) places.push([index, i]);
-    } else if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
-      for (const [key, part] of Object.entries(value)) {
-        if (Buffer.isBuffer(part)) places.push([index, key]);
-      }
-    }
+    if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) continue;
+    // Object.entries() would create a string for each element of a long list.
+    const parts = Array.isArray(value) ? value.entries() : Object.entries(value);
+    for (const [key, part] of parts) if (Buffer.isBuffer(part)) places.push([index, key]);
   }
   return places;
 }

@@ -1,8 +1,7 @@
 import { constants, getPriority, setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { openCompileCache } from '../../contract/process/compile-cache.js';
-import type { ThreadSettings } from './plan.js';
-import { ThreadHost, type ThreadMessage } from './thread-host.js';
+import { ThreadHost, type ThreadMessage, type ThreadSettings } from './thread-host.js';
 
 /**
  * How much a thread raises its nice value, so that the event loop comes first when cores are scarce.

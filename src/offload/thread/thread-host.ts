@@ -1,12 +1,50 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Type } from '@nestjs/common';
+import type { ModuleRef } from '@nestjs/core';
+import { pathToFileURL } from 'node:url';
 import { endTelemetry } from '../../contract/process/telemetry.js';
-import { type CpuBoundDefinition, declaredTask } from '../cpu-bound.decorator.js';
+import { appImport } from '../../contract/snapshot/app-import.js';
+import { type CpuBoundDefinition, declaredTask, moduleInThread } from '../cpu-bound.decorator.js';
 import { type ExportedClass, ExportedClasses } from '../task/exported-classes.js';
 import { type Place, restoreBuffers, runBody, type RunResult } from '../task/run-body.js';
 import type { TraceHeaders } from '../task/trace-context.js';
-import { AppCode, instancesOf, moduleGivenTo } from './app-code.js';
-import type { PlannedTask, ThreadPlan } from './plan.js';
-import { describeProblems, type Problem, reasonOf } from './problem.js';
+import {
+  constructionFails,
+  describeProblems,
+  importFails,
+  isUndeclared,
+  type Problem,
+  reasonOf,
+  TASKS,
+} from './problem.js';
+
+/** The name and place by which a thread finds a task. No field comes from a request. */
+export interface PlannedTask {
+  readonly name: string;
+  /** Absolute path of the file with the class. */
+  readonly file: string;
+  readonly className: string;
+  /** Whether the instance comes from `offload.module`, because Nest injects something into it. */
+  readonly injected: boolean;
+}
+
+/** All tasks that a thread can run. The number of a task is its index in `tasks`. */
+export interface ThreadPlan {
+  readonly tasks: readonly PlannedTask[];
+  /** The file that calls `forRoot()` with `offload.module`. */
+  readonly module: { readonly name: string; readonly file: string | undefined } | undefined;
+  /**
+   * The main file of the app, which starts nothing in a thread, and whether the function passed to
+   * `bootstrap()` only imports a file. `undefined` if the main file would start another app.
+   */
+  readonly main: { readonly file: string; readonly importsApp: boolean } | undefined;
+}
+
+/** The data with which a thread starts. */
+export interface ThreadSettings {
+  readonly plan: ThreadPlan;
+  /** The directory of Node's compile cache; `undefined` without one. */
+  readonly compileCache: string | undefined;
+}
 
 /** A call in the form in which it is sent to a thread. */
 interface SentCall {
@@ -33,14 +71,6 @@ export type ThreadMessage =
 /** Maximum time for an OpenTelemetry SDK in the thread to shut down, in ms. */
 const TELEMETRY_MS = 500;
 
-/** Ends the thread with its call. The next thread may load what this one could not. */
-function endThread(error: Error): Promise<never> {
-  setImmediate(() => {
-    throw error;
-  });
-  return new Promise(() => {});
-}
-
 type Constructor = new () => object;
 
 /** Nest's default log levels. */
@@ -54,22 +84,24 @@ type Loaded =
 /** Creates the instances in one thread and calls their methods. */
 export class ThreadHost {
   #tasks: readonly Loaded[] = [];
+  #whole: Promise<unknown> | undefined;
   #context: INestApplicationContext | undefined;
   #instancesOfModule: ReturnType<typeof instancesOf> | undefined;
   readonly #instances = new Map<Constructor, object>();
-
   readonly #classes = new ExportedClasses();
-  readonly #code: AppCode;
 
-  constructor(private readonly plan: ThreadPlan) {
-    this.#code = new AppCode(plan.main);
-  }
+  constructor(private readonly plan: ThreadPlan) {}
 
   /** Loads the classes of the plan. If a class cannot be loaded, calls of its tasks fail. */
   async start(): Promise<void> {
     const moduleProblem = await this.#buildModule();
     const tasks: Loaded[] = [];
-    for (const task of this.plan.tasks) tasks.push(await this.#load(task, moduleProblem));
+    for (const task of this.plan.tasks) {
+      const loaded = await this.#load(task, moduleProblem);
+      tasks.push(
+        typeof loaded === 'string' ? { problem: { task: task.name, text: loaded } } : loaded,
+      );
+    }
     this.#tasks = tasks;
   }
 
@@ -97,52 +129,111 @@ export class ThreadHost {
     return { ...ran, place: await this.#classes.find(type) };
   }
 
+  /** @returns why instances of `offload.module` cannot be made; `undefined` if they can, and without a module. */
   async #buildModule(): Promise<string | undefined> {
     const { module } = this.plan;
     if (module === undefined) return undefined;
+    const { name, file } = module;
+    if (file === undefined)
+      return `offload.module (${name}): forRoot() was called outside of any file`;
     try {
-      const given = await moduleGivenTo(module, this.#code);
-      if (typeof given === 'string') return given;
+      const find = (exports: object): unknown =>
+        moduleInThread() ?? (exports as Record<string, unknown>)[name];
+      const given = await this.#evaluate(file, find);
+      if (typeof given !== 'function') {
+        return (
+          `offload.module (${name}) cannot be found by a thread: it has imported ${file}, which calls forRoot(), ` +
+          `but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export ${name} from that file`
+        );
+      }
       const { Logger } = await import('@nestjs/common');
       const { ModuleRef, NestFactory } = await import('@nestjs/core');
-      this.#context = await NestFactory.createApplicationContext(given, {
+      this.#context = await NestFactory.createApplicationContext(given as Type, {
         logger: ['error', 'warn'],
         abortOnError: false,
       });
-      this.#instancesOfModule = instancesOf(this.#context, given, ModuleRef);
+      this.#instancesOfModule = instancesOf(this.#context, given as Type, ModuleRef);
       // Only Nest's own lines at start are reduced; the app logs at all levels.
       Logger.overrideLogger([...LOG_LEVELS]);
       return undefined;
     } catch (error) {
-      return `offload.module (${module.name}) cannot be built in a thread: ${reasonOf(error)}; what it provides must work there too`;
+      return `offload.module (${name}) cannot be built in a thread: ${reasonOf(error)}; what it provides must work there too`;
     }
   }
 
-  async #load(task: PlannedTask, moduleProblem: string | undefined): Promise<Loaded> {
+  /** @returns the task, or the text of a {@link Problem}. */
+  async #load(task: PlannedTask, moduleProblem: string | undefined): Promise<Loaded | string> {
     const { name, file, className, injected } = task;
-    const problem = (kind: Problem['kind'], reason: string): Loaded => ({
-      problem: { kind, task: name, file, className, reason },
-    });
     let definition: CpuBoundDefinition | undefined;
     try {
-      definition = await this.#code.evaluate(file, () => declaredTask(name, file));
+      definition = await this.#evaluate(file, () => declaredTask(name, file));
     } catch (error) {
-      return problem('import', reasonOf(error));
+      return importFails(file, error);
     }
-    if (definition === undefined) return problem('undeclared', '');
-    if (injected && moduleProblem !== undefined) return problem('module', moduleProblem);
+    if (definition === undefined) return isUndeclared(file, className);
+    if (injected && moduleProblem !== undefined) return `${moduleProblem} (needed by ${TASKS})`;
     try {
       const type = definition.owner.constructor as Constructor;
-      const make = injected ? () => this.#instancesOfModule!(type) : () => new type();
-      return { name, definition, instance: await this.#instance(type, make) };
+      const instance =
+        this.#instances.get(type) ?? (injected ? await this.#instancesOfModule!(type) : new type());
+      this.#instances.set(type, instance);
+      return { name, definition, instance };
     } catch (error) {
-      return problem('construct', reasonOf(error));
+      return constructionFails(file, className, error);
     }
   }
 
-  async #instance(type: Constructor, make: () => object | Promise<object>): Promise<object> {
-    const instance = this.#instances.get(type) ?? (await make());
-    this.#instances.set(type, instance);
-    return instance;
+  /**
+   * Imports a file that declares a class. If a bundler made the file, the import may only define
+   * modules that other code evaluates. So the thread then imports the whole app, as a worker does,
+   * without creating it.
+   *
+   * @param find looks for the class, also in the exports of the file.
+   */
+  async #evaluate<T>(file: string, find: (exports: object) => T): Promise<T> {
+    const exports = (await import(pathToFileURL(file).href)) as object;
+    const found = find(exports);
+    const { main } = this.plan;
+    if (found !== undefined || main === undefined) return found;
+    await (this.#whole ??= importWhole(main));
+    return find(exports);
   }
+}
+
+async function importWhole({ file, importsApp }: NonNullable<ThreadPlan['main']>): Promise<void> {
+  await import(pathToFileURL(file).href);
+  if (importsApp) await appImport()?.({} as never);
+}
+
+/** Ends the thread with its call. The next thread may load what this one could not. */
+function endThread(error: Error): Promise<never> {
+  setImmediate(() => {
+    throw error;
+  });
+  return new Promise(() => {});
+}
+
+/**
+ * Returns a function that finds the instance of a class: in `module`, else in any other module,
+ * else a new instance with providers of `module`.
+ *
+ * @param key Nest's class `ModuleRef`, which the caller has loaded.
+ */
+export function instancesOf(
+  context: INestApplicationContext,
+  module: Type,
+  key: typeof ModuleRef,
+): <T>(type: new () => T) => Promise<T> {
+  // Without select(), Nest would return the ModuleRef of the module that it created last.
+  const moduleRef = context.select(module).get(key, { strict: true });
+  return async (type) => {
+    for (const strict of [true, false]) {
+      try {
+        return moduleRef.get(type, { strict });
+      } catch {
+        // No instance in this scope: the wider one is tried, then one is created.
+      }
+    }
+    return moduleRef.create(type);
+  };
 }

@@ -27,12 +27,12 @@ function listens(type: new (...of: never[]) => object, method: string, ...events
 }
 
 class Base {
-  readonly heard: unknown[] = [];
+  readonly received: unknown[] = [];
   onExit(event: unknown) {
-    this.heard.push(event);
+    this.received.push(event);
   }
   onFailure(event: unknown) {
-    this.heard.push(['failure', event]);
+    this.received.push(['failure', event]);
   }
 }
 listens(Base, 'onExit', 'worker-exit', 'started');
@@ -62,11 +62,11 @@ describe('@OnClusterEvent()', () => {
     link.events.call('worker-exit', EXIT);
     link.events.call('stopped', { exitCode: 0, uptimeMs: 1 });
 
-    expect(app.get(Base).heard).toEqual([EXIT]);
-    expect(app.get(Alerts).heard).toEqual([EXIT, ['failure', EXIT]]);
+    expect(app.get(Base).received).toEqual([EXIT]);
+    expect(app.get(Alerts).received).toEqual([EXIT, ['failure', EXIT]]);
   });
 
-  it('asks no provider for it that is a proxy, which has whatever it is asked for', async () => {
+  it('reads no property of a provider that is a proxy, which has every property', async () => {
     function anything(of: unknown) {
       return of;
     }
@@ -80,31 +80,34 @@ describe('@OnClusterEvent()', () => {
     expect(link.events.names).toEqual(['worker-exit', 'started']);
   });
 
-  it('has a line for what the method throws', async () => {
+  it('logs what the method throws', async () => {
     const { app, link, warned } = await start([Base]);
-    app.get(Base).heard.push = () => {
+    app.get(Base).received.push = () => {
       throw new Error('full');
     };
     link.events.call('worker-exit', EXIT);
     expect(warned.mock.calls).toEqual([["a listener of 'worker-exit' threw: full"]]);
   });
 
-  it('is refused on a class that has no instance of its own', async () => {
-    class Each extends Base {}
+  it('is refused on a class with another scope', async () => {
+    class Each {
+      onExit() {}
+    }
+    listens(Each, 'onExit', 'worker-exit');
     Injectable({ scope: Scope.REQUEST })(Each);
     await expect(start([Each])).rejects.toThrow(
       '@OnClusterEvent() on Each.onExit cannot work: the class is not in the default scope',
     );
   });
 
-  it('is refused with the name of no event', async () => {
+  it('is refused with an unknown event', async () => {
     class Wrong extends Base {}
     listens(Wrong, 'onExit', 'worker-exploded');
     await expect(start([Wrong])).rejects.toThrow('name of an event: "worker-exploded"');
   });
 });
 
-it('ClusterService listens, too', async () => {
+it('ClusterService calls listeners until they are removed', async () => {
   class Subject {
     constructor(readonly cluster: ClusterService) {}
   }
@@ -122,36 +125,36 @@ it('ClusterService listens, too', async () => {
   expect(() => cluster.on('worker-exploded' as never, listener)).toThrow('name of an event');
 });
 
-describe('a worker that is told of events', () => {
-  const told = ({ handle }: FakeWorker, times = 1) => {
+describe('a worker with listeners', () => {
+  const emit = ({ handle }: FakeWorker, times = 1) => {
     for (let i = 0; i < times; i += 1) handle.tell('worker-exit', EXIT);
   };
 
-  it('is told of those that it wants, and of nothing else', () => {
+  it('gets the events that they want, and no others', () => {
     const worker = new FakeWorker();
-    told(worker);
+    emit(worker);
     expect(worker.sent('event')).toEqual([]);
 
     worker.handle.wants = new Set(['worker-exit']);
-    told(worker);
+    emit(worker);
     worker.handle.tell('stopped', { exitCode: 0, uptimeMs: 1 });
     expect(worker.sent('event')).toEqual([
       expect.objectContaining({ name: 'worker-exit', event: EXIT, missed: 0 }),
     ]);
   });
 
-  it('misses them while it does not read: none are kept, and it is told how many', () => {
+  it('misses events while it does not read its channel, and gets their number', () => {
     const worker = new FakeWorker();
     worker.handle.wants = new Set(['worker-exit']);
     worker.clogged = true;
-    told(worker, 100);
+    emit(worker, 100);
     expect(worker.sent('event')).toHaveLength(32);
     // There is room for what is asked and answered.
     worker.handle.send({ type: 'collect' });
     expect(worker.sent('collect')).toHaveLength(1);
 
     worker.unclog();
-    told(worker, 2);
+    emit(worker, 2);
     expect(worker.sent('event').slice(32)).toMatchObject([{ missed: 68 }, { missed: 0 }]);
   });
 });

@@ -30,9 +30,9 @@ Module({ imports: [SettingsModule], providers: [Factory], exports: [Factory] })(
 class Tasks {}
 Module({})(Tasks);
 
-async function start(cluster: DynamicModule) {
+async function start(...imports: unknown[]) {
   class AppModule {}
-  Module({ imports: [cluster] })(AppModule);
+  Module({ imports: imports as DynamicModule[] })(AppModule);
   const app = await NestFactory.createApplicationContext(AppModule, {
     logger: false,
     abortOnError: false,
@@ -71,26 +71,19 @@ describe('forRootAsync()', () => {
 });
 
 describe('the module', () => {
-  /** An app with a module that injects ClusterService without importing the module. */
-  async function startBeside(cluster: DynamicModule): Promise<void> {
-    class User {}
-    Injectable()(User);
-    Inject(ClusterService)(User, undefined, 0);
-    class OtherModule {}
-    Module({ providers: [User] })(OtherModule);
-    class AppModule {}
-    Module({ imports: [cluster, OtherModule] })(AppModule);
-    const settings = { logger: false, abortOnError: false } as const;
-    const app = await NestFactory.createApplicationContext(AppModule, settings);
-    await app.close();
-  }
-
   it.each([
     ['forRoot()', () => ClusterModule.forRoot(NO_ENDPOINTS)],
     ['forRootAsync()', () => ClusterModule.forRootAsync({ useFactory: () => NO_ENDPOINTS })],
-  ])('of %s is global', async (_, make) => {
-    await expect(startBeside(make())).resolves.toBeUndefined();
-  });
+  ])(
+    'of %s is global: other modules inject ClusterService without importing it',
+    async (_, make) => {
+      class User {}
+      Inject(ClusterService)(User, undefined, 0);
+      class OtherModule {}
+      Module({ providers: [User] })(OtherModule);
+      await expect(start(make(), OtherModule)).resolves.toBeDefined();
+    },
+  );
 
   it.each([
     ['alone', []],
@@ -98,10 +91,7 @@ describe('the module', () => {
   ])('is refused without options, %s', async (_, others) => {
     class Feature {}
     Module({ imports: [ClusterModule] })(Feature);
-    class AppModule {}
-    Module({ imports: [...others, Feature] })(AppModule);
-    const settings = { logger: false, abortOnError: false } as const;
-    const starting = NestFactory.createApplicationContext(AppModule, settings);
+    const starting = start(...others, Feature);
     await expect(starting).rejects.toThrow(ClusterConfigurationError);
     await expect(starting).rejects.toThrow('write ClusterModule.forRoot() in the root module');
   });

@@ -1,18 +1,32 @@
 import 'reflect-metadata';
 import {
+  Body,
   Controller,
+  createParamDecorator,
   type INestApplicationContext,
   Inject,
   Injectable,
   Module,
   type ModuleMetadata,
+  Next,
   Optional,
+  Param,
+  Req,
+  Res,
   Scope,
+  Sse,
   type Type,
 } from '@nestjs/common';
 import { DiscoveryModule, NestFactory } from '@nestjs/core';
+import { EMPTY, type Observable } from 'rxjs';
 import { afterEach, expect, it } from 'vitest';
-import { CpuBound, OffloadExplorer } from '../../../src/offload/index.js';
+import { CpuBound, definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
+import {
+  OffloadExplorer,
+  refusalOf,
+  refusalOfModule,
+  type Subject,
+} from '../../../src/offload/offload.explorer.js';
 
 const contexts: INestApplicationContext[] = [];
 afterEach(async () => {
@@ -53,15 +67,7 @@ class Handlers {
   count(): void {}
 }
 
-@Injectable()
-class WithDependency {
-  constructor(@Inject(Plain) readonly plain: Plain) {}
-
-  @CpuBound()
-  async count(): Promise<void> {}
-}
-
-it('the methods of all instances are found, beside values of any kind', async () => {
+it('finds the methods of all instances, beside values of any kind', async () => {
   @Module({ providers: [Plain] })
   class Feature {}
   const values = [null, undefined, 0, 'x', Symbol('x'), () => 1, [], Object.create(null), class {}];
@@ -82,20 +88,18 @@ it('the methods of all instances are found, beside values of any kind', async ()
   expect([instances.size, instances.has(context.get(Plain))]).toEqual([2, true]);
 });
 
-it('instances that the app has created itself are found', async () => {
+it('finds instances that the app has created itself', async () => {
   const made = new Plain();
-  for (const how of [
-    { useValue: made },
-    { useFactory: () => made },
-    { useFactory: async () => made },
-  ]) {
-    const { found, refusals } = await explore({ providers: [{ provide: 'cats', ...how }] });
-    expect(refusals).toEqual([]);
-    expect(found.map(({ instance }) => instance)).toEqual([made, made]);
-  }
+  const { found } = await explore({ providers: [{ provide: 'cats', useFactory: () => made }] });
+  expect(found.map(({ instance }) => instance)).toEqual([made, made]);
 });
 
-it('a class that Nest injects something into needs offload.module: one refusal a method', async () => {
+it('refuses a class that Nest injects something into, unless there is an offload.module', async () => {
+  @Injectable()
+  class WithDependency {
+    constructor(@Inject(Plain) readonly plain: Plain) {}
+    @CpuBound() async count(): Promise<void> {}
+  }
   @Injectable()
   class ByProperty {
     @Inject(Plain) readonly plain!: Plain;
@@ -110,20 +114,12 @@ it('a class that Nest injects something into needs offload.module: one refusal a
   class Inherits extends WithDependency {
     @CpuBound() override async count(): Promise<void> {}
   }
-  @Injectable()
-  class NoArguments {
-    readonly limit: number;
-    constructor() {
-      this.limit = 5;
-    }
-    @CpuBound() async count(): Promise<void> {}
-  }
   const injected = [WithDependency, ByProperty, Optionally, Inherits];
-  const providers = [Plain, NoArguments, ...injected];
+  const providers = [Plain, ...injected];
   @Module({ providers })
   class Feature {}
   const { names, refusals } = await explore({ imports: [Feature], providers });
-  expect(new Set(names)).toEqual(new Set(['NoArguments.count', 'Plain.count', 'weighing']));
+  expect(new Set(names)).toEqual(new Set(['Plain.count', 'weighing']));
   expect(refusals).toEqual(
     injected.map(({ name }) =>
       expect.stringMatching(`^the constructor of ${name} takes arguments.* for ${name}.count;`),
@@ -136,7 +132,7 @@ it('a class that Nest injects something into needs offload.module: one refusal a
   );
 });
 
-it('a class with more than one instance is refused, also by what is injected into it', async () => {
+it('refuses a class with more than one instance, also by what is injected into it', async () => {
   @Injectable({ scope: Scope.REQUEST })
   class PerRequest {
     @CpuBound() async count(): Promise<void> {}
@@ -150,20 +146,18 @@ it('a class with more than one instance is refused, also by what is injected int
     constructor(@Inject(PerRequest) readonly below: PerRequest) {}
     @CpuBound() async count(): Promise<void> {}
   }
-  @Controller({ scope: Scope.REQUEST })
-  class Scoped {
-    @CpuBound() count(): void {}
-  }
-  const types: Type[] = [Scoped, PerRequest, PerConsumer, AboveRequest];
-  const [controller, ...providers] = types;
-  const { found, refusals } = await explore({ controllers: [controller!], providers }, true);
+  const providers: Type[] = [PerRequest, PerConsumer, AboveRequest];
+  const { found, refusals } = await explore({ providers }, true);
   expect(found).toEqual([]);
   expect(refusals).toEqual(
-    types.map(({ name }) => expect.stringContaining(`${name}.count belongs to a class with`)),
+    providers.map(
+      ({ name }) =>
+        `${name}.count belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); move the method to a provider of default scope, and pass what it needs of the request as arguments`,
+    ),
   );
 });
 
-it('two methods with the same name are refused, also those of classes with the same name', async () => {
+it('refuses two methods with the same name, also those of classes with the same name', async () => {
   const classWith = (name: string) => {
     @Injectable()
     class Cats {
@@ -180,4 +174,114 @@ it('two methods with the same name are refused, also those of classes with the s
         `two @CpuBound() methods are called "${name}" (${files}); give one a name of its own: @CpuBound({ name: '…' })`,
     ),
   );
+});
+
+const User = createParamDecorator(() => 'somebody');
+
+class Animals {
+  @CpuBound() weigh(): void {}
+}
+
+@Controller()
+class Cats extends Animals {
+  @CpuBound() plain(@Param('id') _id: string, @Body() _body: object, @User() _user: string): void {}
+  @CpuBound() request(@Param('id') _id: string, @Req() _request: object): void {}
+  @CpuBound() response(@Res({ passthrough: true }) _response: object): void {}
+  @CpuBound() next(@Next() _next: object): void {}
+  @CpuBound() @Sse('below') below(): Observable<never> {
+    return EMPTY;
+  }
+  @Sse('above') @CpuBound() above(): Observable<never> {
+    return EMPTY;
+  }
+}
+
+const FILE = '/app/cats.js';
+
+/** A method of `Cats` that can run in a thread, or `about` it. */
+function subject(
+  method: string,
+  about: Partial<Subject> & { readonly file?: string | undefined } = {},
+): Subject {
+  const { file, type, ...others } = { file: FILE, type: Cats, ...about };
+  const found = definitionsOf(type.prototype as object).find((each) => each.method === method)!;
+  return {
+    name: `${type.name}.${method}`,
+    definition: { ...found, file },
+    type,
+    isStatic: true,
+    injected: false,
+    hasModule: false,
+    threads: true,
+    mainFile: '/app/main.js',
+    ...others,
+  };
+}
+
+it.each<[string, Subject]>([
+  ['with parts of the request', subject('plain')],
+  ['in no file, without threads', subject('plain', { file: undefined, threads: false })],
+  ['in the main file, without threads', subject('plain', { mainFile: FILE, threads: false })],
+])('accepts a method %s', (_, method) => {
+  expect(refusalOf(method)).toBeUndefined();
+});
+
+const connection = (method: string, decorator: string): [Subject, string] => [
+  subject(method),
+  `Cats.${method} takes ${decorator}, which cannot leave the event loop; take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`,
+];
+const sse = (method: string): [Subject, string] => [
+  subject(method),
+  `Cats.${method} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`,
+];
+
+it.each<[Subject, string]>([
+  connection('request', '@Req()'),
+  connection('response', '@Res()'),
+  connection('next', '@Next()'),
+  sse('below'),
+  sse('above'),
+  [
+    subject('weigh'),
+    'Cats.weigh is inherited from Animals, of which a thread would make an instance, not of Cats; override it in Cats with @CpuBound() and call super.weigh()',
+  ],
+  [
+    subject('plain', { file: undefined }),
+    `Cats.plain is declared in code that is evaluated and in no file, so that no thread can import it; with webpack or rspack set devtool: 'source-map' in the place of an "eval" one, or set CLUSTER_OFFLOAD=inline`,
+  ],
+  [
+    subject('plain', { mainFile: FILE }),
+    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start another; declare the class in a file of its own, or start the app by ClusterModule.bootstrap()',
+  ],
+])('refuses a method with a remedy: $name', (method, words) => {
+  expect(refusalOf(method)).toBe(words);
+});
+
+it('refuses a class that Nest injects something into with two ways out, as code', () => {
+  class Prices {
+    @CpuBound() total(): void {}
+  }
+  // TypeScript emits `Object` for an interface. esbuild emits nothing.
+  const refused = (types?: unknown[]) => {
+    Reflect.defineMetadata('design:paramtypes', types, Prices);
+    return refusalOf(subject('total', { type: Prices as never, injected: true }));
+  };
+  const refusal = (providers: string) =>
+    'the constructor of Prices takes arguments, or Nest injects its properties, and a thread does not know with what, for Prices.total; ' +
+    'move the method to a provider of its own, without a constructor: @Injectable() export class PricesWork { @CpuBound() total(…) { … } }; ' +
+    `or give the threads a module with the dependencies: @Module({ providers: [${providers}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }), with forRootAsync() beside useFactory`;
+  expect(refused([Cats, Object])).toBe(refusal('Cats, …'));
+  expect(refused()).toBe(refusal('…'));
+});
+
+it('refuses an offload.module in the file that starts the app, if there are threads', () => {
+  const situation = { hasModule: true, threads: true, mainFile: '/app/main.js' };
+  expect(refusalOfModule('Tools', '/app/main.js', situation)).toBe(
+    'offload.module (Tools) is given to forRoot() in /app/main.js, which starts the app: a thread that imports it would start another; ' +
+      'move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()',
+  );
+  expect(refusalOfModule('Tools', '/app/app.module.js', situation)).toBeUndefined();
+  expect(
+    refusalOfModule('Tools', '/app/main.js', { ...situation, threads: false }),
+  ).toBeUndefined();
 });

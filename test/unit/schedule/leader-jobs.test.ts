@@ -20,18 +20,6 @@ function start() {
   return { role, jobs, run, timer, lead };
 }
 
-describe('a job of an interval', () => {
-  it('runs when its timer fires in the leader', () => {
-    const { timer, lead, run } = start();
-    const fire = timer('interval');
-    fire();
-    lead();
-    expect(run).not.toHaveBeenCalled();
-    fire();
-    expect(run).toHaveBeenCalledTimes(1);
-  });
-});
-
 describe('a job of a timeout', () => {
   it('runs once in the cluster, and later if it was due without a leader', () => {
     const { timer, lead, role, run } = start();
@@ -59,10 +47,13 @@ describe('a job of a timeout', () => {
   });
 });
 
-it('tells whether a job runs, until it ends or fails', async () => {
+it('a job runs, for a drain that waits, until it ends or fails, and its end is counted', async () => {
   const { jobs } = start();
+  const count = vi.fn();
+  jobs.metrics = { count } as never;
   const failing = jobs.tracked({ name: 'job' }, () => Promise.reject(new Error('no')))();
   expect(jobs.isRunning).toBe(true);
   await expect(failing).rejects.toThrow('no');
   expect(jobs.isRunning).toBe(false);
+  expect(count).toHaveBeenCalledWith('job', 'failed');
 });

@@ -26,7 +26,7 @@ async function start(cluster?: FakeCluster) {
 }
 
 describe('ClusterTestingModule', () => {
-  it('is worker 0 of one, unless told otherwise', async () => {
+  it('is worker 0 of one, by default', async () => {
     const { cluster } = (await start()).get(Subject);
     expect(cluster.identity).toEqual({ slot: 0, generation: 0, pid: process.pid });
     expect(await cluster.snapshot()).toMatchObject({ desired: 1, ready: 1 });

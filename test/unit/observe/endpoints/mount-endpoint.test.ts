@@ -4,82 +4,102 @@ import {
   type EndpointRequest,
   type EndpointResponse,
   mountEndpoint,
+  shareInFlight,
 } from '../../../../src/observe/endpoints/mount-endpoint.js';
+import { held } from '../../../support/held.js';
 
-const PLAIN: EndpointResponse = { status: 200, contentType: 'text/plain', body: 'hello' };
-
-/** An adapter that keeps what it is told; `request` answers with all of it. */
-function start(
+/** The calls of the adapter's methods for one request. */
+async function answer(
   type: 'express' | 'fastify',
   respond: (request: EndpointRequest) => Promise<EndpointResponse>,
-) {
+): Promise<unknown[][]> {
   const calls: unknown[][] = [];
-  let handler: ((request: EndpointRequest, response: unknown) => void) | undefined;
   const record =
     (name: string) =>
     (_response: unknown, ...args: unknown[]) =>
       void calls.push([name, ...args]);
   const adapter = {
     getType: () => type,
-    get: (path: string, handle: typeof handler) => {
-      calls.push(['get', path]);
-      handler = handle;
-    },
+    get: (_path: string, handle: (request: EndpointRequest, response: unknown) => void) =>
+      handle({ headers: { accept: 'text/plain' } }, {}),
     setHeader: record('setHeader'),
     reply: record('reply'),
     status: record('status'),
     end: record('end'),
   } as unknown as AbstractHttpAdapter;
   mountEndpoint(adapter, '/metrics', respond);
-  return async (headers: EndpointRequest['headers'] = {}) => {
-    calls.splice(0);
-    handler!({ headers }, {});
-    await new Promise(setImmediate);
-    return calls;
-  };
+  await new Promise(setImmediate);
+  return calls;
 }
 
 describe.each(['express', 'fastify'] as const)('an endpoint on %s', (type) => {
   it('answers a text with its status, its type and its headers, and is not stored', async () => {
-    const request = start(type, async () => ({
-      ...PLAIN,
+    const calls = await answer(type, async ({ headers }) => ({
       status: 503,
-      headers: { Vary: 'Accept' },
+      contentType: 'text/plain',
+      body: 'hello',
+      headers: { Vary: String(headers['accept']) },
     }));
-    expect(await request()).toEqual([
+    expect(calls).toEqual([
       ['setHeader', 'Content-Type', 'text/plain'],
       ['setHeader', 'Cache-Control', 'no-store'],
-      ['setHeader', 'Vary', 'Accept'],
+      ['setHeader', 'Vary', 'text/plain'],
       ['reply', 'hello', 503],
     ]);
   });
 
   it('answers bytes as they are: Express would send them as JSON', async () => {
     const body = Buffer.from('gzipped');
-    const request = start(type, async () => ({ ...PLAIN, body }));
-    expect((await request()).slice(2)).toEqual(
-      type === 'fastify'
-        ? [['reply', body, 200]]
-        : [
-            ['status', 200],
-            ['end', body],
-          ],
-    );
-  });
-
-  it('is given the headers of the request', async () => {
-    const request = start(type, async ({ headers }) => ({
-      ...PLAIN,
-      body: String(headers['accept']),
-    }));
-    expect((await request({ accept: 'text/plain' })).at(-1)).toEqual(['reply', 'text/plain', 200]);
+    const calls = await answer(type, async () => ({ status: 200, contentType: 'a/b', body }));
+    const bytes = [
+      ['status', 200],
+      ['end', body],
+    ];
+    expect(calls.slice(2)).toEqual(type === 'fastify' ? [['reply', body, 200]] : bytes);
   });
 
   it('answers 500 and not what went wrong', async () => {
-    const request = start(type, () => Promise.reject(new Error('/secret/path')));
-    const calls = await request();
-    expect(calls).toContainEqual(['setHeader', 'Content-Type', 'text/plain; charset=utf-8']);
+    const calls = await answer(type, () => Promise.reject(new Error('/secret/path')));
     expect(calls.at(-1)).toEqual(['reply', 'internal error\n', 500]);
     expect(JSON.stringify(calls)).not.toContain('secret');
+  });
+});
+
+describe('calls during a run', () => {
+  /** Runs that end when they are told to. */
+  function heldRuns(situation?: () => unknown) {
+    const runs: ReturnType<typeof held<string>>[] = [];
+    const ask = shareInFlight(() => {
+      runs.push(held<string>());
+      return runs.at(-1)!.promise;
+    }, situation);
+    return { runs, ask };
+  }
+
+  it.each(['resolve', 'reject'] as const)(
+    'share its end, and later ones run anew: %s',
+    async (end) => {
+      const { runs, ask } = heldRuns();
+      const answers = Promise.allSettled([ask(), ask()]);
+      expect(runs).toHaveLength(1);
+      runs[0]![end]('over' as never);
+      expect(new Set((await answers).map(({ status }) => status)).size).toBe(1);
+      void ask();
+      expect(runs).toHaveLength(2);
+    },
+  );
+
+  it('run anew in another situation, and that run does not end with the first', async () => {
+    let accepting = true;
+    const { runs, ask } = heldRuns(() => accepting);
+    const before = ask();
+    accepting = false;
+    const after = ask();
+    runs[0]!.resolve('well');
+    expect(await before).toBe('well');
+    void ask();
+    expect(runs).toHaveLength(2);
+    runs[1]!.resolve('draining');
+    expect(await after).toBe('draining');
   });
 });

@@ -74,9 +74,10 @@ describe('an indicator of the app', () => {
       check = () => UP;
     }
 
-    expect(() => appChecks([Unknown], container, log)).toThrow(ClusterConfigurationError);
     expect(() => appChecks([Unknown], container, log)).toThrow(
-      'health.indicators: Unknown is not a provider in the default scope; add it to the providers of a module',
+      new ClusterConfigurationError(
+        'health.indicators: Unknown is not a provider in the default scope; add it to the providers of a module',
+      ),
     );
   });
 });

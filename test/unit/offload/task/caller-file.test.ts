@@ -40,14 +40,9 @@ it.each([
   ['tsc', compiled('/app/cats.js')],
   ['tsc and tslib', compiled('/app/cats.js', '__decorate', '/app/node_modules/tslib/tslib.js')],
   [
-    'tsc and tslib as a module',
-    compiled('/app/cats.js', '__decorate', 'file:///app/node_modules/tslib/tslib.es6.mjs'),
-  ],
-  [
     'SWC and its helpers',
     compiled('/app/cats.js', '_ts_decorate', '/app/node_modules/@swc/helpers/_ts_decorate.cjs'),
   ],
-  ['SWC', compiled('/app/cats.js', '_ts_decorate')],
   ['esbuild', compiled('/app/cats.js', '__decorateClass')],
   ['a runner with helpers in no file', compiled('/app/cats.js', '_decorate', 'virtual:helpers')],
   ['a module that was imported again', compiled('file:///app/c%61ts.js?t=5#x')],
@@ -79,7 +74,6 @@ it.each([
   ['file:///my%20app/m%C3%A4in.mjs', '/my app/mäin.mjs'],
   ['C:\\app\\main.js', 'C:\\app\\main.js'],
   ['evalmachine.<anonymous>', undefined],
-  ['webpack-internal:///./cats.ts', undefined],
 ])('without a decorator, the file is that of the caller: %s', (filename, file) => {
   expect(inFile<(call: () => unknown) => unknown>(filename, '(f) => f()')(callerFile)).toBe(file);
 });

@@ -7,10 +7,9 @@ import { WebSocketGateway } from '@nestjs/websockets';
 import { Keyv } from 'keyv';
 import { Adapter } from 'socket.io-adapter';
 import { describe, expect, it } from 'vitest';
-import { ClusterScheduleModule } from '../../../../src/schedule/index.js';
-import { viewOf } from '../../../../src/observe/findings/app-view.js';
-import { findingsOf, startWarnings } from '../../../../src/observe/findings/checks.js';
-import { appOf } from '../../support/nest-app.js';
+import { ClusterScheduleModule } from '../../../src/schedule/index.js';
+import { findingsOf, startWarnings, viewOf } from '../../../src/observe/findings.js';
+import { appOf } from '../support/nest-app.js';
 
 /** The findings in an app, each as its name and place. */
 function found(app: object): string[] {
@@ -127,25 +126,17 @@ describe('Socket.IO', () => {
 });
 
 describe('a warning', () => {
-  const jobs = (count: number) =>
-    Array.from({ length: count }, (_, i) => {
-      class Job {
-        run() {}
-      }
-      Object.defineProperty(Job, 'name', { value: `Job${i}` });
-      Cron('0 3 * * *')(
-        Job.prototype,
-        'run',
-        Object.getOwnPropertyDescriptor(Job.prototype, 'run')!,
-      );
-      return { provide: Job, useValue: new Job() };
-    });
-
   it('says what to do and how to silence it', async () => {
-    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: jobs(2) });
+    class Job {
+      @Cron('0 3 * * *') run() {}
+    }
+    class Other {
+      @Cron('0 3 * * *') run() {}
+    }
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Job, Other] });
 
     expect(startWarnings(app, [])).toEqual([
-      "scheduled jobs run once in every worker: Job0.run() (AppModule), Job1.run() (AppModule); add ClusterScheduleModule of 'nestjs-cluster/schedule' to the imports of the app, which runs them in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+      "scheduled jobs run once in every worker: Job.run() (AppModule), Other.run() (AppModule); add ClusterScheduleModule of 'nestjs-cluster/schedule' to the imports of the app, which runs them in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
   });

@@ -1,0 +1,61 @@
+import 'reflect-metadata';
+import { createRequire } from 'node:module';
+import * as common12 from '@nestjs/common';
+import type { ModuleMetadata, Type } from '@nestjs/common';
+import * as core12 from '@nestjs/core';
+import { expect, it, onTestFinished } from 'vitest';
+import { instancesOf } from '../../../src/offload/thread/thread-host.js';
+
+type Common = typeof common12;
+type Core = typeof core12;
+
+const require11 = createRequire(new URL('../../fixtures/nest-11/package.json', import.meta.url));
+const NESTS = [
+  { nest: 'Nest 12', common: common12 as Common, core: core12 as Core },
+  {
+    nest: 'Nest 11',
+    common: require11('@nestjs/common') as Common,
+    core: require11('@nestjs/core') as Core,
+  },
+];
+
+/** A module with a class of its own. */
+function moduleOf({ Module }: Common, metadata: ModuleMetadata): Type {
+  class Made {}
+  Module(metadata)(Made);
+  return Made;
+}
+
+it.each(NESTS)(
+  'the instance of a class is the one of offload.module, else of an imported module, else a new one, on $nest',
+  async ({ common, core }) => {
+    /** A class that is injected with `word`. */
+    const wordsClass = () => {
+      class Words {
+        constructor(readonly asked?: unknown) {}
+      }
+      common.Injectable()(Words);
+      common.Inject('word')(Words, undefined, 0);
+      return Words;
+    };
+    const [own, imported, other] = [wordsClass(), wordsClass(), wordsClass()];
+    const word = (useValue: string) => ({ provide: 'word', useValue });
+    const root = moduleOf(common, {
+      providers: [word('cat'), own],
+      imports: [
+        moduleOf(common, { providers: [word('dog'), own, imported] }),
+        moduleOf(common, {}),
+      ],
+    });
+    const options = { logger: false, abortOnError: false } as const;
+    const context = await core.NestFactory.createApplicationContext(root, options);
+    onTestFinished(() => context.close());
+    const instanceOf = instancesOf(context, root, core.ModuleRef);
+
+    const instance = await instanceOf(own);
+    expect(instance).toEqual({ asked: 'cat' });
+    expect(await instanceOf(own)).toBe(instance);
+    expect(await instanceOf(imported)).toEqual({ asked: 'dog' });
+    expect(await instanceOf(other)).toEqual({ asked: 'cat' });
+  },
+);
