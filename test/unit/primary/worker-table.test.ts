@@ -8,7 +8,6 @@ import { NO_FAILURES } from '../../../src/decide/policies/restart.policy.js';
 import { newSlot } from '../../../src/decide/scaling.js';
 import { newCluster } from '../../../src/decide/transition.js';
 import { WorkerMap } from '../../../src/decide/cluster-state.js';
-import { WorkerTable } from '../../../src/primary/worker-table.js';
 import type { BoundSocket } from '../../../src/primary/listening/bound-socket.js';
 import { acceptBacklog, totalsOf, WorkerTable } from '../../../src/primary/worker-table.js';
 import { FakeCluster } from '../support/fake-cluster.js';
