@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { HttpApp } from '../boot/served-app.js';
-import { listenBeforeApp } from './upgrade-listeners.js';
+import { listenBeforeApp } from '../serve/tracker.js';
 
 /** The properties of an Express app that hold the prototypes of its requests and responses. */
 interface ExpressApp {

@@ -17,12 +17,6 @@ import { listenOn } from './listen.js';
 /** Maximum wait for the primary to close its sockets. New connections are served during the wait. */
 const PRIMARY_PATIENCE_MS = 5_000;
 
-/** Connection settings of http.Server, which adopted sockets get too. Node's types lack them. */
-type ConnectionOptions = Pick<
-  net.ServerOpts,
-  'allowHalfOpen' | 'noDelay' | 'keepAlive' | 'keepAliveInitialDelay' | 'highWaterMark'
->;
-
 /**
  * All sockets that a worker listens on: of its HTTP servers, and of slots without a worker. The HTTP
  * servers are the app's own, and those that the app made in addition, such as a server that only
@@ -30,7 +24,6 @@ type ConnectionOptions = Pick<
  */
 export class WorkerSockets {
   readonly #limit: (server: net.Server) => void;
-  readonly #servers = new Set<Server>();
   #own: Server | undefined;
   /** The server that gets the connections of adopted sockets. Set while the app listens. */
   #adopting: Server | undefined;
@@ -55,25 +48,18 @@ export class WorkerSockets {
   /** Adds the app's own server, which may not listen yet. */
   add(server: Server): void {
     this.#own = server;
-    this.#follow(server);
+    this.tracker.follow(server);
   }
 
   stop(): void {
     unsubscribe(LISTENING, this.#onListening);
   }
 
-  #follow(server: Server): void {
-    if (this.#servers.has(server)) return;
-    this.#servers.add(server);
-    server.once('close', () => this.#servers.delete(server));
-    this.tracker.follow(server);
-  }
-
   /** Called before the server accepts its first connection. */
   readonly #onListening = (message: unknown): void => {
     const { server } = message as { readonly server: unknown };
     if (!isHttpServer(server)) return;
-    this.#follow(server);
+    this.tracker.follow(server);
     this.#limit(server);
   };
 
@@ -84,17 +70,10 @@ export class WorkerSockets {
 
   /** Also listens on the slot's socket. @param handle `undefined` if no descriptor was free. */
   adopt(slot: number, handle: unknown): void {
-    const server = this.#adopting as (Server & ConnectionOptions) | undefined;
+    const server = this.#adopting;
     if (server === undefined || this.#adopted.has(slot)) return closeHandle(handle);
     if (handle === undefined) return;
-    const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, highWaterMark } = server;
-    const listener = net.createServer({
-      allowHalfOpen: allowHalfOpen ?? false,
-      noDelay: noDelay ?? false,
-      keepAlive: keepAlive ?? false,
-      keepAliveInitialDelay: keepAliveInitialDelay ?? 0,
-      ...(highWaterMark !== undefined && { highWaterMark }),
-    });
+    const listener = net.createServer(connectionOptionsOf(server));
     this.#limit(listener);
     listener.on('connection', (socket) => server.emit('connection', socket));
     // Listening fails if the socket was closed in the meantime. In this case the slot is released.
@@ -136,8 +115,9 @@ export class WorkerSockets {
   async leave(signal: AbortSignal, others: readonly net.Server[]): Promise<void> {
     const kept = this.isHeldBySystemd ? this.#adopting : undefined;
     this.#adopting = undefined; // refuses sockets that the primary still sends
-    for (const server of this.#servers) if (server !== this.#own) expectClose(server);
-    const sockets = [...this.#servers, ...this.#adopted.values(), ...others];
+    const servers = [...this.tracker.servers].filter(({ listening }) => listening);
+    for (const server of servers) if (server !== this.#own) expectClose(server);
+    const sockets = [...servers, ...this.#adopted.values(), ...others];
     const closing = this.#isLast ? sockets.filter((socket) => socket === kept) : sockets;
     for (const socket of closing) stopAccepting(socket);
     if (this.#isLast) await this.#emptyAndClose(sockets, signal);
@@ -156,6 +136,12 @@ export class WorkerSockets {
       }),
     );
   }
+}
+
+/** The settings of a server's connections, which net.Server keeps under the names of its options. */
+function connectionOptionsOf(server: net.Server & net.ServerOpts): net.ServerOpts {
+  // It keeps the delay in seconds.
+  return { ...server, keepAliveInitialDelay: (server.keepAliveInitialDelay ?? 0) * 1_000 };
 }
 
 function isHttpServer(server: unknown): server is Server {

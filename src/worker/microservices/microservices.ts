@@ -1,6 +1,6 @@
 import type { Server, Socket } from 'node:net';
+import tls from 'node:tls';
 import type { WorkerApp } from '../boot/served-app.js';
-import { TcpConnections } from './tcp-connections.js';
 
 type RpcHandler = (...args: unknown[]) => unknown;
 
@@ -11,6 +11,8 @@ interface RpcTransport {
   getHandlerByPattern?(pattern: string): RpcHandler | null;
   /** The server or client of the transport's own library. */
   unwrap?(): unknown;
+  /** The server of gRPC, once it was started. */
+  readonly grpcClient?: { tryShutdown(done: () => void): void };
 }
 
 /** The used part of a handler's context. Only TCP has a socket. */
@@ -23,10 +25,6 @@ interface Observable {
   subscribe(...args: unknown[]): { add(teardown: () => void): void };
 }
 
-interface GrpcServer {
-  tryShutdown(done: () => void): void;
-}
-
 /** Values of the enumeration `Transport` of @nestjs/microservices. */
 const TCP = 0;
 const GRPC = 4;
@@ -35,12 +33,21 @@ const GRPC = 4;
 const SENDING_MS = 50;
 
 /**
+ * A client that was silent for this time will most likely send nothing while we close the
+ * connection. A request sent at that time would fail, and the protocol cannot announce the close.
+ */
+const QUIET_MS = 100;
+
+/**
  * The microservices of a hybrid app, or the app if it is a microservice. Counts the running handlers
  * of every transport. In a drain it stops gRPC and TCP servers. The app stops other transports, in
  * `ClusterService.onDrain()`.
  */
 export class Microservices {
-  readonly #followed = new Map<RpcTransport, TcpConnections | undefined>();
+  /** The transports, those of TCP with their servers. */
+  readonly #transports = new Map<RpcTransport, Server | undefined>();
+  /** The connections over TCP. Clients keep them open and may send at any time. */
+  readonly #connections = new Map<Socket, TcpConnection>();
   /** The number of handlers that have not given their last answer. */
   running = 0;
   #endedAt = -Infinity;
@@ -51,64 +58,92 @@ export class Microservices {
   follow(app: Pick<WorkerApp, 'getMicroservices'>): void {
     for (const microservice of app.getMicroservices?.() ?? [app]) {
       const transport = transportOf(microservice);
-      if (transport === undefined || this.#followed.has(transport)) continue;
-      const isTcp = transport.transportId === TCP;
-      const connections = isTcp ? new TcpConnections(transport.unwrap!() as Server) : undefined;
-      this.#followed.set(transport, connections);
-      this.#countHandlers(transport, connections);
+      if (transport === undefined || this.#transports.has(transport)) continue;
+      const server = transport.transportId === TCP ? (transport.unwrap!() as Server) : undefined;
+      const accepted = server instanceof tls.Server ? 'secureConnection' : 'connection';
+      server?.on(accepted, (socket: Socket) => void this.#connectionOf(socket));
+      this.#transports.set(transport, server);
+      this.#countHandlers(transport);
     }
   }
 
   /** Stops taking messages over gRPC. @returns the TCP servers, which the caller must close. */
   stop(): readonly Server[] {
     const listening: Server[] = [];
-    for (const [transport, connections] of this.#followed) {
-      if (connections !== undefined) {
+    for (const [transport, server] of this.#transports) {
+      if (server !== undefined) {
         // Without this flag, Nest would listen again if the transport has `retryAttempts`.
         Reflect.set(transport, 'isManuallyTerminated', true);
-        listening.push(connections.server);
-      } else if (transport.transportId === GRPC) {
-        const server = Reflect.get(transport, 'grpcClient') as GrpcServer | undefined;
-        if (server === undefined) continue; // it was never started
+        listening.push(server);
+      } else if (transport.transportId === GRPC && transport.grpcClient !== undefined) {
         this.#stopping += 1;
         // Sends GOAWAY, and waits for the calls in flight.
-        server.tryShutdown(() => (this.#stopping -= 1));
+        transport.grpcClient.tryShutdown(() => (this.#stopping -= 1));
       }
     }
     return listening;
   }
 
+  /**
+   * Ends the TCP connections without unanswered requests.
+   *
+   * @param patient whether to end only silent connections. If not, also stops reading from the busy
+   *   connections, so that no further requests arrive on them.
+   */
   closeIdle(patient: boolean): void {
-    for (const connections of this.#followed.values()) connections?.closeIdle(patient);
+    const now = performance.now();
+    for (const connection of this.#connections.values()) connection.closeIfIdle(patient, now);
   }
 
   /** Whether the drain must wait for a handler, a transport or a connection. */
   get busy(): boolean {
-    return (
-      this.running > 0 ||
-      this.#stopping > 0 ||
-      performance.now() - this.#endedAt < SENDING_MS ||
-      [...this.#followed.values()].some((connections) => (connections?.open ?? 0) > 0)
-    );
+    const isSending = performance.now() - this.#endedAt < SENDING_MS;
+    return this.running > 0 || this.#stopping > 0 || isSending || this.#connections.size > 0;
   }
 
-  #countHandlers(transport: RpcTransport, connections: TcpConnections | undefined): void {
+  #connectionOf(socket: Socket): TcpConnection {
+    let connection = this.#connections.get(socket);
+    if (connection === undefined) {
+      connection = new TcpConnection(socket);
+      if (socket.destroyed) return connection;
+      this.#connections.set(socket, connection);
+      socket.once('close', () => this.#connections.delete(socket));
+    }
+    return connection;
+  }
+
+  #countHandlers(transport: RpcTransport): void {
     const find = transport.getHandlerByPattern?.bind(transport);
     if (find === undefined) return;
     const counted = new WeakMap<RpcHandler, RpcHandler>();
-    const begin = ([, context]: readonly unknown[]) => this.#begin(connections, context);
     transport.getHandlerByPattern = (pattern) => {
       const handler = find(pattern);
       if (!handler) return handler;
       let wrapped = counted.get(handler);
-      if (wrapped === undefined) counted.set(handler, (wrapped = countedHandler(handler, begin)));
+      if (wrapped === undefined) counted.set(handler, (wrapped = this.#counted(handler)));
       return wrapped;
     };
   }
 
-  #begin(connections: TcpConnections | undefined, context: unknown): () => void {
+  /** Counts the calls of a handler. The proxy has the handler's properties, where Nest stores metadata. */
+  #counted(handler: RpcHandler): RpcHandler {
+    return new Proxy(handler, {
+      apply: (target, self, args: unknown[]) => {
+        const end = this.#begin(args[1]);
+        try {
+          return untilOver(Reflect.apply(target, self, args), end);
+        } catch (error) {
+          end();
+          throw error;
+        }
+      },
+    });
+  }
+
+  /** @param context the second argument of a handler. @returns what to call after its last answer. */
+  #begin(context: unknown): () => void {
     const reader = (context as TcpContext | undefined)?.getSocketRef?.();
-    const connection = reader && connections?.of(reader.netSocket);
+    const connection = reader && this.#connectionOf(reader.netSocket);
     this.running += 1;
     if (connection !== undefined) connection.running += 1;
     let over = false;
@@ -119,6 +154,38 @@ export class Microservices {
       this.#endedAt = performance.now();
       if (connection !== undefined) connection.running -= 1;
     };
+  }
+}
+
+class TcpConnection {
+  /** The number of handlers that have not given their last answer. */
+  running = 0;
+  #bytesRead: number;
+  /**
+   * When the connection last received something, in monotonic ms. Starts only at the first check. By
+   * the second check, data that the kernel held before the connection was accepted has been read.
+   */
+  #quietSince: number | undefined;
+
+  constructor(private readonly socket: Socket) {
+    this.#bytesRead = socket.bytesRead;
+  }
+
+  closeIfIdle(patient: boolean, now: number): void {
+    const { socket } = this;
+    if (socket.writableEnded) return;
+    if (this.running > 0 || this.#bytesRead !== socket.bytesRead) this.#quietSince = now;
+    this.#bytesRead = socket.bytesRead;
+    if (patient && now - (this.#quietSince ??= now) < QUIET_MS) return;
+    if (this.running > 0 || socket.writableLength > 0) {
+      if (!patient) socket.pause();
+      return;
+    }
+    // No further request begins, because its answer could not be sent.
+    socket.removeAllListeners('data');
+    socket.end();
+    // Reads on, because a close with unread data resets the connection and can lose the last answer.
+    socket.resume();
   }
 }
 
@@ -139,29 +206,6 @@ function transportOf(microservice: unknown): RpcTransport | undefined {
     serverInstance?: RpcTransport;
   };
   return known.getTransportServer?.() ?? known.serverInstance;
-}
-
-/**
- * Wraps a handler to report when it begins and when it has given its last answer. The proxy keeps
- * all properties of the function, because Nest stores the handler's metadata there.
- *
- * @param begin is called with the handler's arguments. Returns a function to call at the end.
- */
-function countedHandler(
-  handler: RpcHandler,
-  begin: (args: readonly unknown[]) => () => void,
-): RpcHandler {
-  return new Proxy(handler, {
-    apply(target, self, args: unknown[]) {
-      const end = begin(args);
-      try {
-        return untilOver(Reflect.apply(target, self, args), end);
-      } catch (error) {
-        end();
-        throw error;
-      }
-    },
-  });
 }
 
 function untilOver(result: unknown, end: () => void): unknown {

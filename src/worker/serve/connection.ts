@@ -11,10 +11,6 @@ export interface HttpMessage {
   readonly socket: TrackedSocket;
 }
 
-/** The close notice of an HTTP/2 session, before and after its GOAWAY. It marks no response. */
-const TO_SEND = { sent: false, onRequest: () => true };
-const SENT = { sent: true, onRequest: () => true };
-
 export const CONNECTION = Symbol('nestjs-cluster.connection');
 
 /** `_httpMessage` is the response that is sent now. Node 20 to 26 set it and do not document it. */
@@ -57,10 +53,8 @@ export class Connection {
   recentRequests = 0;
   /** Set if the client pipelines, even if {@link pipelined} is empty because responses are fast. */
   pipelines = false;
-  /** Called if the client disconnects, to stop the work that is done for the client. */
-  watchers: Set<() => void> | undefined;
   /** Set if the client is to connect again. */
-  closeNotice: Pick<CloseNotice, 'sent' | 'onRequest'> | undefined;
+  closeNotice: CloseNotice | undefined;
   #counted = 0;
   /** The number of bytes sent on the connection up to the end of the last response. */
   #bytesAccounted = 0;
@@ -104,7 +98,6 @@ export class Connection {
     for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
     this.inFlight = 0;
     this.response = this.scope = this.pipelined = undefined;
-    for (const leave of this.watchers ?? []) leave();
   }
 
   /** Whether the client can be asked to connect again and has not been asked yet. */
@@ -115,13 +108,13 @@ export class Connection {
 
   /** Makes the connection ask its client to connect again, most likely to another worker. */
   leave(): void {
-    this.closeNotice = this.session === undefined ? new CloseNotice() : TO_SEND;
+    this.closeNotice = new CloseNotice();
   }
 
   /** A request has begun on the HTTP/2 session. @returns whether the session must send its GOAWAY now. */
   streamBegun(): boolean {
-    if (this.closeNotice !== TO_SEND) return false;
-    this.closeNotice = SENT;
+    if (this.closeNotice?.sent !== false) return false;
+    this.closeNotice.sent = true;
     return true;
   }
 
@@ -226,18 +219,15 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** Asks the client of an HTTP/1.1 connection to connect again, by a header of a response. */
+/** Asks a client to connect again: by a header of a response, over HTTP/2 by a GOAWAY. */
 class CloseNotice {
+  sent = false;
   #asked: ServerResponse | undefined;
   /** The number of bytes received on the connection when its last request began. */
   #bytesRead: number | undefined;
 
-  get sent(): boolean {
-    return this.#asked !== undefined;
-  }
-
   /**
-   * A request has begun on the connection.
+   * A request has begun on the HTTP/1.1 connection.
    *
    * @returns whether the connection may still be closed: `false` if the client pipelines, because the
    * requests that it sent ahead would be lost.
@@ -257,7 +247,9 @@ class CloseNotice {
     this.#bytesRead = bytesRead;
     if (!seenToWait) return true;
     const ask = (): void => {
-      if (leaving.response === response && askToClose(response)) this.#asked = response;
+      if (leaving.response !== response || !askToClose(response)) return;
+      this.sent = true;
+      this.#asked = response;
     };
     if (hasBody(request)) request.once('end', ask);
     else ask();

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
+import type { Duplex } from 'node:stream';
 import type { BlockedRequest } from '../../contract/messages.js';
 import type { RequestScope } from '../../contract/snapshot/index.js';
-import { CONNECTION, isOpenEventStream, type TrackedSocket } from './connection.js';
+import { isOpenEventStream } from './connection.js';
 import type { RequestTracker } from './tracker.js';
 
 /** The scope of one request. Code that still runs after the response stays in it. */
@@ -128,6 +129,9 @@ function describe({ method = '', url = '', originalUrl = url }: RequestLine) {
   return { method, path: PATH.exec(originalUrl)![1]!.slice(0, MAX_PATH_LENGTH) };
 }
 
+/** The key of a set of watchers on an HTTP/1.1 socket or an HTTP/2 stream. One listener calls them all. */
+const WATCHERS = Symbol('nestjs-cluster.watchers');
+
 /**
  * Calls `gone` once if the client disconnects before its response is complete, or immediately if it
  * has disconnected already. With HTTP/1.1, watches the connection and not the response: if several
@@ -137,42 +141,25 @@ function describe({ method = '', url = '', originalUrl = url }: RequestLine) {
  */
 export function watchClient(response: ServerResponse, gone: () => void): () => void {
   if (response.writableFinished) return () => {};
-  const leave = (): void => {
-    if (!response.writableFinished) gone();
-  };
   // Over HTTP/2 each response has its own stream. Once that is closed, `stream` is undefined.
-  if ('stream' in response) {
-    const { stream } = response as { stream?: { destroyed: boolean } };
-    if (stream === undefined || stream.destroyed) {
-      gone();
-      return () => {};
-    }
-    return add(leave, watchersOf(response));
-  }
-  const socket: TrackedSocket = response.req.socket;
-  if (socket.destroyed) {
+  const watched = ('stream' in response ? response.stream : response.req.socket) as
+    (Duplex & { [WATCHERS]?: Set<() => void> }) | undefined;
+  if (watched === undefined || watched.destroyed) {
     gone();
     return () => {};
   }
-  const connection = socket[CONNECTION];
-  if (connection === undefined) return () => {};
-  return add(leave, (connection.watchers ??= new Set()));
-}
-
-/** The key of the watchers on an HTTP/2 response. The response has one listener for all watchers. */
-const WATCHERS = Symbol('nestjs-cluster.watchers');
-
-function watchersOf(response: ServerResponse & { [WATCHERS]?: Set<() => void> }): Set<() => void> {
-  if (response[WATCHERS] === undefined) {
-    const watchers = (response[WATCHERS] = new Set());
-    response.once('close', () => {
-      for (const leave of watchers) leave();
-    });
-  }
-  return response[WATCHERS];
-}
-
-function add(leave: () => void, watchers: Set<() => void>): () => void {
+  const watchers = (watched[WATCHERS] ??= watchersOn(watched));
+  const leave = (): void => {
+    if (!response.writableFinished) gone();
+  };
   watchers.add(leave);
   return () => watchers.delete(leave);
+}
+
+function watchersOn(watched: Duplex): Set<() => void> {
+  const watchers = new Set<() => void>();
+  watched.once('close', () => {
+    for (const leave of watchers) leave();
+  });
+  return watchers;
 }

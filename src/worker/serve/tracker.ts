@@ -3,7 +3,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { DrainReport } from '../../contract/messages.js';
 import type { ResponseObserver } from '../../contract/snapshot/index.js';
-import { listenBeforeApp } from '../listen/upgrade-listeners.js';
 import {
   askToClose,
   takeBack,
@@ -49,13 +48,17 @@ export class RequestTracker {
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
-  readonly #servers = new Set<Server>();
-  /** A closed server may listen again. Its listeners are added only once. */
-  #followed: WeakSet<Server> | undefined;
+  /** The servers that are open. In a drain also closed servers: they may have connections of adopted sockets. */
+  readonly servers = new Set<Server>();
   /** When the drain began, in monotonic ms. Since that time, responses ask clients to reconnect. */
   #closingSince: number | undefined;
   /** Set while this process destroys connections. Their requests are not reported as aborted. */
   #destroying = false;
+
+  constructor() {
+    subscribe('http.server.request.start', this.#onStart);
+    subscribe('http.server.response.finish', this.#onFinish);
+  }
 
   get openConnections(): number {
     return this.#connections.size;
@@ -67,19 +70,13 @@ export class RequestTracker {
 
   /** Starts to follow `server`. A second call for the server changes nothing. */
   follow(server: Server): void {
-    if (this.#servers.has(server)) return;
-    this.#servers.add(server);
+    if (this.servers.has(server)) return;
+    this.servers.add(server);
     server.once('close', () => {
-      // In a drain it may still have connections of adopted sockets, which it does not count.
-      if (this.#closingSince === undefined) this.#servers.delete(server);
+      if (this.#closingSince === undefined) this.servers.delete(server);
     });
-    if (this.#followed === undefined) {
-      this.#followed = new WeakSet();
-      subscribe('http.server.request.start', this.#onStart);
-      subscribe('http.server.response.finish', this.#onFinish);
-    }
-    if (this.#followed.has(server)) return;
-    this.#followed.add(server);
+    // A closed server may listen again. Its listeners are added only once.
+    if (server.listeners('connection').includes(this.#onConnection)) return;
     // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
@@ -88,7 +85,7 @@ export class RequestTracker {
   }
 
   unfollow(): void {
-    for (const server of this.#servers) {
+    for (const server of this.servers) {
       server.off('connection', this.#onConnection);
       server.off('secureConnection', this.#onSecureConnection);
     }
@@ -161,7 +158,7 @@ export class RequestTracker {
     }
     try {
       // A server for HTTP/2 only does not have this method.
-      for (const server of this.#servers) server.closeIdleConnections?.();
+      for (const server of this.servers) server.closeIdleConnections?.();
     } finally {
       for (const restore of spared) restore();
     }
@@ -277,4 +274,25 @@ export class RequestTracker {
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
   connection.owner.forget(connection);
+}
+
+/** Events of a server. If an event has a listener, its requests do not reach the app's handler. */
+type TakingEvent = 'upgrade' | 'connect';
+
+/**
+ * Calls `listener` before the app's listeners for the event. Adds it only when the app adds a
+ * listener: otherwise ours would keep the requests from the app's handler, and no one would answer.
+ */
+export function listenBeforeApp(
+  server: Server,
+  event: TakingEvent,
+  listener: (request: IncomingMessage, socket: Duplex) => void,
+): void {
+  if (server.listenerCount(event) > 0) return void server.prependListener(event, listener);
+  const onNewListener = (added: string | symbol): void => {
+    if (added !== event) return;
+    server.off('newListener', onNewListener);
+    server.prependListener(event, listener);
+  };
+  server.on('newListener', onNewListener);
 }

@@ -1,172 +1,81 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { CONNECTION } from '../../../../src/worker/serve/connection.js';
+import { describe, expect, it, vi } from 'vitest';
 import { watchClient } from '../../../../src/worker/serve/request.js';
-import { FakeServer } from '../../support/fake-traffic.js';
 
-/** A response over HTTP/1.1, as far as anything looks at it. */
-function http1() {
-  const server = new FakeServer();
-  onTestFinished(() => server.stop());
-  const client = server.connect();
-  const respond = () => {
-    const { request, response } = client.send();
-    Object.assign(request, { socket: client.socket });
-    return Object.assign(response, { writableFinished: false }) as unknown as ServerResponse & {
-      writableFinished: boolean;
-    };
-  };
-  const watchers = () => client.connection?.watchers?.size ?? 0;
-  return { server, client, respond, watchers };
-}
-
-/** One over HTTP/2, as Node has it: it knows no `destroyed` of its own. */
-class Http2Response extends EventEmitter {
-  writableFinished = false;
-  readonly stream = { destroyed: false };
-
-  get response(): ServerResponse {
-    return this as unknown as ServerResponse;
-  }
+/** What carries a response: the socket of a connection, or a stream of HTTP/2. */
+class Carrier extends EventEmitter {
+  destroyed = false;
 
   close(): void {
-    this.stream.destroyed = true;
+    this.destroyed = true;
     this.emit('close');
   }
 }
 
-describe('a client that goes away before its answer is complete', () => {
-  it('is told of once', () => {
-    const { client, respond } = http1();
-    const gone = vi.fn();
-    watchClient(respond(), gone);
-    expect(gone).not.toHaveBeenCalled();
-    client.close();
-    expect(gone).toHaveBeenCalledTimes(1);
-  });
+/** A response that a client waits for. */
+type Response = ServerResponse & { writableFinished: boolean };
 
-  it('is told of to all that are pipelined, and to all who watch', () => {
-    const { client, respond } = http1();
-    const gone = vi.fn();
+const PROTOCOLS = {
+  'HTTP/1.1': (socket: Carrier) => ({ req: { socket } }),
+  'HTTP/2': (stream: Carrier) => ({ stream }),
+};
+
+describe.each(Object.entries(PROTOCOLS))('a client over %s', (_, responseOn) => {
+  function start() {
+    const carrier = new Carrier();
+    const respond = () =>
+      ({ writableFinished: false, ...responseOn(carrier) }) as unknown as Response;
+    return { carrier, respond, gone: vi.fn() };
+  }
+
+  it('that disconnects before its response is complete is reported once to each watcher', () => {
+    const { carrier, respond, gone } = start();
     const [first, second] = [respond(), respond()];
     for (const response of [first, second, second]) watchClient(response, gone);
-    client.close();
+    expect(gone).not.toHaveBeenCalled();
+    expect(carrier.listenerCount('close')).toBe(1);
+    carrier.close();
+    carrier.emit('close');
     expect(gone).toHaveBeenCalledTimes(3);
   });
 
-  it('is not told of to whoever has ended the watch, and nothing is left of that', () => {
-    const { client, respond, watchers } = http1();
-    const [ended, other] = [vi.fn(), vi.fn()];
+  it('is not reported to a watcher that has ended its watch', () => {
+    const { carrier, respond, gone } = start();
     const response = respond();
-    const end = watchClient(response, ended);
-    watchClient(response, other);
-    expect(watchers()).toBe(2);
-    end();
-    end();
-    expect(watchers()).toBe(1);
-    client.close();
-    expect([ended, other].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
-  });
-
-  it('is told of at once where it is gone, and not again', () => {
-    const { client, respond, watchers } = http1();
-    const response = respond();
-    const gone = vi.fn();
-    Object.assign(client.socket, { destroyed: true });
-    watchClient(response, gone);
-    expect(gone).toHaveBeenCalledTimes(1);
-    expect(watchers()).toBe(0);
-    client.close();
-    expect(gone).toHaveBeenCalledTimes(1);
-  });
-
-  it('is told of on the connection of TLS too', () => {
-    const { client, respond, server } = http1();
-    const response = respond();
-    const secured = Object.assign(new EventEmitter(), { _parent: client.socket });
-    server.server.emit('secureConnection', secured);
-    Object.assign(response.req, { socket: secured });
-    const gone = vi.fn();
-    watchClient(response, gone);
-    client.close();
-    expect(gone).toHaveBeenCalledTimes(1);
-  });
-});
-
-describe('a client that has its answer', () => {
-  it('is not told of', () => {
-    const { client, respond } = http1();
-    const response = respond();
-    const gone = vi.fn();
-    watchClient(response, gone);
-    response.writableFinished = true;
-    client.close();
-    expect(gone).not.toHaveBeenCalled();
-  });
-
-  it('is not watched', () => {
-    const { respond, watchers } = http1();
-    const response = respond();
-    response.writableFinished = true;
-    watchClient(response, () => {})();
-    expect(watchers()).toBe(0);
-  });
-});
-
-describe('a connection that nobody follows', () => {
-  it('is not watched', () => {
-    const socket: { [CONNECTION]?: unknown; destroyed: boolean } = { destroyed: false };
-    const response = { writableFinished: false, req: { socket } } as unknown as ServerResponse;
-    const gone = vi.fn();
+    const other = vi.fn();
     const end = watchClient(response, gone);
+    watchClient(response, other);
     end();
-    expect(gone).not.toHaveBeenCalled();
+    end();
+    carrier.close();
+    expect([gone, other].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
   });
-});
 
-describe('a client over HTTP/2', () => {
-  it('is told of once when its stream closes', () => {
-    const http2 = new Http2Response();
-    const gone = vi.fn();
-    watchClient(http2.response, gone);
-    http2.close();
-    http2.close();
+  it('that has disconnected already is reported immediately, and not again', () => {
+    const { carrier, respond, gone } = start();
+    carrier.destroyed = true;
+    watchClient(respond(), gone);
+    expect(gone).toHaveBeenCalledTimes(1);
+    carrier.close();
     expect(gone).toHaveBeenCalledTimes(1);
   });
 
-  it('is told of to all who watch, by one listener', () => {
-    const http2 = new Http2Response();
-    const watchers = [vi.fn(), vi.fn(), vi.fn()];
-    const ends = watchers.map((gone) => watchClient(http2.response, gone));
-    ends[0]!();
-    expect(http2.listenerCount('close')).toBe(1);
-    http2.close();
-    expect(watchers.map(({ mock }) => mock.calls.length)).toEqual([0, 1, 1]);
-  });
-
-  it('is not told of where it has its answer, or the watch has ended', () => {
-    const [answered, ended] = [new Http2Response(), new Http2Response()];
-    const gone = vi.fn();
-    watchClient(answered.response, gone);
-    answered.writableFinished = true;
-    answered.close();
-    watchClient(ended.response, gone)();
-    ended.close();
+  it('that has its response is not reported, and not watched any more', () => {
+    const { carrier, respond, gone } = start();
+    const response = respond();
+    watchClient(response, gone);
+    response.writableFinished = true;
+    carrier.close();
     expect(gone).not.toHaveBeenCalled();
+    carrier.removeAllListeners();
+    watchClient(response, gone)();
+    expect(carrier.listenerCount('close')).toBe(0);
   });
+});
 
-  it.each(['and that has been told', 'and that has yet to be told'])(
-    'is told of at once where its stream is closed, %s, and not again',
-    (when) => {
-      const http2 = new Http2Response();
-      if (when === 'and that has been told') http2.close();
-      else http2.stream.destroyed = true;
-      const gone = vi.fn();
-      watchClient(http2.response, gone);
-      expect(gone).toHaveBeenCalledTimes(1);
-      http2.close();
-      expect(gone).toHaveBeenCalledTimes(1);
-    },
-  );
+it('a client whose HTTP/2 stream is gone is reported immediately', () => {
+  const gone = vi.fn();
+  watchClient({ writableFinished: false, stream: undefined } as unknown as Response, gone);
+  expect(gone).toHaveBeenCalledOnce();
 });
