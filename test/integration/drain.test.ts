@@ -12,8 +12,7 @@ import {
   openNow,
 } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
-import { getJson, request } from '../support/http-client.js';
-import { agentOf } from '../support/keep-alive-agent.js';
+import { request } from '../support/http-client.js';
 import { Gates } from '../support/offload.js';
 import { describeOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
@@ -269,47 +268,9 @@ describe('the drain', () => {
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
   });
-
-  it('lets a response that had begun before it end, and then closes its connection', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, shutdown: { lameDuckMs: 4_000, drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'streams#responses'),
-    });
-    const reader = await RawClient.open(cluster.url);
-    reader.get('/stream');
-    await reader.until(/begun/);
-    cluster.kill('SIGTERM');
-    await cluster.event('worker-draining');
-    // Another connection, while there still is one to be had.
-    const other = await RawClient.open(cluster.url);
-    other.get('/wait/1');
-    await other.until(/waitedMs/);
-
-    other.get('/stream/end');
-
-    expect(await reader.end()).toBe('fin');
-    expect(reader.text).toMatch(/begun[^]*ended/);
-    expect(await other.end()).toBe('fin');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
-  });
 });
 
 describeOnce('a shutdown hook', () => {
-  it('that rejects is logged, and the drain ends all the same', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: behaviour('crashes#hookRejects'),
-    });
-
-    cluster.kill('SIGTERM');
-
-    expect((await cluster.exited()).signal).toBeNull();
-    expect(cluster.output).toContain('the pool cannot be closed');
-    expect(cluster.all('worker-stopped')).toHaveLength(1);
-    expect(cluster.survivors()).toEqual([]);
-  });
-
   // Nest 12 logs such an error and keeps it to itself; Nest 11 gives it to app.close().
   it('that rejects is told in the line of its worker, and by the exit code, on Nest 11', async () => {
     const cluster = await ClusterProcess.start({
@@ -350,48 +311,4 @@ describeOnce('a shutdown hook', () => {
       expect(cluster.survivors()).toEqual([]);
     },
   );
-});
-
-describeOnce('a drain whose primary is gone', () => {
-  it('ends, however long it had been given', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { shutdown: { lameDuckMs: NEVER_MS, drainTimeoutMs: NEVER_MS } },
-    });
-    cluster.kill('SIGTERM');
-    await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
-    await eventually(
-      'the workers to know',
-      () => request(cluster.url, '/health/ready'),
-      ({ status }) => status === 503,
-    );
-
-    cluster.kill('SIGKILL');
-
-    // Within 3 s: seconds/deadlines.test.ts has that.
-    await cluster.gone();
-  });
-});
-
-describeOnce('the drain of one worker', () => {
-  it('goes unnoticed by clients that keep their connections', async () => {
-    const gates = Gates.forTest();
-    const cluster = await ClusterProcess.start({
-      env: { ...behaviour('streams#announced'), ...gates.env },
-    });
-    const [drained] = cluster.workerPids;
-    const agent = await agentOf(cluster.url, drained!);
-    const held = request(cluster.url, '/gate/held', { agent });
-    await began(cluster, '/gate/held');
-
-    process.kill(drained!, 'SIGTERM');
-    await drains(drained!);
-    gates.open('held');
-
-    await cluster.event('worker-stopped', ({ pid }) => pid === drained);
-    expect((await held).outcome).toBe('ok');
-    // The same client continues on a connection to another worker.
-    expect((await request(cluster.url, '/hello', { agent })).outcome).toBe('ok');
-    const { body } = await getJson<{ pid: number }>(cluster.url, '/whoami');
-    expect(body.pid).not.toBe(drained);
-  });
 });

@@ -87,20 +87,6 @@ describe('the options of forRoot()', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it('health.minReady decides when the cluster is ready', async () => {
-    const cluster = await startWith({ health: { minReady: 2 } });
-
-    expect(await statuses(cluster, ENDPOINTS)).toEqual({
-      '/health': 503,
-      '/health/live': 200,
-      '/health/ready': 503,
-      '/metrics': 200,
-    });
-    const { body } = await getJson<HealthBody>(cluster.url, '/health');
-    expect(Object.keys(body.error)).toEqual(['cluster']);
-    expect(body.error['cluster']!['reason']).toContain('1 of 2');
-  });
-
   it('metrics.registry is where the metrics of the app are', async () => {
     const cluster = await ClusterProcess.start({ env: behaviour('metrics#ownRegistry') });
 
@@ -128,43 +114,6 @@ describe('the options of forRoot()', () => {
       '/health/live': 404,
       '/health/ready': 404,
       '/metrics': 200,
-    });
-  });
-});
-
-describe('forRootAsync()', () => {
-  it('takes its options from a factory with injected providers', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: {
-        ...behaviour('module-async'),
-        TEST_ASYNC: JSON.stringify({ health: { path: '/state' }, metrics: false }),
-      },
-    });
-
-    expect(await statuses(cluster, ['/state', '/state/ready', '/health', '/metrics'])).toEqual({
-      '/state': 200,
-      '/state/ready': 200,
-      '/health': 404,
-      '/metrics': 404,
-    });
-  });
-
-  it.each(['useClass', 'useExisting'])('takes them from a class by %s on Nest 11', async (by) => {
-    const cluster = await ClusterProcess.start({
-      program: 'nest11',
-      options: { workers: 0 },
-      env: {
-        ...behaviour('module-async'),
-        TEST_ASYNC_BY: by,
-        TEST_ASYNC: JSON.stringify({ health: { path: '/state' }, metrics: false }),
-      },
-    });
-
-    expect(await statuses(cluster, ['/state', '/health', '/metrics'])).toEqual({
-      '/state': 200,
-      '/health': 404,
-      '/metrics': 404,
     });
   });
 });
@@ -337,17 +286,6 @@ describe('without a cluster', () => {
     await expectOneProcess(cluster);
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-  });
-
-  it('a plain Nest app refuses wrong options', async () => {
-    const cluster = new ClusterProcess({
-      program: PLAIN,
-      env: { TEST_MODULE_OPTIONS: '{"health":{"paht":"/x"}}' },
-    });
-
-    expect((await cluster.exited()).code).not.toBe(0);
-    expect(cluster.output).toContain('paht');
-    expect(cluster.output).toContain('known are path, details, minReady');
   });
 });
 

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { Gates } from '../support/offload.js';
-import { describeOnce, IS_FIRST_RUN } from '../support/once.js';
+import { IS_FIRST_RUN } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -90,30 +90,3 @@ describe.each(IS_FIRST_RUN ? [1, 0] : [1])(
     });
   },
 );
-
-describeOnce('further servers', () => {
-  it('have what is left on them counted at the deadline', async () => {
-    const { cluster, ask } = await start(1, 500);
-    await ask('never');
-
-    cluster.kill('SIGTERM');
-
-    expect(await cluster.exited()).toEqual(EXITED_WELL);
-    expect(cutBy(cluster.all('worker-stopped'))).toMatchObject({ connections: 2, requests: 2 });
-  });
-
-  it('lose nothing in a reload', async () => {
-    const { cluster, gates, ask } = await start(1);
-    const busy = await ask('held');
-
-    cluster.kill('SIGHUP');
-
-    await cluster.event('worker-draining');
-    gates.open('held');
-    expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
-    expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
-    for (const { text } of busy) expect(text).toContain('second');
-    const [again] = await ask('now');
-    await again!.until(/second/);
-  });
-});

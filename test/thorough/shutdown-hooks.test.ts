@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
@@ -130,17 +129,6 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
       expect(hintsOf(cluster)).toHaveLength(1);
     },
   );
-
-  it('do not run in a worker that is sent what only a process group is meant to get', async () => {
-    const cluster = await start({ enable: 'all' }, { options: { workers: 1 } });
-    const [pid] = cluster.workerPids as [number];
-
-    for (const signal of ['SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
-
-    await delay(300); // what must not happen has no event
-    expect(hooksOf(cluster)).toEqual({});
-    expect(cluster.all('worker-draining')).toEqual([]);
-  });
 
   it('run where the app closes itself; that it does so over and over is a crash loop', async () => {
     const cluster = await start({ enable: 'self' }, { options: { workers: 1 } });
