@@ -108,15 +108,9 @@ describe('a worker that does not answer', () => {
   });
 });
 
-describe.each([
-  { program: 'app', cluster: 'degraded', whole: 'degraded' },
-  // Its terminus has no such status.
-  { program: 'nest11', cluster: 'up', whole: 'ok' },
-])('a crash loop of one of two workers ($program)', ({ program, ...statuses }) => {
+describe('a crash loop of one of two workers', () => {
   it('makes the cluster degraded, with 200', async () => {
-    const cluster = await ClusterProcess.start({
-      program,
-    });
+    const cluster = await ClusterProcess.start();
     for (let failures = 1; failures <= MAX_FAILURES; failures += 1) {
       await cluster.until('two workers', () => cluster.workerPids.length === 2);
       // A crash, as the primary sees it: who kills a worker says nothing of the app.
@@ -131,10 +125,10 @@ describe.each([
     );
 
     expect(status).toBe(200);
-    expect(body.status).toBe(statuses.whole);
+    expect(body.status).toBe('degraded');
     expect(body.error).toEqual({});
     expect(body.info['cluster']).toMatchObject({
-      status: statuses.cluster,
+      status: 'degraded',
       reason: '1 of 2 workers are in a crash loop',
     });
     expect((await request(cluster.url, '/health/ready')).status).toBe(200);
@@ -143,7 +137,6 @@ describe.each([
 
 describe.each([
   { minReady: 1, status: 200 },
-  { minReady: 0.6, status: 503 },
   { minReady: 'all', status: 503 },
 ])('with one of two workers down and minReady $minReady', ({ minReady, status }) => {
   it(`is live, and answers ${status} for ready`, async () => {

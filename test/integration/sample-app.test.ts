@@ -204,12 +204,8 @@ describe('the faults of the sample app', () => {
   afterEach(stopAll);
 
   it('are there with SAMPLE_FAULTS=1, and workers that failed are there again', async () => {
-    const options = {
-      workers: 1,
-
-      // Longer than a busy machine holds a worker up that is well.
-      hangTimeoutMs: 3_500,
-    };
+    // Longer than a busy machine holds a worker up that is well.
+    const options = { workers: 1, hangTimeoutMs: 3_500 };
     const cluster = await ClusterProcess.start({
       program: 'sample',
       options: { workers: 1 },
@@ -239,18 +235,12 @@ describe('the faults of the sample app', () => {
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
 
-  it.each<{ env: Record<string, string>; reason: string }>([
-    { env: { SAMPLE_FAIL_BOOT: '1' }, reason: 'SAMPLE_FAIL_BOOT' },
-    // The package is not installed here.
-    { env: { ADAPTER: 'node' }, reason: 'cannot load @nestjs/platform-node; install' },
-  ])('end the start, and say why: $reason', async ({ env, reason }) => {
-    const cluster = new ClusterProcess({
-      program: 'sample',
-      env: environment('express', env),
-    });
+  it('end the start, and say why', async () => {
+    const env = environment('express', { SAMPLE_FAIL_BOOT: '1' });
+    const cluster = new ClusterProcess({ program: 'sample', env });
 
     expect(await cluster.exited()).toEqual({ code: 70, signal: null });
-    expect(cluster.all('worker-died')[0]!.message).toContain(reason);
+    expect(cluster.all('worker-died')[0]!.message).toContain('SAMPLE_FAIL_BOOT');
     expect(cluster.all('failed')).toHaveLength(1);
     expect(cluster.survivors()).toEqual([]);
   });

@@ -16,7 +16,6 @@ async function clusterThatAborts(): Promise<string> {
   const answers: Record<string, object> = {
     '/v1/status': STATUS,
     '/v1/reload': { outcome: 'aborted', generation: 1, reason: 'worker died' },
-    '/v1/workers/0/restart': { outcome: 'completed', slot: 0, reason: null },
   };
   const server = http.createServer((request, response) => {
     const { url = '' } = request;
@@ -38,8 +37,6 @@ async function clusterThatAborts(): Promise<string> {
 
 it.each([
   { args: ['reload'], code: 1 },
-  { args: ['reload', '--json'], code: 1 },
-  { args: ['restart', '0'], code: 0 },
   { args: ['top'], code: 0 },
 ])('$args exits with $code if no one reads its output', async ({ args, code }) => {
   const child = spawn(NODE, [MAIN, ...args, '--cluster', await clusterThatAborts()], {

@@ -57,7 +57,7 @@ class HealthClient {
   async report(path = '/health'): Promise<HealthBody & { readonly http: number | undefined }> {
     const { status, body } = await request(this.cluster.url, path, { timeoutMs: 30_000 });
     for (const secret of this.secrets) expect(body).not.toContain(secret);
-    expect(body).not.toMatch(new RegExp(`\b${hostname().replaceAll('.', '\.')}\b`));
+    expect(body).not.toMatch(new RegExp(`\\b${hostname().replaceAll('.', '\\.')}\\b`));
     expect(body).not.toMatch(/node_modules|\.m?js\b/);
     return { http: status, ...(JSON.parse(body) as HealthBody) };
   }

@@ -46,14 +46,13 @@ describe('under clients of each port that open a new connection for each request
   let load: NewConnections;
 
   beforeAll(async () => {
-    first = await freePorts(6);
+    first = await freePorts(3);
     ports = [first, first + 1, first + 2];
     cluster = await ClusterProcess.start({
       options: {
         balancing,
         port: first,
         workers: 3,
-
         hangTimeoutMs: 30_000,
       },
       env: { ...CONTROLLED, ...behaviour('builds#works') },

@@ -80,6 +80,8 @@ it('shows what blocks a worker and profiles it, while the others serve', async (
     ]);
     expect(tookMs).toBeGreaterThanOrEqual(3_000);
   }
+  const heap = await command(temporaryDirectory(), socket, 'heap-profile', '0', '-s', '1');
+  expect(heap.stdout).toMatch(/worker=0: \S+\.heapprofile; open it/);
 });
 
 it('says that native code blocks a worker, which is killed for that', async () => {

@@ -39,6 +39,13 @@ async function settled(cluster: ClusterProcess, workers: number): Promise<void> 
 }
 
 if (!HAS_REUSE_PORT) {
+  it("balancing 'reuse-port' is refused with the reason", async () => {
+    const cluster = new ClusterProcess({ options: { balancing } });
+    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+    expect(cluster.output).toContain(
+      `needs Linux and Node 22.12 or later, and this is Node ${VERSION} on ${process.platform}`,
+    );
+  });
 }
 
 if (HAS_REUSE_PORT) {
@@ -55,7 +62,6 @@ if (HAS_REUSE_PORT) {
         options: {
           balancing,
           workers: WORKERS,
-
           hangTimeoutMs: 30_000,
         },
         env: CONTROLLED,
@@ -223,10 +229,10 @@ if (HAS_REUSE_PORT) {
     afterEach(stopAll);
 
     /** A cluster of two whose worker 1 is dead and stays that; worker 0 has adopted its socket. */
-    async function bereaved(gates: Gates, workers = 2): Promise<ClusterProcess> {
+    async function bereaved(gates: Gates): Promise<ClusterProcess> {
       const boots = new HeldBoots();
       const cluster = await ClusterProcess.start({
-        options: { balancing, workers },
+        options: { balancing },
         execArgv: boots.execArgv,
         env: { ...behaviour('streams#announced'), ...gates.env, ...boots.env },
       });

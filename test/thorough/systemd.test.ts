@@ -111,38 +111,31 @@ describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
 // Our own messages to systemd, and our own documents.
 if (IS_FIRST_RUN) {
   describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
-    it.each([{ workers: 2 }, { workers: 0 }])(
-      'is told the state, workers: $workers',
-      async (options) => {
-        const systemd = await NotifyListener.open();
-        const watchdog = { WATCHDOG_USEC: '1000000' };
-        const cluster = await ClusterProcess.start({
-          options,
-          env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
-        });
-        await eventually('READY', () => systemd.states.length > 0);
-        for (const pid of cluster.workerPids) {
-          expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
-        }
-        // A primary that was stopped for a while has timers that are late. It is well nevertheless.
-        cluster.kill('SIGSTOP');
-        await delay(3_000);
-        cluster.kill('SIGCONT');
-        if (options.workers > 0) {
-          cluster.kill('SIGHUP');
-          await cluster.event('reload-ended');
-          await eventually('READY again', () => systemd.states.length === 3);
-        }
-        await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
-        cluster.kill('SIGTERM');
-        await cluster.exited();
-        await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
+    it('is told the state', async () => {
+      const systemd = await NotifyListener.open();
+      const watchdog = { WATCHDOG_USEC: '1000000' };
+      const cluster = await ClusterProcess.start({
+        env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
+      });
+      await eventually('READY', () => systemd.states.length > 0);
+      for (const pid of cluster.workerPids) {
+        expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
+      }
+      // A primary that was stopped for a while has timers that are late. It is well nevertheless.
+      cluster.kill('SIGSTOP');
+      await delay(3_000);
+      cluster.kill('SIGCONT');
+      cluster.kill('SIGHUP');
+      await cluster.event('reload-ended');
+      await eventually('READY again', () => systemd.states.length === 3);
+      await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
+      cluster.kill('SIGTERM');
+      await cluster.exited();
+      await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
 
-        const reload = options.workers > 0 ? ['RELOADING=1', 'READY=1'] : [];
-        expect(systemd.states).toEqual(['READY=1', ...reload, 'STOPPING=1']);
-        expect(cluster.all('warning')).toEqual([]);
-      },
-    );
+      expect(systemd.states).toEqual(['READY=1', 'RELOADING=1', 'READY=1', 'STOPPING=1']);
+      expect(cluster.all('warning')).toEqual([]);
+    });
   });
 
   describeWith(['systemd-analyze'], 'the units in docs/systemd.md', () => {
