@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { MAX_FAILURES } from '../../src/decide/policies/restart.policy.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
@@ -105,33 +104,6 @@ describe('a worker that does not answer', () => {
     );
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
     expect(cluster.workerPids).toContain(stopped);
-  });
-});
-
-describe('a crash loop of one of two workers', () => {
-  it('makes the cluster degraded, with 200', async () => {
-    const cluster = await ClusterProcess.start();
-    for (let failures = 1; failures <= MAX_FAILURES; failures += 1) {
-      await cluster.until('two workers', () => cluster.workerPids.length === 2);
-      // A crash, as the primary sees it: who kills a worker says nothing of the app.
-      process.kill(cluster.workerPids[0]!, 'SIGSEGV');
-      await cluster.until('its end', () => cluster.all('worker-died').length === failures);
-    }
-
-    const { status, body } = await eventually(
-      'the crash loop',
-      () => getJson<HealthBody>(cluster.url, '/health'),
-      (answer) => answer.body.details.cluster.degraded === 1,
-    );
-
-    expect(status).toBe(200);
-    expect(body.status).toBe('degraded');
-    expect(body.error).toEqual({});
-    expect(body.info['cluster']).toMatchObject({
-      status: 'degraded',
-      reason: '1 of 2 workers are in a crash loop',
-    });
-    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
   });
 });
 
