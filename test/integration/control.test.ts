@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -137,35 +137,6 @@ describe('a running cluster', () => {
       cluster.kill('SIGCONT');
     }
     expect(cluster.all('reload-started')).toHaveLength(1);
-  });
-
-  itOnce('is not waited for while its primary is blocked', async () => {
-    const top = spawn(NODE, [MAIN, 'top'], {
-      cwd: '/',
-      env: { ...plainEnvironment(), ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let warned = '';
-    top.stderr.setEncoding('utf8').on('data', (text: string) => (warned += text));
-    await once(top.stdout, 'data');
-    writeFileSync(block, '');
-    try {
-      cluster.kill('SIGUSR2');
-      await cluster.until('the block', () => cluster.output.includes(`blocking ${cluster.pid}`));
-      const asked = [['status'], ['restart', '0'], ['cpu-profile', '0']];
-      for (const result of await Promise.all(asked.map((args) => command(...args)))) {
-        expect(result).toMatchObject({
-          code: 69,
-          stderr: expect.stringContaining('the primary does not answer: it is blocked'),
-        });
-      }
-      await eventually('a warning', () => warned);
-      expect(warned).toMatch(/^the primary does not answer/);
-    } finally {
-      rmSync(block);
-      top.kill();
-    }
-    expect((await json('status')).cluster.ready).toBe(2);
   });
 
   it('is shown until it has stopped, and leaves no socket', async () => {

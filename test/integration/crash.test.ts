@@ -1,16 +1,12 @@
-import { rmSync, writeFileSync } from 'node:fs';
 import type http from 'node:http';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { BARE, expectRestarts, forkedAt, replacementOf, timeOf } from '../support/crashes.js';
-import { eventually } from '../support/eventually.js';
+import { expectRestarts, forkedAt, replacementOf, timeOf } from '../support/crashes.js';
 import { holdPort } from '../support/free-ports.js';
 import { getJson, Load, type Outcome, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { childrenOf, isReaped } from '../support/processes.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
+import { isReaped } from '../support/processes.js';
 
 afterEach(stopAll);
 
@@ -96,31 +92,6 @@ describe('a worker that is killed', () => {
       expect(killed).not.toContain(body!.pid);
     }
   });
-
-  it('is replaced ten times in a row, and somebody always serves', async () => {
-    const cluster = await ClusterProcess.start({
-      program: BARE,
-    });
-    const clients = 4;
-    const load = new Load(cluster.url, '/', { clients, pauseMs: 20 });
-
-    for (let kill = 0; kill < 10; kill++) {
-      const slot = kill % 2;
-      const victim = cluster.workerPids[slot]!;
-      const replaced = replacementOf(cluster, slot, victim);
-      process.kill(victim, 'SIGKILL');
-      await load.serves(20);
-      await replaced;
-    }
-
-    const outcomes = await load.stop();
-    expect(outcomes).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
-    expect(outcomes.reset).toBeLessThanOrEqual(10 * clients);
-    expect(cluster.all('worker-died')).toHaveLength(10);
-    expect(cluster.all('failed')).toEqual([]);
-    expect(cluster.all('stopping')).toEqual([]);
-    expect(new Set(childrenOf(cluster.pid))).toEqual(new Set(cluster.workerPids));
-  });
 });
 
 describe('a worker that ends by its own fault', () => {
@@ -190,37 +161,6 @@ describe('a crash loop', () => {
     expect(cluster.all('worker-ready').filter((line) => line.worker === 0)).toHaveLength(1);
     await load.serves(10);
     expect(await load.stop()).toMatchObject({ refused: 0, timeout: 0, 'bad-status': 0 });
-  });
-
-  it('of every slot is slowed down, and never ends a cluster whose workers come up', async () => {
-    const broken = join(temporaryDirectory(), 'broken');
-    writeFileSync(broken, '');
-    const cluster = new ClusterProcess({
-      env: {
-        ...runtimeBehaviour('crashes#crashesWhenReady'),
-        TEST_SLOTS: '0,1',
-        TEST_BROKEN: broken,
-      },
-    });
-
-    const restarts = () => cluster.all('worker-restarting');
-    await cluster.until('loops of both', () =>
-      [0, 1].every((slot) => restarts().filter((line) => line['slot'] === slot).length >= 5),
-    );
-
-    for (const slot of [0, 1]) {
-      const own = restarts().filter((line) => line['slot'] === slot);
-      expectBackoff(own.slice(0, 5).map(({ delayMs }) => Number(delayMs)));
-      expect(own[4]).toMatchObject({ degraded: true });
-    }
-    rmSync(broken);
-    const { status } = await eventually(
-      'readiness',
-      () => getJson(cluster.url, '/health/ready'),
-      (answer) => answer.status === 200,
-    );
-    expect(status).toBe(200);
-    expect(cluster.all('failed')).toEqual([]);
   });
 });
 

@@ -6,8 +6,7 @@ import { eventually } from '../support/eventually.js';
 import { type Block, hang, HANG_TIMEOUT_MS } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
-import { IS_FIRST_RUN, itOnce } from '../support/once.js';
-import { orphans } from '../support/orphans.js';
+import { itOnce } from '../support/once.js';
 import { isReaped, openDescriptorsOf, residentBytesOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
 
@@ -122,19 +121,4 @@ describe('a worker that hangs', () => {
     ]);
     expect(cluster.survivors()).toEqual([]);
   });
-});
-
-describe('a primary that is killed', () => {
-  // Within 3 s: seconds/deadlines.test.ts has that.
-  it.each([
-    { hangTimeoutMs: 10_000 },
-    ...(IS_FIRST_RUN ? [{ hangTimeoutMs: false as const }] : []),
-  ])(
-    'leaves nothing behind where workers are idle, blocked, in a loop, and blocked in their boot, hangTimeoutMs $hangTimeoutMs',
-    async ({ hangTimeoutMs }) => {
-      const cluster = await orphans(hangTimeoutMs);
-
-      await cluster.gone();
-    },
-  );
 });

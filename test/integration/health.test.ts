@@ -1,6 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { MAX_FAILURES } from '../../src/decide/policies/restart.policy.js';
-import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
@@ -107,87 +105,10 @@ describe('a worker that does not answer', () => {
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
     expect(cluster.workerPids).toContain(stopped);
   });
-
-  it('is told by the other when its event loop is blocked', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { hangTimeoutMs: PATIENT },
-      env: behaviour('crashes#blocks'),
-    });
-    await request(cluster.url, '/metrics');
-    const blocked = blockWorker0(cluster);
-    await cluster.until('worker 0 blocked', () => cluster.output.includes('blocking worker 0'));
-
-    await expectWorker0Reported(cluster);
-    await stopAll();
-    await blocked;
-  });
-
-  it('does not count as ready', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { hangTimeoutMs: PATIENT },
-      env: { TEST_MODULE_OPTIONS: JSON.stringify({ health: { minReady: 'all' } }) },
-    });
-    await ready(cluster);
-    const [stopped] = cluster.workerPids;
-
-    process.kill(stopped!, 'SIGSTOP');
-
-    const { body } = await eventually(
-      'too few workers, for it alone',
-      () => getJson<HealthBody>(cluster.url, '/health/ready'),
-      (answer) =>
-        answer.status === 503 &&
-        answer.body.details.cluster.reason ===
-          '1 of 2 needed workers are ready and answer; 1 worker does not answer',
-    );
-    expect(body.details.cluster).toMatchObject({
-      status: 'down',
-      ready: 2,
-      workers: [{ state: 'ready' }, { state: 'ready' }],
-    });
-    expect((await request(cluster.url, '/health/live')).status).toBe(200);
-
-    process.kill(stopped!, 'SIGCONT');
-    await ready(cluster);
-  });
-});
-
-describe.each([
-  { program: 'app', cluster: 'degraded', whole: 'degraded' },
-  // Its terminus has no such status.
-  { program: 'nest11', cluster: 'up', whole: 'ok' },
-])('a crash loop of one of two workers ($program)', ({ program, ...statuses }) => {
-  it('makes the cluster degraded, with 200', async () => {
-    const cluster = await ClusterProcess.start({
-      program,
-    });
-    for (let failures = 1; failures <= MAX_FAILURES; failures += 1) {
-      await cluster.until('two workers', () => cluster.workerPids.length === 2);
-      // A crash, as the primary sees it: who kills a worker says nothing of the app.
-      process.kill(cluster.workerPids[0]!, 'SIGSEGV');
-      await cluster.until('its end', () => cluster.all('worker-died').length === failures);
-    }
-
-    const { status, body } = await eventually(
-      'the crash loop',
-      () => getJson<HealthBody>(cluster.url, '/health'),
-      (answer) => answer.body.details.cluster.degraded === 1,
-    );
-
-    expect(status).toBe(200);
-    expect(body.status).toBe(statuses.whole);
-    expect(body.error).toEqual({});
-    expect(body.info['cluster']).toMatchObject({
-      status: statuses.cluster,
-      reason: '1 of 2 workers are in a crash loop',
-    });
-    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
-  });
 });
 
 describe.each([
   { minReady: 1, status: 200 },
-  { minReady: 0.6, status: 503 },
   { minReady: 'all', status: 503 },
 ])('with one of two workers down and minReady $minReady', ({ minReady, status }) => {
   it(`is live, and answers ${status} for ready`, async () => {
@@ -231,48 +152,3 @@ describe.each([
     }
   });
 });
-
-describe('the report', () => {
-  it('is as fresh as one heartbeat, whoever is asked', async () => {
-    const cluster = await ClusterProcess.start({ options: { hangTimeoutMs: PATIENT } });
-    await Promise.all(Array.from({ length: 20 }, () => request(cluster.url, '/hello')));
-
-    const { workers } = await eventually(
-      'the 20 requests, of late',
-      () => clusterReport(cluster.url),
-      (report) =>
-        report.workers.reduce((sum, { requestsTotal }) => sum + requestsTotal!, 0) >= 20 &&
-        report.workers.every(({ heartbeatAgeMs }) => heartbeatAgeMs! < 2_000),
-    );
-    expect(workers).toHaveLength(2);
-  });
-
-  it('counts restarts by slot, and tells the last exit', async () => {
-    const cluster = await ClusterProcess.start();
-    for (let i = 1; i <= 2; i++) {
-      const victim = cluster.workerPids[1]!;
-      process.kill(victim, i === 1 ? 'SIGKILL' : 'SIGSEGV');
-      await cluster.event('worker-died', ({ pid }) => pid === victim);
-      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-    }
-
-    const { workers } = await clusterReport(cluster.url);
-
-    expect(workers[0]).toMatchObject({ slot: 0, restarts: 0, lastExit: null });
-    expect(workers[1]).toMatchObject({
-      slot: 1,
-      restarts: 2,
-      lastExit: { cause: 'crash', code: null, signal: 'SIGSEGV' },
-    });
-    expect(workers[1]!.pid).toBe(cluster.workerPids[1]);
-    expect(Date.parse(workers[1]!.lastExit!.at)).toBeGreaterThan(Date.now() - 100_000);
-  });
-});
-
-/** Blocks worker 0 for as long as any test looks; another worker that takes the request lets go. */
-async function blockWorker0(cluster: ClusterProcess): Promise<void> {
-  for (;;) {
-    const { outcome } = await request(cluster.url, '/block-worker-0', { timeoutMs: 60_000 });
-    if (outcome !== 'ok') return;
-  }
-}

@@ -116,32 +116,6 @@ describe('the hard memory limit', () => {
       expect(await restartsBy(cluster, 'memory')).toBe(index + 1);
     }
   });
-
-  it('kills what the soft limit alone would have replaced too late', async () => {
-    const cluster = await ClusterProcess.start({
-      options: {
-        workers: 1,
-        memory: { softLimitBytes: 200 * MB, hardLimitBytes: LIMIT_BYTES },
-      },
-      env: behaviour('memory-routes'),
-    });
-    const [pid] = cluster.workerPids;
-
-    const { outcome } = await request(cluster.url, '/grow-and-wait/300', { timeoutMs: 30_000 });
-    expect(outcome).toBe('reset');
-
-    // A look at it while it grows finds it above the soft limit alone: it drains when it is killed.
-    const ends = () =>
-      [...cluster.all('worker-died'), ...cluster.all('worker-stopped')].filter(
-        (line) => line.pid === pid,
-      );
-    await cluster.until('its end', () => ends().length === 1);
-    const ended = ends()[0]!;
-    expect(ended['cause']).toBe('memory');
-    expect(ended['detail'] ?? ended['problem']).toContain('above memory.hardLimitBytes');
-    await cluster.until('another', () => cluster.workerPids.length === 1);
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-  });
 });
 
 describe('a worker that runs out of memory by itself', () => {
@@ -214,35 +188,6 @@ if (mayMakeGroups) {
       expect(await cluster.event('worker-died', ({ pid }) => pid === victim)).toMatchObject({
         cause: 'killed',
       });
-      await cluster.destroy();
-    });
-
-    it('a heap size that somebody has set stays as it is', async () => {
-      const group = ControlGroup.ofMemory(640 * MIB)!;
-      onTestFinished(() => group.remove());
-      const cluster = await ClusterProcess.start({
-        options: { workers: 1 },
-        env: { ...behaviour('memory-routes'), NODE_OPTIONS: '--max-old-space-size=100' },
-        within: group.within,
-      });
-
-      const { limitBytes } = (await getJson<{ limitBytes: number }>(cluster.url, '/heap')).body;
-
-      // The 100 MiB of the old space and the young space. The worker's share would be 432 MiB.
-      expect(limitBytes).toBeLessThan(200 * MIB);
-      await cluster.destroy();
-    });
-
-    it("workers 'auto' starts no more than the limit has room for", async () => {
-      const group = ControlGroup.ofMemory(220 * MIB)!;
-      onTestFinished(() => group.remove());
-      const cluster = await ClusterProcess.start({
-        options: { workers: 'auto' },
-        env: behaviour('memory-routes'),
-        within: group.within,
-      });
-
-      expect(cluster.all('listening')[0]).toMatchObject({ workers: 1 });
       await cluster.destroy();
     });
   });

@@ -74,15 +74,6 @@ describe('a start', () => {
     expect(count(cluster, 'slot 0 comes up')).toBe(1);
   });
 
-  it('has the lines of every worker with CLUSTER_LOG_LEVEL=debug', async () => {
-    const cluster = start({
-      env: { ...behaviour('crashes#bootLines'), CLUSTER_LOG_LEVEL: 'debug' },
-    });
-    await until(cluster, /2\/2 workers ready/);
-    expect(count(cluster, 'slot 0 comes up')).toBe(1);
-    expect(count(cluster, 'slot 1 comes up')).toBe(1);
-  });
-
   it('that fails in one slot shows its error once, and one line for each attempt', async () => {
     const cluster = start({
       options: { workers: 3 },

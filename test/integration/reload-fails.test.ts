@@ -51,11 +51,6 @@ describe('a reload of a broken build', () => {
       reason: /SyntaxError/,
     },
     {
-      what: 'that throws at import',
-      deploy: deploys('throws-at-import'),
-      reason: /DATABASE_URL is not set/,
-    },
-    {
       what: 'that ends with 0 before it is ready',
       deploy: deploys('crashes#exitsBeforeReady'),
       reason: /exited with code 0/,
@@ -69,11 +64,6 @@ describe('a reload of a broken build', () => {
       what: 'whose health check is red',
       deploy: deploys('builds#red'),
       reason: /health check failed: .*too slow to be of use/,
-    },
-    {
-      what: 'whose health check never answers',
-      deploy: deploys('builds#silent'),
-      reason: /health check took longer than 2000 ms/,
     },
   ])('$what is aborted, and the workers before it serve on', async ({ deploy, reason }) => {
     const before = cluster.workerPids;

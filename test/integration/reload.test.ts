@@ -6,13 +6,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { freePorts, holdPort } from '../support/free-ports.js';
-import { clusterReport } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
-import { RawClient } from '../support/raw-client.js';
 import { Releases } from '../support/releases.js';
 import { ascending, ended, generations, nextReady, onlyLeft } from '../support/reloads.js';
 import { scrape } from '../support/scrape.js';
@@ -28,18 +25,6 @@ async function reloadWithin(
     ...(agent && { agent }),
   });
   return { status, ...(JSON.parse(body || '{}') as { by: WorkerIdentity; result: ReloadResult }) };
-}
-
-/** Resolves once as many requests are in flight, with the one that looks. */
-async function inFlight(cluster: ClusterProcess, count: number): Promise<void> {
-  await eventually(
-    `${count} requests in flight`,
-    async () => {
-      const { workers } = await clusterReport(cluster.url);
-      return workers.reduce((sum, { requestsInFlight }) => sum + (requestsInFlight ?? 0), 0);
-    },
-    (requests) => requests === count + 1,
-  );
 }
 
 describe('a reload', () => {
@@ -88,31 +73,6 @@ describe('a reload', () => {
     await onlyLeft(cluster, workers);
   });
 
-  it('drains what is in flight only until drainTimeoutMs, and counts what it cuts', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, shutdown: { drainTimeoutMs: 500 } },
-      env: CONTROLLED,
-    });
-    const control = await PrimaryControl.of(cluster);
-    const endless = Array.from({ length: 3 }, () =>
-      request(cluster.url, '/wait/60000', { timeoutMs: 60_000 }),
-    );
-    await inFlight(cluster, 3);
-
-    expect(await control.reload()).toEqual({ outcome: 'completed', generation: 1, reason: null });
-
-    expect((await Promise.all(endless)).map(({ outcome }) => outcome)).toEqual(
-      endless.map(() => 'reset'),
-    );
-    const [stopped] = cluster.all('worker-stopped');
-    expect(stopped).toMatchObject({ level: 'warn', cause: 'reload', abortedRequests: 3 });
-    expect(stopped!.message).toContain('in the end destroyed 3 connections with 3 requests');
-    // Far below what the requests would have taken.
-    expect(stopped!['drainMs']).toBeLessThan(20_000);
-    const page = await scrape(cluster.url);
-    expect(page.sum('nestjs_cluster_worker_aborted_requests_total')).toBe(3);
-  });
-
   it('leaves no descriptor, listener or worker behind in the primary, each time', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
@@ -140,48 +100,16 @@ describe('a reload', () => {
     expect({ ...after, descriptors: before.descriptors }).toEqual(before);
     expect(before.workers).toBe(1);
   });
-
-  it('lets each generation bind the same addresses as the one before it', async () => {
-    const port = await freePorts(1);
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...behaviour('builds#rebinds'), TEST_SIDE_PORT: String(port) },
-    });
-    const rebind = async (): Promise<void> => {
-      for (const pid of cluster.workerPids) {
-        const agent = await agentOf(cluster.url, pid);
-        const { status, body } = await request(cluster.url, '/rebind', { method: 'POST', agent });
-        expect([status, JSON.parse(body)]).toEqual([201, { pid }]);
-      }
-      const side = await RawClient.open(`http://127.0.0.1:${port}`);
-      await side.end();
-      expect(cluster.workerPids).toContain(Number(side.text));
-    };
-    await rebind();
-
-    cluster.kill('SIGHUP');
-
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    await rebind();
-    expect(cluster.output).not.toContain('EADDRINUSE');
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    for (const freed of [port, Number(new URL(cluster.url).port)]) {
-      (await holdPort(freed)).close();
-    }
-  });
 });
 
 describe('reload() inside a request', () => {
   let cluster: ClusterProcess;
-  let control: PrimaryControl;
   let generation = 0;
 
   beforeAll(async () => {
     cluster = await ClusterProcess.start({
-      env: { ...CONTROLLED, ...behaviour('builds#works') },
+      env: behaviour('builds#works'),
     });
-    control = await PrimaryControl.of(cluster);
   });
 
   afterAll(stopAll);
@@ -208,51 +136,6 @@ describe('reload() inside a request', () => {
     for (const stopped of cluster.all('worker-stopped')) {
       expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
     }
-  });
-
-  it('is one with those of SIGHUP and of the runtime that come meanwhile', async () => {
-    const agent = await agentOf(cluster.url, cluster.workerPids[1]!);
-    generation += 1;
-
-    const within = reloadWithin(cluster, agent);
-    await cluster.event('reload-started', (line) => line['generation'] === generation);
-    cluster.kill('SIGHUP');
-    const others = await Promise.all([control.reload(), control.reload()]);
-
-    const completed = { outcome: 'completed', generation, reason: null };
-    expect(others).toEqual([completed, completed]);
-    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      'SIGHUP: a reload is under way already; this starts no other',
-    ]);
-    expect(await within).toMatchObject({
-      status: 201,
-      by: { slot: 1, generation: generation - 1 },
-      result: completed,
-    });
-    expect(order()).toEqual([0, 1]);
-    expect(cluster.all('reload-started')).toHaveLength(generation);
-    expect(cluster.all('reload-ended')).toHaveLength(generation);
-    expect(await control.snapshot()).toMatchObject({
-      generation,
-      reloads: { completed: generation, aborted: 0 },
-    });
-  });
-
-  it('is answered also to a worker that is on its way out already', async () => {
-    const agent = await agentOf(cluster.url, cluster.workerPids[0]!);
-    const late = request(cluster.url, '/reload-when-draining', { method: 'POST', agent });
-    await inFlight(cluster, 1);
-    generation += 1;
-
-    expect(await control.reload()).toMatchObject({ outcome: 'completed', generation });
-
-    const { status, body } = await late;
-    expect([status, JSON.parse(body || 'null')]).toMatchObject([
-      201,
-      { by: { slot: 0, generation: generation - 1 }, result: { outcome: 'completed' } },
-    ]);
-    await onlyLeft(cluster, 2);
-    generation = cluster.all('reload-ended').length;
   });
 });
 
@@ -353,31 +236,6 @@ describe('a release behind a symlink', () => {
       await andThen({ cluster, releases, rel1, rel2 });
     },
   );
-
-  it('that was the working directory by its real path, and was deleted, is left for the next one', async () => {
-    const releases = new Releases();
-    const rel1 = releases.add('rel1');
-    const rel2 = { release: 'rel2', cwd: releases.add('rel2') };
-    releases.pointTo('rel1');
-    // As systemd does with WorkingDirectory=…/current: it gives the real path, and no PWD.
-    const cluster = await ClusterProcess.start({
-      program: join(releases.current, 'main.mjs'),
-      cwd: rel1,
-      options: { workers: 1 },
-      env: behaviour('builds#works'),
-    });
-
-    releases.pointTo('rel2');
-    cluster.kill('SIGHUP');
-    expect(await ended(cluster, 1)).toMatchObject({ outcome: 'completed' });
-    rmSync(rel1, { recursive: true });
-
-    expect(await replacedByKill(cluster)).toEqual(rel2);
-    cluster.kill('SIGHUP');
-    expect(await ended(cluster, 2)).toMatchObject({ outcome: 'completed' });
-    expect((await getJson(cluster.url, '/release')).body).toEqual(rel2);
-    expect(cluster.all('warning')).toEqual([]);
-  });
 });
 
 /** Prefix of a command: runs it on a new terminal. */

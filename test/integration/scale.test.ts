@@ -1,18 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type http from 'node:http';
 import type { ClusterSnapshot, WorkerIdentity } from 'nestjs-cluster';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Build } from '../support/builds.js';
-import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { CONTROLLED, PrimaryControl, type Refusal } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
-import { scrape } from '../support/scrape.js';
 import { Traffic } from '../support/traffic.js';
 
 /** Resolves once the workers of exactly these slots serve, and nothing else is left. */
@@ -22,12 +20,6 @@ async function serving(cluster: ClusterProcess, workers: number): Promise<void> 
     () => [childrenOf(cluster.pid).length, cluster.workerPids.length],
     ([children, ready]) => children === workers && ready === workers,
   );
-}
-
-/** A step of scaling that comes from now on. */
-function nextScaling(cluster: ClusterProcess): Promise<LogLine> {
-  const before = cluster.all('scaling').length;
-  return cluster.event('scaling', (line) => cluster.all('scaling').indexOf(line) >= before);
 }
 
 interface Scaled extends Partial<Refusal> {
@@ -48,19 +40,6 @@ async function scaleWithin(
   });
   return { status, ...(JSON.parse(body || '{}') as Omit<Scaled, 'status'>) };
 }
-
-const WRONG = [
-  { given: 0, shown: '0' },
-  { given: -1, shown: '-1' },
-  { given: 1.5, shown: '1.5' },
-  { given: 257, shown: '257' },
-];
-
-const REFUSED = {
-  name: 'ClusterConfigurationError',
-  code: 'CLUSTER_CONFIGURATION',
-  message: expect.stringContaining('a whole number from 1 to 256'),
-};
 
 describe('scaling under load', () => {
   let cluster: ClusterProcess;
@@ -120,23 +99,6 @@ describe('scaling under load', () => {
     await unnoticed();
   });
 
-  it('SIGTTIN twice before the first new worker is ready adds two', async () => {
-    const ready = cluster.all('worker-ready').length;
-    build.deploy('builds#gated');
-    const first = nextScaling(cluster);
-    cluster.kill('SIGTTIN');
-    await first;
-    const second = nextScaling(cluster);
-
-    cluster.kill('SIGTTIN');
-
-    expect(await second).toMatchObject({ from: 3, to: 4 });
-    expect(cluster.all('worker-ready')).toHaveLength(ready);
-    writeFileSync(gate, '');
-    await serving(cluster, 4);
-    await unnoticed();
-  });
-
   it('scale() of the runtime resolves once those that are too many are gone', async () => {
     const [first] = cluster.workerPids;
 
@@ -173,29 +135,6 @@ describe('scaling under load', () => {
     await unnoticed();
   });
 
-  it.each([...WRONG, { given: '2', shown: '"2"' }, { given: null, shown: 'null' }])(
-    'scale($shown) of the runtime is refused, and says what is allowed',
-    async ({ given, shown }) => {
-      const { error } = await control.scale<Refusal>(given);
-
-      expect(error).toEqual(REFUSED);
-      expect(error.message).toContain(`${shown} is not allowed`);
-      expect(await control.snapshot()).toMatchObject({ desired: 3, ready: 3 });
-    },
-  );
-
-  it.each([...WRONG, { given: 'many', shown: 'NaN' }])(
-    'scale($shown) inside a request is refused, and says what is allowed',
-    async ({ given, shown }) => {
-      const { status, error } = await scaleWithin(cluster, given);
-
-      expect(status).toBe(201);
-      expect(error).toEqual(REFUSED);
-      expect(error!.message).toContain(`${shown} is not allowed`);
-      expect(await control.snapshot()).toMatchObject({ desired: 3, ready: 3 });
-    },
-  );
-
   it('scale() inside a request is answered also where it takes away who asked', async () => {
     const [, , asker] = cluster.workerPids;
     const agent = await agentOf(cluster.url, asker!);
@@ -220,83 +159,5 @@ describe('scaling under load', () => {
     });
     await serving(cluster, 3);
     await unnoticed();
-  });
-
-  it('two that ask for different numbers at once are both answered; the last one counts', async () => {
-    const [, second, third] = cluster.workerPids;
-    const agents = [await agentOf(cluster.url, second!), await agentOf(cluster.url, third!)];
-
-    const answers = await Promise.all([
-      scaleWithin(cluster, 1, agents[0]),
-      scaleWithin(cluster, 2, agents[1]),
-    ]);
-
-    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
-    const { to } = cluster.all('scaling').at(-1)!;
-    await serving(cluster, Number(to));
-    expect(await control.snapshot()).toMatchObject({ desired: to, ready: to });
-    await unnoticed();
-  });
-
-  it('no counter falls while workers go and come back', async () => {
-    await control.scale(2);
-    let scaled = false;
-    const falls: string[] = [];
-    const last = new Map<string, number>();
-    const note = (series: string, value: number): void => {
-      const before = last.get(series) ?? 0;
-      if (value < before) falls.push(`${series} fell from ${before} to ${value}`);
-      last.set(series, value);
-    };
-    let pages = 0;
-    const scraping = (async () => {
-      while (!scaled) {
-        const page = await scrape(cluster.url);
-        pages += 1;
-        const served = 'nestjs_cluster_worker_requests_total';
-        for (const worker of page.labelValues(served, 'worker')) {
-          note(`${served}{worker="${worker}"}`, page.sum(served, { worker }));
-        }
-        note('requests of all workers', page.sum('nestjs_cluster_worker_requests_total'));
-        note('http_request_duration_seconds', page.sum('http_request_duration_seconds_count'));
-      }
-    })();
-
-    await traffic.serves(50);
-    await control.scale(1);
-    await traffic.serves(50);
-    await control.scale(3);
-    await traffic.serves(50);
-    scaled = true;
-    await scraping;
-
-    expect(falls.join()).toBe('');
-    expect(pages).toBeGreaterThan(5);
-    await unnoticed();
-  });
-});
-
-describe('scaling under load on fastify', () => {
-  afterEach(stopAll);
-
-  it('loses no request either way', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...CONTROLLED, ...behaviour('builds#works'), TEST_ADAPTER: 'fastify' },
-    });
-    const control = await PrimaryControl.of(cluster);
-    const traffic = new Traffic(cluster.url, 1);
-    await traffic.serves(50);
-
-    for (const workers of [2, 1]) {
-      expect(await control.scale(workers)).toMatchObject({ desired: workers, ready: workers });
-      await traffic.serves(50);
-    }
-
-    expect(await traffic.stop()).toEqual([]);
-    for (const stopped of cluster.all('worker-stopped')) {
-      expect(stopped).toMatchObject({ cause: 'scale', problem: null, abortedRequests: 0 });
-    }
-    expect(cluster.all('worker-stopped')).toHaveLength(1);
   });
 });

@@ -27,10 +27,7 @@ describe.each([
 describe.each([
   { program: 'app', workers: 1 },
   { program: 'app', workers: 0 },
-  { program: 'nest11', workers: 1 },
-] as const)('the server of $program on Express with $workers workers', (row) => {
-  const { program, workers } = row;
-
+] as const)('the server of $program on Express with $workers workers', ({ program, workers }) => {
   it('creates requests as Express wants them', async () => {
     const cluster = await ClusterProcess.start({
       program,

@@ -8,7 +8,7 @@ import { Burst, SERVED, SERVED_BEFORE, type Target } from '../support/burst.js';
 import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
 import { cutBy, NEVER_MS, NOTHING_CUT } from '../support/drain.js';
 import { freePorts } from '../support/free-ports.js';
-import { IS_FIRST_RUN, itOnce } from '../support/once.js';
+import { IS_FIRST_RUN } from '../support/once.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -25,8 +25,6 @@ const EXITED_WELL = { code: 0, signal: null };
 /** One way to listen: the options, and where clients find it. */
 interface Listening {
   readonly name: string;
-  /** Also sends bursts to idle workers. Set for only one of the cases that accept alike. */
-  readonly idleToo?: true;
   /** Runs only on vitest's own Node, because Node accepts here as it does with 'shared'. */
   readonly once?: true;
   readonly options: () => Promise<ClusterOptions> | ClusterOptions;
@@ -34,7 +32,7 @@ interface Listening {
 }
 
 const LISTENING: readonly Listening[] = [
-  { name: 'shared', idleToo: true, options: () => ({ balancing: 'shared' }) },
+  { name: 'shared', options: () => ({ balancing: 'shared' }) },
   ...(HAS_REUSE_PORT
     ? [{ name: 'reuse-port', options: () => ({ balancing: 'reuse-port' }) as const }]
     : []),
@@ -48,14 +46,14 @@ const LISTENING: readonly Listening[] = [
         port,
       })),
   },
-  { name: 'round-robin', idleToo: true, options: () => ({ balancing: 'round-robin' }) },
+  { name: 'round-robin', options: () => ({ balancing: 'round-robin' }) },
   {
     name: 'a unix socket',
     once: true,
     options: () => ({ path: join(temporaryDirectory(), 'app.sock') }),
     targets: ({ url }) => [{ path: url.replace(/^unix:/, '') }],
   },
-  { name: 'standalone', idleToo: true, options: () => ({ workers: 0 }) },
+  { name: 'standalone', options: () => ({ workers: 0 }) },
 ];
 
 const ofUrl = ({ url }: ClusterProcess): readonly Target[] => {
@@ -81,12 +79,9 @@ async function block({ cluster, file }: Started): Promise<void> {
 }
 
 /** Ends it under a burst of connections, of which each is answered. */
-async function expectShutdownServes(
-  started: Started,
-  { places, blocked }: { places: readonly Target[]; blocked: boolean },
-): Promise<void> {
+async function expectShutdownServes(started: Started, places: readonly Target[]): Promise<void> {
   const { cluster, file } = started;
-  if (blocked) await block(started);
+  await block(started);
   const burst = new Burst(places, { each: CLIENTS / places.length });
   await burst.connected;
 
@@ -99,20 +94,19 @@ async function expectShutdownServes(
   expect(lost).toEqual({});
   expect(closing + before).toBe(CLIENTS);
   // What is accepted between a block and the signal is little.
-  if (blocked) expect(closing).toBeGreaterThan(CLIENTS / 2);
+  expect(closing).toBeGreaterThan(CLIENTS / 2);
   expect(await cluster.exited()).toEqual(EXITED_WELL);
   expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
 }
 
 const WAYS = LISTENING.filter(({ once }) => IS_FIRST_RUN || !once);
 
-describe.each(WAYS)('with $name', ({ name, idleToo, options, targets = ofUrl }) => {
+describe.each(WAYS)('with $name', ({ name, options, targets = ofUrl }) => {
   const start = async (): Promise<Started> => {
     const file = join(temporaryDirectory(), 'block');
     const cluster = await ClusterProcess.start({
       options: {
         shutdown: { drainTimeoutMs: NEVER_MS },
-
         hangTimeoutMs: 60_000,
         ...(await options()),
       },
@@ -120,16 +114,6 @@ describe.each(WAYS)('with $name', ({ name, idleToo, options, targets = ofUrl }) 
     });
     return { cluster, file };
   };
-
-  if (idleToo) {
-    itOnce(
-      'a shutdown serves what the kernel had accepted, with workers that are idle',
-      async () => {
-        const started = await start();
-        await expectShutdownServes(started, { places: targets(started.cluster), blocked: false });
-      },
-    );
-  }
 
   // One process has no one to reload.
   const ends = name === 'standalone' ? 'a shutdown serves' : 'a reload and a shutdown serve';
@@ -151,6 +135,6 @@ describe.each(WAYS)('with $name', ({ name, idleToo, options, targets = ofUrl }) 
       expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
     }
 
-    await expectShutdownServes(started, { places, blocked: true });
+    await expectShutdownServes(started, places);
   });
 });

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NODE } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { plainEnvironment, runCommand } from '../support/run-command.js';
+import { runCommand } from '../support/run-command.js';
 import { describeWith, SYSTEM_ENVIRONMENT } from '../support/system-packages.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -49,30 +49,14 @@ describe('npm run bench', () => {
   });
 
   it.each([
-    [['--scope', 'nothing'], '--scope nothing: there is none of this name; known are gzip-page'],
     [['--system', 'nothing'], '--system nothing: there is none of this name; known are one-proc'],
-    [['--rounds', '0'], '--rounds 0: expected a whole number from 1 on'],
     [['--node', 'nothing'], '--node nothing'],
-    [['--nothing'], "Unknown option '--nothing'"],
   ])('refuses %j in one line', async (args, message) => {
     const result = await run(args);
     expect(result).toMatchObject({ code: 2, stdout: '' });
     expect(result.stderr.trim().split('\n')).toEqual([
       expect.stringContaining(`error: ${message}`),
     ]);
-  });
-
-  it('says what it lacks and how to get it', async () => {
-    // A machine with hardly any programs.
-    const path = temporaryDirectory();
-    for (const [name, target] of Object.entries({ sh: '/bin/sh', getconf: '/usr/bin/getconf' })) {
-      symlinkSync(target, join(path, name));
-    }
-    const json = join(path, 'result.json');
-    const scope = ['--scope', 'keep-alive', '--system', 'one-process', '--adapter', 'express'];
-    await run([...scope, '--node', NODE, '--json', json], { ...plainEnvironment(), PATH: path });
-    const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: Row[] };
-    expect(rows).toMatchObject([{ notRun: 'wrk is missing: apt-get install wrk' }]);
   });
 
   it('counts what reloads lose', async () => {

@@ -111,33 +111,6 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
   });
 });
 
-it('an app with Nest in its file and this package outside is told of two copies of Nest', async () => {
-  const app = new CompiledApp(SOURCES);
-  onTestFinished(() => app.remove());
-  usePublishedFiles(app.directory);
-  const build = await rolldown({
-    input: app.path('main'),
-    // Nest loads the others where they are installed.
-    external: (id) => !/^[./]|^@nestjs[/](common|core)\b/.test(id),
-    platform: 'node',
-    cwd: app.directory,
-    logLevel: 'silent',
-  });
-  await build.write({ format: 'esm', file: app.path('main'), codeSplitting: false });
-  await build.close();
-
-  const cluster = new ClusterProcess({
-    program: app.path('main'),
-    cwd: app.directory,
-    options: { workers: 2 },
-  });
-
-  expect(await cluster.exited()).toMatchObject({ code: 78 });
-  expect(cluster.all('failed').map(({ message }) => message)).toEqual([
-    expect.stringMatching(/two copies of Nest are loaded, and one does not know \w+ of the other/),
-  ]);
-});
-
 it('a bundle of files that import this package, and of others that require it, has it once', async () => {
   const app = new CompiledApp({});
   onTestFinished(() => app.remove());

@@ -3,7 +3,6 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type PROGRAMS, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { request, type RequestOptions } from '../support/http-client.js';
-import { RawClient } from '../support/raw-client.js';
 import { scrape } from '../support/scrape.js';
 
 const COUNT = 'http_request_duration_seconds_count';
@@ -163,76 +162,9 @@ const PREFIXED: readonly Row[] = ['one', 'two'].flatMap((tenant): Row[] => [
   { path: `/bad/${tenant}`, status: 400, route: '/bad/:id' },
 ]);
 
-/** Numbers that look random and are the same in each run. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-const METHODS = ['GET', 'GET', 'GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND'];
-
-/** Each `?` is replaced by text that no other request has. */
-const PREFIXES =
-  ' /cats /all /files /areas/? /versioned /refused /stopped /tenants/? /pattern /%zz ' +
-  'http://?.test http://a.test/tenants/?';
-const TAILS = ['', '/', '/?', '/cats/?', '/fails/?', '/?/?/?/?', '/?/%zz', '/cats/?/?'];
-
-/** Sends `count` requests for paths that are all different, and waits for the answers. */
-async function askAtRandom(count: number, seed: number): Promise<void> {
-  const random = numbers(seed);
-  const oneOf = (list: readonly string[]) => list[Math.floor(random() * list.length)]!;
-  const anything = () =>
-    Math.floor(random() * 2 ** 32).toString(36) + oneOf(['', '.css', '%20a', '%2F', '-~_', "'"]);
-  const PIPELINED = 250;
-  for (let sent = 0; sent < count; sent += PIPELINED) {
-    const client = await RawClient.open(cluster.url);
-    for (let i = 1; i <= PIPELINED; i++) {
-      const path = (oneOf(PREFIXES.split(' ')) + oneOf(TAILS)).replaceAll('?', anything) || '/';
-      client.write(
-        `${oneOf(METHODS)} ${path}?${anything()} HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n` +
-          `Connection: ${i === PIPELINED ? 'close' : 'keep-alive'}\r\n\r\n`,
-      );
-    }
-    await client.end();
-  }
-}
-
-/** Every template that the rows have on an adapter. */
-function templatesOf(adapter: Adapter, rows: readonly Row[]): string[] {
-  const routes = rows.map(({ route }) => (typeof route === 'string' ? route : route[adapter]));
-  return [...new Set(routes.filter((route) => route !== undefined))];
-}
-
 describe.each(ADAPTERS)('the routes of an app on %s', (adapter) => {
   serve('routes', adapter, { TEST_ROUTES: 'plain' });
   itCounts(adapter, NEST);
-
-  it('are all that 4,000 random paths make series of', async () => {
-    const asked = total(await countsByRoute());
-
-    await askAtRandom(2_000, 1);
-    const routes = [...(await countsByRoute()).keys()].sort();
-    await askAtRandom(2_000, 2);
-
-    const counts = await eventually(
-      'all of them counted',
-      countsByRoute,
-      (counts) => total(counts) === asked + 4_000,
-    );
-    expect([...counts.keys()].sort()).toEqual(routes);
-    const templates = templatesOf(adapter, [...NEST, ...NATIVE]);
-    expect(templates).toEqual(expect.arrayContaining(routes));
-    const page = await scrape(cluster.url);
-    const [methods, statuses] = ['method', 'status_code'].map((label) =>
-      page.labelValues(COUNT, label),
-    );
-    expect(methods!.length).toBeLessThanOrEqual(8);
-    expect(statuses!.length).toBeLessThanOrEqual(10);
-    expect(page.values(COUNT).length).toBeLessThan(routes.length * 12);
-  });
 });
 
 describe.each(ADAPTERS)('the routes under a prefix with a parameter on %s', (adapter) => {

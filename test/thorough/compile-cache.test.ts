@@ -33,22 +33,3 @@ it('a second start compiles nothing, in workers and in threads', async (context)
   expect(files.length).toBeGreaterThan(20);
   expect(await run()).toEqual(files);
 });
-
-it.for([
-  { variables: () => ({ NODE_COMPILE_CACHE: temporaryDirectory() }) },
-  { variables: () => ({ NODE_DISABLE_COMPILE_CACHE: '1' }) },
-])('leaves the decision to the variables of Node', async ({ variables }, context) => {
-  const env = variables();
-  const TMPDIR = temporaryDirectory();
-  const cluster = await ClusterProcess.start({
-    node: nodeFor(24, context),
-    options: { workers: 1 },
-    env: { ...behaviour('compile-cache'), TMPDIR, ...env },
-  });
-  for (const place of ['worker', 'thread']) {
-    const { body } = await getJson(cluster.url, `/cache/${place}`);
-    expect(body.directory).toEqual(
-      'NODE_COMPILE_CACHE' in env ? expect.stringContaining(env.NODE_COMPILE_CACHE) : null,
-    );
-  }
-});

@@ -2,15 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { IS_FIRST_RUN, itOnce } from '../support/once.js';
-import { scrape, scrapeAll } from '../support/scrape.js';
-import { describeWith } from '../support/system-packages.js';
+import { scrape } from '../support/scrape.js';
 
 afterEach(stopAll);
 
@@ -78,28 +76,6 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
 });
 
 describe('a process that has no descriptor left', () => {
-  it('is a worker that serves on and is not taken for hung', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
-    });
-    const [pid] = cluster.workerPids as [number];
-    const agent = await agentOf(cluster.url, pid);
-    limitDescriptors(pid, '3:');
-
-    const before = (await scrape(cluster.url, { agent })).sum(
-      'nestjs_cluster_worker_uptime_seconds',
-    );
-    const page = await eventually(
-      'more than its heartbeat takes to judge',
-      () => scrape(cluster.url, { agent }),
-      (each) =>
-        each.sum('nestjs_cluster_worker_uptime_seconds') > before + (1.5 * HANG_TIMEOUT_MS) / 1_000,
-    );
-    expect(page.sum('nestjs_cluster_worker_up')).toBe(1);
-    expect(page.sum('nestjs_cluster_worker_resident_memory_bytes')).toBeGreaterThan(0);
-    expect(cluster.workerPids).toEqual([pid]);
-  });
-
   itOnce(
     'is a primary that finds hung workers all the same, and replaces them when it can',
     async () => {
@@ -122,31 +98,4 @@ describe('a process that has no descriptor left', () => {
 });
 
 if (IS_FIRST_RUN) {
-  describeWith(['unshare'], 'a machine that hides /proc', () => {
-    it('has a cluster that starts, knows its workers, limits their memory, reloads and reports', async () => {
-      const cluster = await ClusterProcess.start({
-        options: {
-          memory: { hardLimitBytes: 350_000_000 },
-        },
-        env: behaviour('memory-routes'),
-        within: 'unshare --mount sh -c'
-          .split(' ')
-          .concat('mount -t tmpfs none /proc && exec "$0" "$@"'),
-      });
-      const page = await scrapeAll(cluster.url);
-      expect(page.sum('nestjs_cluster_worker_up')).toBe(2);
-      for (const bytes of page.values('nestjs_cluster_worker_resident_memory_bytes')) {
-        expect(bytes).toBeGreaterThan(20_000_000);
-      }
-      cluster.kill('SIGHUP');
-      expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
-
-      await cluster.until('two workers', () => cluster.workerPids.length === 2);
-      const [greedy] = cluster.workerPids as [number];
-      const agent = await agentOf(cluster.url, greedy);
-      await request(cluster.url, '/grow/300', { agent });
-      const died = await cluster.event('worker-died');
-      expect(died).toMatchObject({ pid: greedy, cause: 'memory' });
-    });
-  });
 }

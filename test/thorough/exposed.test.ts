@@ -4,7 +4,9 @@ import { readDocument } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { METRICS_SAMPLE } from '../support/metrics-page.js';
+import { runCommand } from '../support/run-command.js';
 import { scrapeAll } from '../support/scrape.js';
+import { describeWith, SYSTEM_ENVIRONMENT } from '../support/system-packages.js';
 
 /** A row of the reference. */
 interface Row {
@@ -56,7 +58,7 @@ function fieldsOf(value: unknown, path = ''): string[] {
     .flatMap(([key, each]) => fieldsOf(each, path === '' ? key : `${path}.${key}`));
 }
 
-const exposed = { families: familiesOf(''), fields: new Set<string>() };
+const exposed = { text: '', families: familiesOf(''), fields: new Set<string>() };
 
 beforeAll(async () => {
   const cluster = await ClusterProcess.start({
@@ -82,6 +84,7 @@ beforeAll(async () => {
     const { body } = await request(url, '/health');
     for (const field of fieldsOf(JSON.parse(body).details)) exposed.fields.add(field);
   }
+  exposed.text = page.text;
   exposed.families = familiesOf(page.text);
 });
 
@@ -119,5 +122,13 @@ describe('the reference of everything that is measured', () => {
     const known = new Set(fields.map(({ name }) => name));
     expect([...exposed.fields].filter((name) => !known.has(name))).toEqual([]);
     expect(always.filter((name) => !exposed.fields.has(name))).toEqual([]);
+  });
+});
+
+describeWith(['promtool'], 'promtool', () => {
+  it('accepts the metrics page', async () => {
+    const options = { cwd: '/', env: SYSTEM_ENVIRONMENT, input: exposed.text };
+    const done = { code: 0, stdout: '', stderr: '' };
+    expect(await runCommand('promtool', ['check', 'metrics'], options)).toEqual(done);
   });
 });

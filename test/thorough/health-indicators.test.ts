@@ -17,14 +17,11 @@ const THREW = { status: 'down', message: 'threw an error; see the log' };
 const UP = { status: 'up', rows: 3 };
 
 interface Indicators extends Pick<StartOptions, 'program' | 'options'> {
-  readonly indicators?: readonly string[];
-  readonly health?: object;
-  /** How each indicator behaves at first. */
-  readonly state?: Readonly<Record<string, string>>;
+  readonly indicators: readonly string[];
 }
 
 /** An app with indicators of its own, and what no answer may hold. */
-function startOptions({ program = 'app', options, indicators, health, state }: Indicators) {
+function startOptions({ program = 'app', options, indicators }: Indicators) {
   const secrets = [temporaryDirectory(), `/home/${randomUUID()}`, randomUUID()] as const;
   const [cwd, home, secret] = secrets;
   const start: StartOptions = {
@@ -35,9 +32,7 @@ function startOptions({ program = 'app', options, indicators, health, state }: I
       ...behaviour('health-indicators'),
       HOME: home,
       TEST_SECRET: secret,
-      ...(indicators && { TEST_INDICATORS: JSON.stringify(indicators) }),
-      ...(health && { TEST_HEALTH: JSON.stringify(health) }),
-      ...(state && { TEST_STATE: JSON.stringify(state) }),
+      TEST_INDICATORS: JSON.stringify(indicators),
     },
   };
   return { start, secrets };
@@ -59,17 +54,12 @@ class HealthClient {
     return request(this.cluster.url, `/set/${name}/${what}`);
   }
 
-  async ask(path = '/health'): Promise<{ status: number | undefined; text: string }> {
+  async report(path = '/health'): Promise<HealthBody & { readonly http: number | undefined }> {
     const { status, body } = await request(this.cluster.url, path, { timeoutMs: 30_000 });
     for (const secret of this.secrets) expect(body).not.toContain(secret);
     expect(body).not.toMatch(new RegExp(`\\b${hostname().replaceAll('.', '\\.')}\\b`));
     expect(body).not.toMatch(/node_modules|\.m?js\b/);
-    return { status, text: body };
-  }
-
-  async report(path = '/health'): Promise<HealthBody & { readonly http: number | undefined }> {
-    const { status, text } = await this.ask(path);
-    return { http: status, ...(JSON.parse(text) as HealthBody) };
+    return { http: status, ...(JSON.parse(body) as HealthBody) };
   }
 
   async calls(): Promise<Readonly<Record<string, number>>> {
@@ -83,10 +73,7 @@ class HealthClient {
 
 describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
   it('are in /health alone, each as it is, whatever the others do', async () => {
-    const app = await HealthClient.start({
-      program,
-      indicators: ['database', 'cache'],
-    });
+    const app = await HealthClient.start({ program, indicators: ['database', 'cache'] });
 
     const well = await app.report();
     expect(well).toMatchObject({ http: 200, status: 'ok', error: {} });
@@ -155,109 +142,5 @@ describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
     );
     expect(cluster.all('listening')).toEqual([]);
     expect(cluster.survivors()).toEqual([]);
-  });
-});
-
-describe('health.details: false', () => {
-  it('tells of indicators of the app no more than up, degraded and down', async () => {
-    const app = await HealthClient.start({
-      health: { details: false },
-      state: { database: 'throws', cache: 'degraded' },
-    });
-
-    const { http, details, error } = await app.report();
-
-    expect(http).toBe(503);
-    expect(details).toMatchObject({
-      database: { status: 'down' },
-      cache: { status: 'degraded' },
-    });
-    for (const report of Object.values(details)) expect(Object.keys(report)).toEqual(['status']);
-    expect(error).toEqual({ database: { status: 'down' } });
-
-    await app.set('database', 'up');
-    expect(await app.report()).toMatchObject({ http: 200, status: 'degraded' });
-  });
-});
-
-describe('an error of the package itself', () => {
-  it('is told by 500 and nothing else, and once in the log', async () => {
-    const app = await HealthClient.start({ state: { cluster: 'throws' } });
-
-    for (const path of ['/health', '/health/ready', '/health']) {
-      expect(await app.ask(path)).toEqual({ status: 500, text: 'internal error\n' });
-    }
-    expect((await app.ask('/health/live')).status).toBe(200);
-    await eventually('the error in the log', () => app.logged('[ClusterModule]'));
-    expect(app.logged(app.secrets[2])).toBe(1);
-  });
-});
-
-describe('requests of /health that overlap', () => {
-  it('ask the indicators once', async () => {
-    const app = await HealthClient.start({
-      state: { database: 'waits' },
-    });
-    const asked = Array.from({ length: 50 }, () => app.ask());
-    await eventually(
-      'all of them to be there',
-      async () => (await app.report('/health/ready')).details.cluster.workers[0]!.requestsInFlight!,
-      (inFlight) => inFlight > 50,
-    );
-
-    await request(app.cluster.url, '/open');
-
-    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
-    expect((await app.calls())['database']).toBe(1);
-    // The next one asks again.
-    await app.set('database', 'up');
-    expect((await app.report()).http).toBe(200);
-    expect((await app.calls())['database']).toBe(2);
-  });
-
-  it('are told of a drain that began meanwhile', async () => {
-    const app = await HealthClient.start({
-      options: { shutdown: { lameDuckMs: 60_000 } },
-      state: { database: 'waits' },
-    });
-    const asked = (times: number) =>
-      eventually(
-        `${times} runs`,
-        () => app.calls(),
-        ({ database = 0 }) => database === times,
-      );
-    const before = app.report();
-    await asked(1);
-
-    app.cluster.kill('SIGTERM');
-    await eventually(
-      'readiness to be off',
-      () => app.report('/health/ready'),
-      ({ http }) => http === 503,
-    );
-    const after = app.report();
-    await asked(2);
-    await request(app.cluster.url, '/open');
-
-    await before;
-    expect(await after).toMatchObject({
-      http: 503,
-      error: { cluster: { status: 'down', reason: 'this worker is draining' } },
-      details: { database: UP },
-    });
-  });
-});
-
-describe('the health check of a reload', () => {
-  it('asks the indicators of the app', async () => {
-    const app = await HealthClient.start({
-      state: { database: 'throws' },
-    });
-
-    app.cluster.kill('SIGHUP');
-
-    const ended = await app.cluster.event('reload-ended');
-    expect(ended).toMatchObject({ outcome: 'aborted' });
-    expect(ended['reason']).toMatch(/health check failed: database: threw an error; see the log$/);
   });
 });

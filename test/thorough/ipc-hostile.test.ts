@@ -4,7 +4,7 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
-import { getJson, request } from '../support/http-client.js';
+import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 
 afterEach(stopAll);
@@ -61,10 +61,7 @@ describe('a worker that misuses its channel', () => {
   // The misuses in a row are sent to one cluster, one after the other.
   it.each([
     ['flood-of-the-app', 'flood-of-nothing', 'flood-of-broken', 'flood-of-blocked'],
-    ['flood-of-warnings', 'flood-of-listen-requests', 'huge-strings'],
-    ['flood-of-snapshot-requests'],
-    ['forged-blocked', 'forged-checked', 'ready-twice', 'scale-without-end', 'unread-answers'],
-    ['watchdog-garbage', 'watchdog-lines', 'watchdog-closed'],
+    ['flood-of-warnings', 'flood-of-listen-requests', 'huge-strings', 'unread-answers'],
   ])('by %s … neither ends nor fattens the primary', async (...ways) => {
     const cluster = await startHostile();
     const pids = cluster.workerPids;
@@ -83,41 +80,21 @@ describe('a worker that misuses its channel', () => {
     await expectEndsWell(cluster);
   });
 
-  it.each([
-    ['malformed-frame', 'no-json'],
-    ['reserved-ack', 'reserved-query'],
-  ])('by %s, then by %s is replaced, and does not end the primary', async (...ways) => {
+  it('by bytes that are no message is replaced, and does not end the primary', async () => {
     const cluster = await startHostile();
-    for (const [before, how] of ways.entries()) {
-      const [hostile, other] = cluster.workerPids;
-      const agent = await agentOf(cluster.url, hostile!);
+    const how = 'no-json';
+    const [hostile, other] = cluster.workerPids;
+    const agent = await agentOf(cluster.url, hostile!);
 
-      // Killed for it, perhaps before it can answer.
-      await request(cluster.url, `/hostile/${how}`, { method: 'POST', agent });
+    // Killed for it, perhaps before it can answer.
+    await request(cluster.url, `/hostile/${how}`, { method: 'POST', agent });
 
-      const died = await cluster.event('worker-died', ({ pid }) => pid === hostile);
-      expect([how, died]).toMatchObject([how, { worker: 0, cause: 'crash' }]);
-      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-      expect(cluster.workerPids[1]).toBe(other);
-      await expectServing(cluster);
-      expect(cluster.all('worker-died')).toHaveLength(before + 1);
-    }
+    const died = await cluster.event('worker-died', ({ pid }) => pid === hostile);
+    expect([how, died]).toMatchObject([how, { worker: 0, cause: 'crash' }]);
+    await cluster.until('two workers again', () => cluster.workerPids.length === 2);
+    expect(cluster.workerPids[1]).toBe(other);
+    await expectServing(cluster);
+    expect(cluster.all('worker-died')).toHaveLength(1);
     await expectEndsWell(cluster);
-  });
-
-  it('gives it to none of the processes that it starts', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: behaviour('drain-hostile-channel'),
-    });
-
-    const { body } = await getJson<{ mine: string[]; ofChild: string[] }>(
-      cluster.url,
-      '/descriptors',
-    );
-
-    expect(body.mine).toHaveLength(2);
-    expect(body.ofChild).toContain('/dev/null');
-    for (const descriptor of body.mine) expect(body.ofChild).not.toContain(descriptor);
   });
 });

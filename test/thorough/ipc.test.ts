@@ -6,9 +6,8 @@ import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
-import { getJson, Load, request } from '../support/http-client.js';
+import { getJson, request } from '../support/http-client.js';
 import { describeOnce } from '../support/once.js';
-import { openDescriptorsOf } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
@@ -33,17 +32,6 @@ async function answeredWithin<T>(ms: number, ask: () => Promise<T>, check: (answ
     },
     (tookMs) => tookMs < ms,
   );
-}
-
-/** Kills the workers in turn, each as soon as its place is taken again. */
-async function killRepeatedly(cluster: ClusterProcess, times: number): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    const pids = cluster.workerPids;
-    const victim = pids[i % pids.length]!;
-    process.kill(victim, 'SIGKILL');
-    await cluster.event('worker-died', ({ pid }) => pid === victim);
-    await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-  }
 }
 
 /** One worker whose app sends messages, and a primary whose user code answers those it knows. */
@@ -81,34 +69,6 @@ async function sendFromApp(
 }
 
 describe('the primary', () => {
-  it('survives to send to workers that die', async () => {
-    const cluster = await ClusterProcess.start();
-    const loads = ['/health', '/metrics', '/health/ready'].map(
-      (path) => new Load(cluster.url, path, { clients: 4, pauseMs: 10 }),
-    );
-
-    await killRepeatedly(cluster, 2);
-    // Both at once: there is nobody left to send to.
-    const last = cluster.workerPids;
-    for (const pid of last) process.kill(pid, 'SIGKILL');
-    await cluster.until(
-      'two workers again',
-      () =>
-        cluster.workerPids.every((pid) => !last.includes(pid)) && cluster.workerPids.length === 2,
-    );
-
-    for (const load of loads) {
-      const outcomes = await load.stop();
-      expect(outcomes.ok).toBeGreaterThan(0);
-      // Only what was in flight on a worker that was killed may fail, by a reset.
-      expect(outcomes).toMatchObject({ 'bad-status': 0, refused: 0, timeout: 0 });
-    }
-    expect(cluster.child.exitCode).toBeNull();
-    expect(cluster.all('warning')).toEqual([]);
-    expect(cluster.all('worker-died')).toHaveLength(4);
-    expect((await clusterReport(cluster.url)).ready).toBe(2);
-  });
-
   it('replaces a worker that closes the channel itself and goes on sending', async () => {
     const cluster = await ClusterProcess.start({
       env: behaviour('messages#disconnects'),
@@ -127,22 +87,6 @@ describe('the primary', () => {
     expect((await clusterReport(cluster.url)).ready).toBe(2);
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-  });
-
-  it('survives that a worker closes the channel while it drains', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { shutdown: { lameDuckMs: 60_000, drainTimeoutMs: 60_000 } },
-      env: behaviour('messages#disconnects'),
-    });
-    cluster.kill('SIGTERM');
-    await cluster.until('two draining workers', () => cluster.all('worker-draining').length === 2);
-
-    expect((await request(cluster.url, '/disconnect')).outcome).toBe('ok');
-    // Forced, so that the test need not wait for its lame duck.
-    cluster.kill('SIGTERM');
-
-    expect((await cluster.exited()).code).toBe(143);
-    expect(cluster.survivors()).toEqual([]);
   });
 
   it('leaves the messages of the app to the app', async () => {
@@ -224,112 +168,4 @@ describeOnce('while the primary does not answer', () => {
     expect(snapshotAgeMs).toBeUndefined();
     expect(cluster.workerPids).toEqual(pids);
   });
-
-  it('/metrics answers too', async () => {
-    const cluster = await ClusterProcess.start({ options: { hangTimeoutMs: PATIENT } });
-    await request(cluster.url, '/metrics');
-
-    cluster.kill('SIGSTOP');
-
-    const ask = () => request(cluster.url, '/metrics');
-    await answeredWithin(1_500, ask, ({ outcome }) => expect(outcome).toBe('ok'));
-  });
-
-  it('no request hangs, however much is waiting in the channel', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, hangTimeoutMs: PATIENT },
-      env: behaviour('metrics#big'),
-    });
-    expect((await request(cluster.url, '/metrics')).outcome).toBe('ok');
-
-    cluster.kill('SIGSTOP');
-
-    const outcomes = [];
-    for (let i = 0; i < 4; i++) {
-      for (const path of ['/metrics', '/health']) {
-        const { outcome } = await request(cluster.url, path, { timeoutMs: 20_000 });
-        outcomes.push(`${path} ${outcome}`);
-      }
-    }
-    expect([...new Set(outcomes)]).toEqual(['/metrics ok', '/health ok']);
-    cluster.kill('SIGCONT');
-    await eventually(
-      'a fresh snapshot',
-      () => clusterReport(cluster.url),
-      (report) => report.snapshotAgeMs === undefined,
-    );
-  });
-
-  it.each(['/health', '/metrics'])(
-    'a request for %s that is pending as it dies is answered or ended',
-    async (path) => {
-      const cluster = await ClusterProcess.start({
-        options: { workers: 1, hangTimeoutMs: PATIENT },
-        env: behaviour('streams#announced'),
-      });
-      await request(cluster.url, path);
-      cluster.kill('SIGSTOP');
-      const before = cluster.output.length;
-      const pending = request(cluster.url, path);
-      await cluster.until('the request in a worker', () =>
-        cluster.output.slice(before).includes(`began GET ${path}`),
-      );
-
-      cluster.kill('SIGKILL');
-
-      // No timeout of the client.
-      const { outcome, status } = await pending;
-      expect(['ok', 'bad-status', 'reset']).toContain(outcome);
-      if (outcome === 'bad-status') expect(status).toBe(503);
-      await cluster.gone();
-    },
-  );
-});
-
-describeOnce('a worker that is stopped', () => {
-  it('is not sent without bound what it does not read', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { hangTimeoutMs: 120_000 },
-      env: behaviour('metrics#big'),
-    });
-    const [stopped] = cluster.workerPids;
-    await request(cluster.url, '/metrics');
-    process.kill(stopped!, 'SIGSTOP');
-
-    // Each would be 300 kB more for it, if it were asked or told every time.
-    const load = new Load(cluster.url, '/metrics', { clients: 4 });
-    await eventually(
-      '100 scrapes',
-      () => load.outcomes.ok,
-      (ok) => ok >= 100,
-    );
-
-    expect(await load.stop()).toMatchObject({ 'bad-status': 0, reset: 0, refused: 0, timeout: 0 });
-    process.kill(stopped!, 'SIGCONT');
-    await eventually(
-      'its heartbeats',
-      async () => (await clusterReport(cluster.url)).workers[0]!.heartbeatAgeMs,
-      (ageMs) => ageMs !== null && ageMs < 1_000,
-    );
-    expect(cluster.workerPids).toContain(stopped);
-  });
-});
-
-it('a connection beside a message that nobody takes does not stay open in the primary', async () => {
-  const cluster = await ClusterProcess.start({
-    options: { workers: 1 },
-    env: behaviour('messages#sends'),
-  });
-  const before = openDescriptorsOf(cluster.child.pid!);
-  const sent = await request(cluster.url, '/handles', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ count: 100 }),
-  });
-  expect(JSON.parse(sent.body)).toEqual({ sent: 100 });
-  await eventually(
-    'they are closed',
-    () => openDescriptorsOf(cluster.child.pid!),
-    (open) => open < before + 10,
-  );
 });

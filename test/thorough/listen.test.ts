@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import net from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
@@ -12,7 +10,7 @@ import { began, drains } from '../support/drain.js';
 import { request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
-import { describeOnce, itOnce } from '../support/once.js';
+import { itOnce } from '../support/once.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const withoutServerHandle = [
@@ -35,30 +33,6 @@ async function expectCleanStop(cluster: ClusterProcess): Promise<void> {
   expect(cluster.survivors()).toEqual([]);
   expect(cluster.all('worker-died')).toHaveLength(died);
 }
-
-describeOnce('an app whose listen() does not listen', () => {
-  it('does not start, and says why', async () => {
-    const cluster = new ClusterProcess({ env: behaviour('crashes#listensNot') });
-    expect((await cluster.exited()).code).toBe(78);
-    expect(cluster.all('failed')[0]!.message).toContain(
-      'app.listen() has returned, and the HTTP server does not listen',
-    );
-  });
-});
-
-describe('port 0', () => {
-  it('is one port of all workers, and stays it when one is replaced', async () => {
-    const cluster = await ClusterProcess.start({ options: { port: 0 } });
-    expect(Number(new URL(cluster.url).port)).toBeGreaterThan(0);
-    await expectAllToServe(cluster);
-
-    process.kill(cluster.workerPids[0]!, 'SIGKILL');
-    await cluster.until('a replacement', () => cluster.all('worker-ready').length === 3);
-
-    await expectAllToServe(cluster);
-    await expectCleanStop(cluster);
-  });
-});
 
 const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ family, internal }) => family === 'IPv6' && internal),
@@ -167,44 +141,5 @@ describe('on a Node without net._createServerHandle', () => {
 
     await expectAllToServe(cluster);
     await expectCleanStop(cluster);
-  });
-
-  itOnce('all workers serve one unix socket, and its file is gone after the stop', async () => {
-    const path = join(temporaryDirectory(), 'app.sock');
-    const cluster = await ClusterProcess.start({
-      options: { path, workers: 2 },
-      execArgv: withoutServerHandle,
-    });
-    expect(cluster.output).toContain('hid net._createServerHandle');
-    await expectAllToServe(cluster);
-
-    await expectCleanStop(cluster);
-    expect(existsSync(path)).toBe(false);
-  });
-
-  itOnce('standalone serves and stops', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 0 },
-      execArgv: withoutServerHandle,
-    });
-    expect(cluster.output).toContain('hid net._createServerHandle');
-
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    await expectCleanStop(cluster);
-  });
-
-  itOnce('a port that is taken ends the cluster with 69', async () => {
-    const holder = net.createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void holder.close());
-    await once(holder, 'listening');
-    const { port } = holder.address() as net.AddressInfo;
-
-    const cluster = new ClusterProcess({ options: { port }, execArgv: withoutServerHandle });
-
-    expect(await cluster.exited()).toEqual({ code: 69, signal: null });
-    expect(cluster.all('failed')).toHaveLength(1);
-    expect(cluster.all('failed')[0]!.message).toContain('EADDRINUSE');
-    expect(cluster.all('failed')[0]!.message).toContain(`127.0.0.1:${port}`);
-    expect(cluster.survivors()).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, constants, openSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
@@ -8,15 +8,11 @@ import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
-import { offloadOptions } from '../support/offload.js';
-import { itOnce } from '../support/once.js';
 import { anyPage, scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const DROPPED = 'nestjs_cluster_log_lines_dropped_total';
 const DROPPED_BY_PRIMARY = 'nestjs_cluster_primary_log_lines_dropped_total';
-
-const isRoot = process.getuid!() === 0;
 
 afterEach(stopAll);
 
@@ -43,25 +39,6 @@ async function writingTo(
 
 /** The metrics page, or an empty page: the worker that was asked may have been killed. */
 const pageOrNone = (url: string) => anyPage(url).catch(() => new MetricsPage(''));
-
-/** Mounts a file system of 64 KiB. */
-function smallDisk(): string {
-  const path = temporaryDirectory();
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path]);
-  onTestFinished(() => void spawnSync('umount', ['--lazy', path]));
-  return path;
-}
-
-/** Fills the file system to its last byte. */
-function fill(disk: string): string {
-  const path = join(disk, 'filler');
-  const descriptor = openSync(path, 'w');
-  spawnSync('dd', ['if=/dev/zero', 'bs=1k', 'count=1024'], {
-    stdio: ['ignore', descriptor, 'ignore'],
-  });
-  closeSync(descriptor);
-  return path;
-}
 
 /** For tests that count log lines: on a busy machine slow threads would add a warning. */
 const NO_THREADS = { CLUSTER_OFFLOAD: 'inline' };
@@ -97,141 +74,6 @@ describe('a device that takes nothing', () => {
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     expect(cluster.survivors()).toEqual([]);
-  });
-
-  itOnce('does not end a process without a primary', async () => {
-    const { cluster, url } = await writingTo('/dev/full', {
-      options: { workers: 0 },
-      env: NO_THREADS,
-    });
-
-    await request(url, '/lines/out/5');
-
-    // It may answer before it has said where it listens.
-    const page = await eventually(
-      'six lost lines',
-      () => scrape(url),
-      (each) => each.sum(DROPPED) >= 6,
-    );
-    expect(page.values(DROPPED)).toEqual([6]);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-  });
-});
-
-describe.runIf(isRoot)('a disk that is full', () => {
-  it('for a while loses what is written meanwhile, counts it and says so when there is room again', async () => {
-    const disk = smallDisk();
-    const log = join(disk, 'log');
-    const { cluster, url } = await writingTo(log, {
-      env: offloadOptions({ threads: 1 }),
-    });
-    const { pid } = (await getJson<{ pid: number }>(url, '/lines/out/1')).body;
-    await request(url, '/lines/thread/1');
-    await eventually(
-      'both lines, and the last one of the start',
-      () => readFileSync(log, 'utf8'),
-      (text) => /^thread 0/m.test(text) && /^out 0/m.test(text) && text.includes('listening on'),
-    );
-
-    const filler = fill(disk);
-    const before = readFileSync(log, 'utf8');
-    await request(url, '/lines/out/100');
-    await request(url, '/lines/thread/100');
-    const { kept, dropped } = await eventually(
-      'each of the 200 lines, kept or lost',
-      async () => ({
-        dropped: (await scrape(url)).sum(DROPPED),
-        kept: readFileSync(log, 'utf8').slice(before.length).split('\n').length - 1,
-      }),
-      (lines) => lines.kept + lines.dropped >= 200,
-    );
-    expect(dropped).toBeGreaterThan(100);
-    expect(kept + dropped).toBe(200);
-
-    rmSync(filler);
-    const told = await eventually(
-      'a word of it',
-      () => readFileSync(log, 'utf8'),
-      (text) => text.includes('could not be written'),
-    );
-    const [line, ...more] = told
-      .split('\n')
-      .filter((each) => each.includes('could not be written'));
-    expect(more).toEqual([]);
-    expect(JSON.parse(line!)).toMatchObject({
-      level: 'warn',
-      event: 'warning',
-      message: expect.stringMatching(
-        new RegExp(
-          `worker=0 gen=0 pid=${pid} ${dropped} log lines could not be written \\(ENOSPC\\)`,
-        ),
-      ),
-      worker: 0,
-      pid,
-    });
-
-    // All of it writes again, also the threads, and nobody has been replaced.
-    await request(url, '/lines/out/2');
-    await request(url, '/lines/thread/2');
-    await eventually(
-      'new lines',
-      () => readFileSync(log, 'utf8').slice(told.length),
-      (text) => /^out 1 /m.test(text) && /^thread 1 /m.test(text),
-    );
-    expect((await getJson<{ pid: number }>(url, '/whoami')).body.pid).toBe(pid);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(readFileSync(log, 'utf8')).toContain('"event":"stopped"');
-  });
-});
-
-describe('a terminal that is closed', () => {
-  /** Runs in a terminal of its own; `session` = away from it as a job that outlives it. */
-  async function inTerminal(
-    leader: string,
-  ): Promise<{ url: string; pids: () => number[]; close: () => void; cluster: ClusterProcess }> {
-    const port = await freePorts(1);
-    const cluster = new ClusterProcess({
-      options: { workers: 1, port },
-      env: behaviour('writes-lines'),
-      within: ['sh', '-c', `exec script --quiet --command "${leader} $*" /dev/null`, 'sh'],
-    });
-    const url = `http://127.0.0.1:${port}`;
-    await cluster.event('listening');
-    return { cluster, url, pids: () => cluster.survivors(), close: () => cluster.kill('SIGKILL') };
-  }
-
-  it('does not end what was to outlive it (EIO)', async () => {
-    // A session of its own: it gets no SIGHUP.
-    const { url, close } = await inTerminal('exec setsid --wait');
-    const { pid } = (await getJson<{ pid: number }>(url, '/lines/out/1')).body;
-
-    close();
-    const page = await eventually(
-      'lost lines of the worker',
-      async () => {
-        await request(url, '/lines/out/1');
-        return scrape(url);
-      },
-      (each) => each.sum(DROPPED) > 0,
-    );
-    expect(page.sum(DROPPED)).toBeGreaterThan(0);
-    process.kill(pid, 'SIGKILL');
-    await eventually(
-      'another worker, and a primary that had to say so',
-      () => pageOrNone(url),
-      (each) =>
-        each.sum(DROPPED_BY_PRIMARY) > 0 && each.sum('nestjs_cluster_worker_restarts_total') === 1,
-    );
-  });
-
-  itOnce('ends what ran in it, in good order', async () => {
-    const { cluster, url, close } = await inTerminal('exec');
-    await request(url, '/lines/out/1');
-
-    close();
-    await cluster.gone();
   });
 });
 

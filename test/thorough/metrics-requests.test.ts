@@ -3,14 +3,13 @@ import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { fallen, readCounters } from '../chaos/scraper.mjs';
+import { readCounters } from '../chaos/scraper.mjs';
 import { request } from '../support/http-client.js';
 import { Http2Client } from '../support/http2-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { describeOnce, IS_FIRST_RUN } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
-import { anyPage, hasPrimary, scrape, scrapeAll } from '../support/scrape.js';
-import { WebSocketClient } from '../support/web-socket-client.js';
+import { anyPage, scrape, scrapeAll } from '../support/scrape.js';
 
 const DURATION = 'http_request_duration_seconds';
 const SIZE = 'http_response_size_bytes';
@@ -27,15 +26,6 @@ async function countInEveryWorker(cluster: ClusterProcess, workers: number): Pro
     asked += 1;
   }
   return asked;
-}
-
-/** Waits until the page satisfies `holds`. */
-function pageWith(
-  what: string,
-  get: () => Promise<MetricsPage>,
-  holds: (page: MetricsPage) => boolean,
-): Promise<MetricsPage> {
-  return eventually(what, get, holds);
 }
 
 const ADAPTERS = IS_FIRST_RUN ? (['express', 'fastify', 'node'] as const) : (['fastify'] as const);
@@ -91,7 +81,7 @@ describe.each(ADAPTERS)('what is measured of requests on %s', (adapter) => {
     begun.destroy();
     expect((await request(cluster.url, '/wait/0')).outcome).toBe('ok');
 
-    const page = await pageWith(
+    const page = await eventually(
       'both of them',
       () => scrape(cluster.url),
       (metrics) => metrics.sum(ABORTED) >= 2,
@@ -103,52 +93,6 @@ describe.each(ADAPTERS)('what is measured of requests on %s', (adapter) => {
     // Requests that were answered are counted in the histogram of durations.
     expect(page.sum(`${DURATION}_count`, { route: '/wait/:ms' })).toBe(1);
     expect(page.sum(`${DURATION}_count`, { route: '/endless/:id' })).toBe(0);
-  });
-
-  it('has no streams of events, neither when they end nor when their clients leave', async () => {
-    const before = await scrape(cluster.url);
-    for (const path of ['/sse', '/raw-sse']) {
-      const client = await RawClient.open(cluster.url);
-      client.get(path);
-      await client.until(/data: /);
-      client.destroy();
-    }
-    expect((await request(cluster.url, '/sse-that-ends')).body).toContain('data: the only one');
-    const page = await pageWith(
-      'that they are over',
-      () => scrape(cluster.url),
-      (metrics) => metrics.sum('nestjs_cluster_worker_requests_in_flight') <= 1,
-    );
-    for (const route of ['/sse', '/raw-sse', '/sse-that-ends']) {
-      expect(page.values(`${DURATION}_count`, { route })).toEqual([]);
-      expect(page.values(`${SIZE}_count`, { route })).toEqual([]);
-    }
-    expect(page.sum(ABORTED)).toBe(before.sum(ABORTED));
-  });
-
-  it('has no WebSockets, however they end', async () => {
-    const before = await scrape(cluster.url);
-    for (const end of ['close', 'terminate'] as const) {
-      const socket = await WebSocketClient.open(cluster.url);
-      const answer = socket.next();
-      socket.send(JSON.stringify({ event: 'echo', data: 'hello' }));
-      expect(await answer).toContain('hello');
-      socket[end]();
-      await socket.closed;
-    }
-    await eventually(
-      'that both are closed',
-      () => request(cluster.url, '/sockets'),
-      ({ body }) => (JSON.parse(body) as { open: number }).open === 0,
-    );
-
-    const page = await scrape(cluster.url);
-    const others = (metrics: MetricsPage) =>
-      metrics.sum(`${DURATION}_count`) -
-      metrics.sum(`${DURATION}_count`, { route: '/sockets' }) -
-      metrics.sum(`${DURATION}_count`, { route: '/metrics' });
-    expect(others(page)).toBe(others(before));
-    expect(page.sum(ABORTED)).toBe(before.sum(ABORTED));
   });
 });
 
@@ -169,7 +113,7 @@ describe('what is measured of requests', () => {
     await cluster.until('the request', () => cluster.output.includes('waiting 60000'));
     leaving.destroy();
 
-    const page = await pageWith(
+    const page = await eventually(
       'the one that left',
       async () => new MetricsPage((await client.get('/metrics')).body),
       (metrics) => metrics.sum(ABORTED) > 0,
@@ -182,31 +126,6 @@ describe('what is measured of requests', () => {
     expect(page.values(ABORTED, { method: 'GET', route: '/wait/:ms' })).toEqual([1]);
     expect(page.sum(ABORTED)).toBe(1);
     expect(page.values(`${SIZE}_count`)).toEqual([]);
-  });
-
-  it('tells clients that left from those that a drain has cut off', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1, shutdown: { drainTimeoutMs: 300 } },
-    });
-    const [drained] = cluster.workerPids;
-    await request(cluster.url, '/wait/50000', { timeoutMs: 300 });
-    const cut = request(cluster.url, '/wait/60000', { timeoutMs: 30_000 });
-    await pageWith(
-      'a request in flight, and one that left',
-      () => scrape(cluster.url),
-      (page) =>
-        page.sum(ABORTED) === 1 && page.sum('nestjs_cluster_worker_requests_in_flight') === 2,
-    );
-
-    process.kill(drained!, 'SIGTERM');
-    expect((await cut).outcome).toBe('reset');
-    await cluster.event('worker-stopped', ({ pid }) => pid === drained);
-    await cluster.until('another worker', () => cluster.workerPids.length === 1);
-
-    const page = await scrape(cluster.url);
-    expect(page.values('nestjs_cluster_worker_aborted_requests_total')).toEqual([1]);
-    expect(page.values(ABORTED, { route: '/wait/:ms' })).toEqual([1]);
-    expect(page.sum(ABORTED)).toBe(1);
   });
 });
 
@@ -228,7 +147,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
   afterAll(stopAll);
 
   it('know the cluster without its primary, and that they know it no better', async () => {
-    await pageWith(
+    await eventually(
       'two heartbeats of each worker: with one it hears of the others',
       () => scrape(admin),
       (page) => page.values(UPTIME).length === 2 && Math.min(...page.values(UPTIME)) > 3,
@@ -254,7 +173,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
     } finally {
       cluster.kill('SIGCONT');
     }
-    const page = await pageWith(
+    const page = await eventually(
       'the primary again',
       () => scrape(cluster.url),
       (metrics) => metrics.sum('nestjs_cluster_snapshot_age_seconds') === 0,
@@ -278,102 +197,5 @@ describeOnce('metrics of each worker (perWorker)', () => {
     for (const worker of ['0', '1']) {
       expect(shown.values('hive_total', { worker })).toEqual(page.values('hive_total', { worker }));
     }
-  });
-
-  it('never fall when a worker of the slot is killed', async () => {
-    const fell: object[] = [];
-    let before = readCounters((await scrape(admin)).text);
-    const KILLS = 3;
-    for (let i = 0; i < KILLS; i += 1) {
-      await countInEveryWorker(cluster, 2);
-      const counted = readCounters((await scrape(admin)).text);
-      fell.push(...fallen(before, counted));
-      const victim = cluster.workerPids[0]!;
-      process.kill(victim, 'SIGKILL');
-      await cluster.event('worker-died', ({ pid }) => pid === victim);
-      const after = readCounters((await scrape(admin)).text);
-      fell.push(...fallen(counted, after));
-      await cluster.until('two workers again', () => cluster.workerPids.length === 2);
-      before = readCounters((await scrape(cluster.url)).text);
-      fell.push(...fallen(after, before));
-    }
-    expect(fell.slice(0, 10)).toEqual([]);
-  });
-});
-
-describeOnce('parallel scrapes of several workers, and of the admin listener', () => {
-  const WORKERS = 4;
-  let cluster: ClusterProcess;
-  let admin: string;
-
-  beforeAll(async () => {
-    cluster = await ClusterProcess.start({
-      options: { workers: WORKERS, admin: { port: 0 } },
-      env: behaviour('metrics#slowCollect'),
-    });
-    admin = adminUrlOf(cluster);
-  });
-
-  afterAll(stopAll);
-
-  it('are all complete, and share few collections', async () => {
-    const before = (await scrapeAll(admin)).sum('collects_total');
-
-    const SCRAPES = 50;
-    const urls = Array.from({ length: SCRAPES }, (_, i) => (i % 2 === 0 ? cluster.url : admin));
-    const pages = await Promise.all(urls.map((url) => scrape(url)));
-
-    for (const page of pages) {
-      expect(page.values('nestjs_cluster_worker_up')).toHaveLength(WORKERS);
-      expect(page.values('slow_value')).toEqual([WORKERS]);
-    }
-    const collects = (await scrape(admin)).sum('collects_total') - before;
-    // Were each collected for itself, each worker would be asked 50 times.
-    expect(collects).toBeLessThan((SCRAPES * WORKERS) / 2);
-  });
-
-  it('are complete and never fall while workers that merge for others are killed', async () => {
-    const fell: object[] = [];
-    const answered = { workers: 0, admin: 0 };
-    let stopping = false;
-    const scrapeOnAndOn = async (who: keyof typeof answered): Promise<void> => {
-      const url = who === 'admin' ? admin : cluster.url;
-      let before = new Map<string, number>();
-      while (!stopping) {
-        const { outcome, body } = await request(url, '/metrics');
-        // A request to the worker that was killed gets no answer.
-        if (outcome === 'reset' && who === 'workers') continue;
-        expect(outcome).toBe('ok');
-        const page = new MetricsPage(body);
-        if (!hasPrimary(page)) continue;
-        expect(page.values('nestjs_cluster_worker_up')).toHaveLength(WORKERS);
-        const after = readCounters(page.text);
-        fell.push(...fallen(before, after));
-        before = after;
-        answered[who] += 1;
-      }
-    };
-    const clients = [
-      ...Array.from({ length: 8 }, () => scrapeOnAndOn('workers')),
-      ...Array.from({ length: 2 }, () => scrapeOnAndOn('admin')),
-    ];
-
-    const KILLS = 4;
-    for (let i = 0; i < KILLS; i += 1) {
-      const so = answered.workers;
-      await eventually('further answers', () => answered.workers >= so + 4);
-      const pids = cluster.workerPids;
-      const victim = pids[(i * 3) % pids.length]!;
-      process.kill(victim, 'SIGKILL');
-      await cluster.event('worker-died', ({ pid }) => pid === victim);
-    }
-    stopping = true;
-    await Promise.all(clients);
-
-    expect(fell.slice(0, 10)).toEqual([]);
-    expect(answered.workers).toBeGreaterThan(4 * KILLS);
-    expect(answered.admin).toBeGreaterThan(KILLS);
-    const restarts = 'nestjs_cluster_worker_restarts_total';
-    expect((await scrape(admin)).sum(restarts)).toBe(KILLS);
   });
 });

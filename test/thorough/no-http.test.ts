@@ -61,30 +61,10 @@ describe('an app without an HTTP server', () => {
     },
   );
 
-  it('is killed where it hangs, and its stack is reported', async () => {
-    const cluster = await start({
-      options: { hangTimeoutMs: 3_000 },
-      env: { ...behaviour('context'), TEST_HANG_SLOT: '0' },
-    });
-    const death = await cluster.event('worker-died');
-    expect(death).toMatchObject({ worker: 0, cause: 'hang' });
-    expect(death.message).toContain('hangForEver');
-  });
-
   it('may be given an address, and is told once that nothing listens there', async () => {
     const cluster = await ClusterProcess.start({ program: 'noHttp', env: behaviour('context') });
     const warnings = cluster.all('warning').map(({ message }) => message);
     expect(warnings).toEqual([expect.stringContaining('leave "port", "host" and "path" out')]);
-  });
-
-  it('does not come up where its health is bad after a reload', async () => {
-    const cluster = await start({
-      env: { ...behaviour('context'), TEST_RED_FROM: '1' },
-    });
-    cluster.kill('SIGHUP');
-    const { outcome, reason } = await cluster.event('reload-ended');
-    expect(outcome).toBe('aborted');
-    expect(reason).toContain('queue: it is red');
   });
 });
 

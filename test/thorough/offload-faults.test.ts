@@ -4,7 +4,6 @@ import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { NEVER_MS } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
-import type { HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import {
   Gates,
@@ -74,8 +73,6 @@ describeOnce.each(['express', 'fastify', 'node'])('on %s, when the client goes a
   afterAll(stopAll);
 
   const abortedTasks = async () => (await TaskCounts.of(cluster)).of('aborted');
-  const worker = async () =>
-    (await getJson<HealthBody>(cluster.url, '/health')).body.details.cluster.workers[0]!;
 
   it('the thread that works for it ends, and the next call gets another', async () => {
     const before = await abortedTasks();
@@ -91,88 +88,26 @@ describeOnce.each(['express', 'fastify', 'node'])('on %s, when the client goes a
     expect(await abortedTasks()).toBe(before + 1);
     expect(await offloadReport(cluster.url)).toMatchObject({ threads: 1, running: 0 });
   });
-
-  it('the call of a request whose body came in two parts ends', async () => {
-    const before = await abortedTasks();
-    const name = `${adapter}-posted`;
-    const body = JSON.stringify({ name });
-    const client = await RawClient.open(cluster.url);
-    client.write(
-      `POST /faults/hold HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
-    );
-    await eventually('the first part to arrive', worker, (each) => each.requestsInFlight === 2);
-    client.write(body.slice(5));
-    await wrote(cluster, `begun ${name}`);
-
-    client.destroy();
-
-    await eventually('it to be aborted', abortedTasks, (count) => count === before + 1);
-    gates.open(name);
-    await threadOf(cluster);
-    expect(writtenTimes(cluster, `ended ${name}`)).toBe(0);
-  });
-
-  it('calls that its answered request made go on', async () => {
-    const name = `${adapter}-background`;
-    const client = await RawClient.open(cluster.url);
-    client.get(`/background/${name}`);
-    await client.until(/"started"/);
-    client.get('/wait/60000');
-    await eventually('the next request', worker, (each) => each.requestsInFlight === 2);
-    gates.open(`call-${name}`);
-    await counted(cluster, 'the later call to wait', ({ queueSize }) => queueSize === 1);
-
-    client.destroy();
-    await eventually('the client to be gone', worker, (each) => each.openConnections === 1);
-
-    gates.open(name, `later-${name}`);
-    await wrote(cluster, `background ${name} completed`);
-    await wrote(cluster, `background later-${name} completed`);
-  });
 });
 
 describe('a thread that is lost', () => {
-  let cluster: ClusterProcess;
+  afterEach(stopAll);
 
-  beforeAll(async () => {
-    cluster = await start({ threads: 2 }, { env: { NODE_OPTIONS: '--max-old-space-size=96' } });
-  });
-  afterAll(stopAll);
-
-  it.each([
-    {
-      cause: 'in an endless loop',
-      route: 'loop-briefly/loop',
-      answer: [504, 'Faults.loopBriefly did not end within 500 ms'],
-    },
-    {
-      cause: 'by a full heap',
-      route: 'out-of-memory',
-      answer: [500, 'the thread of Faults.outOfMemory was lost'],
-      log: /the thread of Faults\.outOfMemory was lost: .*memory limit/,
-    },
-  ])('$cause fails its call, and neither another call nor the process', async (lost) => {
-    const name = `beside-${lost.route.slice(0, 4)}`;
+  it('by a full heap fails its call, and neither another call nor the process', async () => {
+    const env = { NODE_OPTIONS: '--max-old-space-size=96' };
+    const cluster = await start({ threads: 2 }, { env });
+    const name = 'beside';
     const other = getJson(cluster.url, `/faults/hold/${name}`);
     await wrote(cluster, `begun ${name}`);
 
-    const { status, body } = await getJson(cluster.url, `/faults/${lost.route}`);
+    const { status, body } = await getJson(cluster.url, '/faults/out-of-memory');
 
-    expect([status, body.message]).toEqual(lost.answer);
-    if (lost.log !== undefined) await logged(cluster, lost.log);
+    expect([status, body.message]).toEqual([500, 'the thread of Faults.outOfMemory was lost']);
+    await logged(cluster, /the thread of Faults\.outOfMemory was lost: .*memory limit/);
     const next = await threadOf(cluster);
     gates.open(name);
     expect((await other).status).toBe(200);
     expect((await other).body.threadId).not.toBe(next);
-    expect(cluster.all('worker-died')).toEqual([]);
-  });
-
-  it('by an error outside of any call is logged, and no process ends', async () => {
-    expect((await request(cluster.url, '/faults/reject-later/rejects')).status).toBe(200);
-    gates.open('rejects');
-    await logged(cluster, /a thread died: Error: outside of any call/);
-    expect((await request(cluster.url, '/faults/where')).status).toBe(200);
     expect(cluster.all('worker-died')).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { request } from '../support/http-client.js';
@@ -81,13 +80,5 @@ describe('one that is missing', () => {
     const cluster = startWithout(packages, off);
     await cluster.event('listening');
     expect((await request(cluster.url, path)).status).toBe(200);
-  });
-
-  it('is named by the admin listener', async () => {
-    const cluster = startWithout(CLIENTS, { metrics: false }, { options: { admin: { port: 0 } } });
-    await cluster.event('listening');
-    const { status, body } = await request(adminUrlOf(cluster), '/metrics');
-    expect([status, body]).toEqual([500, expect.stringContaining('run npm install prom-client')]);
-    expect((await request(adminUrlOf(cluster), '/health')).status).toBe(200);
   });
 });

@@ -7,20 +7,19 @@ import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { Gates } from '../support/offload.js';
-import { describeOnce, IS_FIRST_RUN } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
 
 const EXITED_WELL = { code: 0, signal: null };
 
-async function start(workers: number, drainTimeoutMs = NEVER_MS) {
+async function start() {
   const gates = Gates.forTest();
   gates.open('now');
   const first = await freePorts(2);
   const ports = [first, first + 1];
   const cluster = await ClusterProcess.start({
-    options: { workers, shutdown: { drainTimeoutMs } },
+    options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
     env: { ...behaviour('second-servers'), ...gates.env, SECOND_PORTS: JSON.stringify(ports) },
   });
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);
@@ -36,84 +35,50 @@ async function start(workers: number, drainTimeoutMs = NEVER_MS) {
   return { cluster, gates, ports, urls, ask };
 }
 
-describe.each(IS_FIRST_RUN ? [1, 0] : [1])(
-  'further servers of an app with %d workers',
-  (workers) => {
-    it('are counted, and drained as its own', async () => {
-      const { cluster, gates, urls, ask } = await start(workers);
-      const busy = await ask('held');
-      const parked = await Promise.all(urls.map((url) => RawClient.open(url)));
-      for (const client of parked) client.get('/now');
-      await Promise.all(parked.map((client) => client.until(/second/)));
-      await eventually(
-        'all of them counted',
-        () => openNow(cluster.url),
-        ({ connections, requests }) => connections >= 4 && requests >= 2,
-      );
-
-      cluster.kill('SIGTERM');
-
-      expect(await Promise.all(parked.map((client) => client.end()))).toEqual(['fin', 'fin']);
-      for (const url of urls) {
-        await eventually(
-          'new connections refused',
-          () => request(url, '/now', { timeoutMs: 1_000 }),
-          ({ outcome }) => outcome === 'refused',
-        );
-      }
-      gates.open('held');
-      expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
-      for (const { text } of busy) expect(text).toMatch(/^connection: close\r$[^]*second/im);
-      expect(await cluster.exited()).toEqual(EXITED_WELL);
-      expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
-      expect(cluster.output).toContain('closed\n'); // by the app's own hook
-    });
-
-    it('serve what had connected when a shutdown began', async () => {
-      const { cluster, ports } = await start(workers);
-      const burst = new Burst(
-        ports.map((port) => ({ host: '127.0.0.1', port })),
-        { each: 50, path: '/now' },
-      );
-      await burst.connected;
-
-      cluster.kill('SIGTERM');
-
-      const {
-        [SERVED]: closing = 0,
-        [SERVED_BEFORE]: before = 0,
-        ...lost
-      } = await burst.outcomes();
-      expect(lost).toEqual({});
-      expect(closing + before).toBe(100);
-      expect(await cluster.exited()).toEqual(EXITED_WELL);
-    });
-  },
-);
-
-describeOnce('further servers', () => {
-  it('have what is left on them counted at the deadline', async () => {
-    const { cluster, ask } = await start(1, 500);
-    await ask('never');
+describe('further servers of an app', () => {
+  it('are counted, and drained as its own', async () => {
+    const { cluster, gates, urls, ask } = await start();
+    const busy = await ask('held');
+    const parked = await Promise.all(urls.map((url) => RawClient.open(url)));
+    for (const client of parked) client.get('/now');
+    await Promise.all(parked.map((client) => client.until(/second/)));
+    await eventually(
+      'all of them counted',
+      () => openNow(cluster.url),
+      ({ connections, requests }) => connections >= 4 && requests >= 2,
+    );
 
     cluster.kill('SIGTERM');
 
+    expect(await Promise.all(parked.map((client) => client.end()))).toEqual(['fin', 'fin']);
+    for (const url of urls) {
+      await eventually(
+        'new connections refused',
+        () => request(url, '/now', { timeoutMs: 1_000 }),
+        ({ outcome }) => outcome === 'refused',
+      );
+    }
+    gates.open('held');
+    expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
+    for (const { text } of busy) expect(text).toMatch(/^connection: close\r$[^]*second/im);
     expect(await cluster.exited()).toEqual(EXITED_WELL);
-    expect(cutBy(cluster.all('worker-stopped'))).toMatchObject({ connections: 2, requests: 2 });
+    expect(cutBy(cluster.all('worker-stopped'))).toEqual(NOTHING_CUT);
+    expect(cluster.output).toContain('closed\n'); // by the app's own hook
   });
 
-  it('lose nothing in a reload', async () => {
-    const { cluster, gates, ask } = await start(1);
-    const busy = await ask('held');
+  it('serve what had connected when a shutdown began', async () => {
+    const { cluster, ports } = await start();
+    const burst = new Burst(
+      ports.map((port) => ({ host: '127.0.0.1', port })),
+      { each: 50, path: '/now' },
+    );
+    await burst.connected;
 
-    cluster.kill('SIGHUP');
+    cluster.kill('SIGTERM');
 
-    await cluster.event('worker-draining');
-    gates.open('held');
-    expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
-    expect(await Promise.all(busy.map((client) => client.end()))).toEqual(['fin', 'fin']);
-    for (const { text } of busy) expect(text).toContain('second');
-    const [again] = await ask('now');
-    await again!.until(/second/);
+    const { [SERVED]: closing = 0, [SERVED_BEFORE]: before = 0, ...lost } = await burst.outcomes();
+    expect(lost).toEqual({});
+    expect(closing + before).toBe(100);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
   });
 });

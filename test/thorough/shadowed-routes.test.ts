@@ -13,9 +13,8 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ClusterModule, type ClusterModuleOptions } from 'nestjs-cluster';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { NodeAdapter } from '../fixtures/node-adapter.mjs';
-import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { request } from '../support/http-client.js';
 
 const ADAPTERS = ['express', 'fastify', 'node'] as const;
@@ -138,51 +137,11 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
     );
   });
 
-  it('may have routes that match a path of the endpoints among others', async () => {
-    @Controller()
-    class Everything {
-      @Get(':page') page() {
-        return 'page';
-      }
-      @All(adapter === 'fastify' ? '*' : '*rest') rest() {
-        return 'rest';
-      }
-    }
-    expect(await bodies({ controllers: [Everything] }, ['/health', '/cats', '/a/b'])).toEqual([
-      '{"status":"ok',
-      'page',
-      'rest',
-    ]);
-  });
-
   it('is refused where main.ts has registered such a route on the adapter', async () => {
     const configure = (app: INestApplication) =>
       void app.getHttpAdapter().get('/metrics', () => {});
     expect(await refusal({ configure })).toContain(
       `/metrics is a route of the app, ${remedy('metrics')}`,
     );
-  });
-});
-
-describe('a worker of an app with a route on a path of the endpoints', () => {
-  afterEach(stopAll);
-
-  it.each([
-    { nest: 'app', adapter: 'express' },
-    { nest: 'nest11', adapter: 'fastify' },
-  ])('ends the start with 78, and one line ($nest on $adapter)', async ({ nest, adapter }) => {
-    const cluster = new ClusterProcess({
-      program: nest,
-      env: {
-        TEST_ADAPTER: adapter,
-        TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { path: '/whoami' } }),
-      },
-    });
-
-    expect(await cluster.exited()).toEqual({ code: 78, signal: null });
-    const failed = cluster.all('failed').map(({ message }) => message);
-    expect(failed).toEqual([
-      expect.stringContaining('/whoami is a route of the app, and of the option metrics'),
-    ]);
   });
 });

@@ -3,7 +3,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { drains } from '../support/drain.js';
-import { clusterReport } from '../support/health.js';
 import { Load, type Outcome, request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
@@ -136,25 +135,5 @@ describe('a signal to one worker', () => {
       expect(cluster.all('scaling')).toEqual([]);
       expect(cluster.all('reload-started')).toEqual([]);
     }
-  });
-});
-
-describe('SIGUSR1', () => {
-  it("to the primary opens Node's inspector, and is none of our signals", async () => {
-    const cluster = await ClusterProcess.start({ options: { workers: 1 } });
-    const pids = cluster.workerPids;
-
-    cluster.kill('SIGUSR1');
-
-    // Its port may be taken: that too is Node's answer.
-    await cluster.until('the inspector', () =>
-      /Debugger listening on|Starting inspector on/.test(cluster.output),
-    );
-    expect((await clusterReport(cluster.url)).ready).toBe(1);
-    expect(cluster.workerPids).toEqual(pids);
-    expect(cluster.all('reload-started')).toEqual([]);
-    expect(cluster.all('stopping')).toEqual([]);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 });

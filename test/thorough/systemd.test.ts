@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
-import { PING_INTERVAL_MS } from '../../src/decide/worker/liveness.js';
 import { ClusterProcess, NODE, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { printed } from '../support/command-line.js';
 import { readDocument } from '../support/documents.js';
@@ -85,16 +84,6 @@ it.each([
   },
 );
 
-it('uses no socket that was passed to another process', async () => {
-  const { fd, url } = heldSocket();
-  const { descriptors, env } = withSocket(fd);
-  const cluster = await ClusterProcess.start({
-    descriptors: descriptors!,
-    env: { ...env, LISTEN_PID: '1' },
-  });
-  expect(cluster.url).not.toBe(url);
-});
-
 describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
   const start = (address: string, options: StartOptions = {}): ClusterProcess => {
     const variables = ['CLUSTER_LOG_FORMAT', 'CLUSTER_LOG_LEVEL', 'TEST_MARKER', 'TEST_OPTIONS'];
@@ -117,82 +106,35 @@ describeWith(['systemd-socket-activate'], 'systemd-socket-activate', () => {
     const status = JSON.parse(await printed('status', '--cluster', socket, '--json')) as object;
     expect(status).toMatchObject({ options: { host: '127.0.0.1', port } });
   });
-
-  it('starts the cluster with its unix socket, and the cluster leaves the file', async () => {
-    const path = join(temporaryDirectory(), 'app.sock');
-    const cluster = start(path);
-    await cluster.until('the socket', () => cluster.output.includes('Listening'));
-    expect((await request(`unix:${path}`, '/hello')).body).toBe('Hello World!');
-    await cluster.event('listening'); // the answer may come before the line in the log
-    expect(cluster.url).toBe(`unix:${path}`);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(existsSync(path)).toBe(true);
-  });
 });
 
 // Our own messages to systemd, and our own documents.
 if (IS_FIRST_RUN) {
   describeWith(['systemd-notify', 'perl'], 'a listener at NOTIFY_SOCKET', () => {
-    it.each([{ workers: 2 }, { workers: 0 }])(
-      'is told the state, workers: $workers',
-      async (options) => {
-        const systemd = await NotifyListener.open();
-        const watchdog = { WATCHDOG_USEC: '1000000' };
-        const cluster = await ClusterProcess.start({
-          options,
-          env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
-        });
-        await eventually('READY', () => systemd.states.length > 0);
-        for (const pid of cluster.workerPids) {
-          expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
-        }
-        // A primary that was stopped for a while has timers that are late. It is well nevertheless.
-        cluster.kill('SIGSTOP');
-        await delay(3_000);
-        cluster.kill('SIGCONT');
-        if (options.workers > 0) {
-          cluster.kill('SIGHUP');
-          await cluster.event('reload-ended');
-          await eventually('READY again', () => systemd.states.length === 3);
-        }
-        await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
-        cluster.kill('SIGTERM');
-        await cluster.exited();
-        await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
-
-        const reload = options.workers > 0 ? ['RELOADING=1', 'READY=1'] : [];
-        expect(systemd.states).toEqual(['READY=1', ...reload, 'STOPPING=1']);
-        expect(cluster.all('warning')).toEqual([]);
-      },
-    );
-
-    it('gets no answer for the watchdog while the supervisor does not look after the workers', async () => {
+    it('is told the state', async () => {
       const systemd = await NotifyListener.open();
-      const never = `const { setInterval: real } = globalThis;
-      globalThis.setInterval = (run, ms) => real(run, ms === ${PING_INTERVAL_MS} ? 2 ** 30 : ms);`;
+      const watchdog = { WATCHDOG_USEC: '1000000' };
       const cluster = await ClusterProcess.start({
-        options: { workers: 1 },
-        execArgv: ['--import', `data:text/javascript,${encodeURIComponent(never)}`],
-        env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '1000000' },
+        env: { NOTIFY_SOCKET: systemd.path, ...watchdog },
       });
-      const { message } = await cluster.event('warning');
-      expect(message).toContain('systemd gets no answer for its watchdog');
-      const answers = systemd.count('WATCHDOG=1');
-      await cluster.until('a second warning', () => cluster.all('warning').length > 1);
-      expect(systemd.count('WATCHDOG=1')).toBe(answers);
-    });
+      await eventually('READY', () => systemd.states.length > 0);
+      for (const pid of cluster.workerPids) {
+        expect(variablesOf(pid).join()).not.toMatch(/NOTIFY_SOCKET|WATCHDOG_/);
+      }
+      // A primary that was stopped for a while has timers that are late. It is well nevertheless.
+      cluster.kill('SIGSTOP');
+      await delay(3_000);
+      cluster.kill('SIGCONT');
+      cluster.kill('SIGHUP');
+      await cluster.event('reload-ended');
+      await eventually('READY again', () => systemd.states.length === 3);
+      await eventually('three answers for the watchdog', () => systemd.count('WATCHDOG=1') >= 3);
+      cluster.kill('SIGTERM');
+      await cluster.exited();
+      await eventually('STOPPING', () => systemd.states.at(-1) === 'STOPPING=1');
 
-    it('may be missing: the cluster serves, and warns once', async () => {
-      const cluster = await ClusterProcess.start({
-        options: { workers: 1 },
-        env: { NOTIFY_SOCKET: join(temporaryDirectory(), 'nobody') },
-      });
-      await cluster.event('warning');
-      expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-      expect(cluster.all('warning')).toMatchObject([
-        { message: expect.stringContaining('systemd does not get the state of the cluster') },
-      ]);
+      expect(systemd.states).toEqual(['READY=1', 'RELOADING=1', 'READY=1', 'STOPPING=1']);
+      expect(cluster.all('warning')).toEqual([]);
     });
   });
 

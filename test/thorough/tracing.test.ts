@@ -146,40 +146,6 @@ describe('an app whose SDK runs in its threads, too', () => {
   });
 });
 
-describe('an app without workers', () => {
-  afterEach(stopAll);
-
-  it('sends what is left before it ends', async () => {
-    const receiver = await OtlpReceiver.open();
-    const cluster = await start(receiver, { options: { workers: 0 } });
-    expect((await request(cluster.url, PATH)).status).toBe(200);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    expect(receiver.requests).toHaveLength(1);
-    receiver.close();
-  });
-});
-
-describe('a collector that does not answer', () => {
-  afterEach(stopAll);
-
-  it('holds nobody up for longer than the end of an app may take, and a line tells of it', async () => {
-    const receiver = await OtlpReceiver.open({ answers: false });
-    const options = { workers: 1, shutdown: { killTimeoutMs: 600 } };
-    const cluster = await start(receiver, { options });
-    expect((await request(cluster.url, PATH)).status).toBe(200);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-    const { drainMs } = (await cluster.event('worker-stopped')) as unknown as { drainMs: number };
-    expect(drainMs).toBeGreaterThan(550);
-    expect(drainMs).toBeLessThan(5_000); // Node's own patience with a collector is 10 s
-    expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      expect.stringContaining('not exported within 600 ms'),
-    ]);
-    receiver.close();
-  });
-});
-
 describe('metrics for Prometheus', () => {
   afterEach(stopAll);
 
