@@ -202,21 +202,6 @@ describe('the hub', () => {
     }
   });
 
-  it('gives every worker the value that any of them has set last', async () => {
-    const pids = new Set<unknown>();
-    for (let n = 0; n < 50; n += 1) {
-      const { pid } = (await get(`/cache/shared/${n}`)).json();
-      const read = (await get('/cache/shared')).json();
-      expect(read['value']).toBe(String(n));
-      pids.add(pid).add(read['pid']);
-    }
-    await get('/uncache/shared');
-    expect((await get('/cache/shared')).json()['value']).toBeNull();
-    expect(pids.size).toBeGreaterThan(1);
-    expect(await sample('cache_hits_total')).toBeGreaterThanOrEqual(50);
-    expect(await sample('cache_entries')).toBeGreaterThan(0);
-  });
-
   it(
     'returns the last value, or one that is being written, whatever asks for it',
     async () => {
@@ -237,22 +222,11 @@ describe('the hub', () => {
       expect(violationsOf(history)).toEqual([]);
       expect(history.length).toBeGreaterThanOrEqual(OPERATIONS);
       expect(unsure).toBeLessThan(OPERATIONS / 2);
+      expect(await sample('cache_hits_total')).toBeGreaterThan(50);
+      expect(await sample('cache_entries')).toBeGreaterThan(0);
     },
     OPERATIONS > 100_000 ? 1_200_000 : undefined,
   );
-
-  it('serves the others while one worker is stopped', async () => {
-    const pid = cluster.workerPids[0]!;
-    process.kill(pid, 'SIGSTOP');
-    try {
-      const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => get(`/cache/a${n}/1`)),
-      );
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
-  });
 
   it('is started anew when it ends, and the lock that is held stays held', async () => {
     await allConnected();
