@@ -1,16 +1,8 @@
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -141,41 +133,6 @@ describe('the hub', () => {
     }
     expect(killed.size).toBeGreaterThan(0);
     expect(await get('/exclusive/0').then((answer) => answer.json()['code'])).toBeUndefined();
-    await cluster.until('all workers again', () => cluster.workerPids.length === WORKERS);
-  });
-
-  it('runs two at a time for a key of a limit, also when one of them is stopped and killed', async () => {
-    writeFileSync(file, '');
-    const running = Array.from({ length: 80 }, () => get('/placed/40'));
-    /** How many run in each worker, and the most that ran at once. */
-    const runs = () => {
-      const by = new Map<number, number>();
-      let most = 0;
-      for (const line of lines()) {
-        const [what, pid] = line.split(' ');
-        if (what === 'gone') by.delete(Number(pid));
-        else by.set(Number(pid), (by.get(Number(pid)) ?? 0) + (what === 'begin' ? 1 : -1));
-        most = Math.max(
-          most,
-          [...by.values()].reduce((sum, own) => sum + own, 0),
-        );
-      }
-      return { most, holder: [...by].find(([, own]) => own > 0)?.[0] };
-    };
-    let stopped: number | undefined;
-    await eventually('a worker that has a place is stopped', async () => {
-      stopped = runs().holder;
-      if (stopped === undefined) return false;
-      process.kill(stopped, 'SIGSTOP');
-      await delay(300); // enough for others to run, if they may
-      if (runs().holder === stopped) return true;
-      process.kill(stopped, 'SIGCONT');
-      return false;
-    });
-    appendFileSync(file, `gone ${stopped}\n`);
-    process.kill(stopped!, 'SIGKILL');
-    await Promise.all(running);
-    expect(runs()).toEqual({ most: 2, holder: undefined });
     await cluster.until('all workers again', () => cluster.workerPids.length === WORKERS);
   });
 

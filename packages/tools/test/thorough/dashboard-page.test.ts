@@ -12,9 +12,6 @@ import { SteadyLoad } from '../../../../test/support/steady-load.js';
 import { describeWith, SYSTEM_ENVIRONMENT } from '../../../../test/support/system-packages.js';
 import { startTools } from '../support/tools.js';
 
-const WIDTHS = [390, 1_440];
-const SCHEMES = ['light', 'dark'] as const;
-
 describeWith(['chromium'], 'the dashboard in a browser', () => {
   let cluster: ClusterProcess;
   let command: ChildProcess;
@@ -127,25 +124,6 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await page.getByRole('row', { name: /crashes\.mjs/ }).waitFor();
     await blocking.stop();
   });
-
-  it.each(WIDTHS.flatMap((width) => SCHEMES.map((scheme) => ({ width, scheme }))))(
-    'fits a page of $width px, $scheme',
-    async ({ width, scheme }) => {
-      await page.setViewportSize({ width, height: 844 });
-      await page.emulateMedia({ colorScheme: scheme });
-      // Charts are drawn for the width that they have.
-      const widest = () =>
-        page.evaluate<number>(
-          `Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('canvas')].map((each) => each.getBoundingClientRect().right))`,
-        );
-      await eventually('no scrolling to the side', widest, (pixels) => pixels <= width);
-
-      const dark = await page.evaluate<boolean>(
-        `getComputedStyle(document.body).backgroundColor === 'rgb(16, 19, 22)'`,
-      );
-      expect(dark).toBe(scheme === 'dark');
-    },
-  );
 
   it('says that a primary is silent, and goes on when it is back', async () => {
     cluster.kill('SIGSTOP');
