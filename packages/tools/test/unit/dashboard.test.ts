@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ClusterStatus } from '../../src/cluster.js';
-import { changesBetween } from '../../src/dashboard/changes-between.js';
-import { ClusterFeed, MAX_ROWS } from '../../src/dashboard/cluster-feed.js';
+import {
+  changesBetween,
+  ClusterFeed,
+  MAX_ROWS,
+  RequestRate,
+} from '../../src/dashboard/cluster-feed.js';
 import { DashboardServer } from '../../src/dashboard/dashboard-server.js';
-import { RequestRate } from '../../src/dashboard/figures.js';
 import { Metrics, metricsUrlOf } from '../../src/dashboard/metrics.js';
 import { ToolError } from '../../src/output.js';
 import { request } from '../../../../test/support/http-client.js';
