@@ -4,18 +4,20 @@ import { type JobsOptions, Queue, QueueEvents } from 'bullmq';
 import { TaskAbortedException, TaskRejectedException, TaskTimeoutException } from 'nestjs-cluster';
 import {
   extension,
+  type MetricsClient,
   type RemoteRunner,
   type RemoteSituation,
   type Task,
 } from 'nestjs-cluster/extension';
 import { Consumer } from './consumer.js';
-import { jobsGauge } from './metrics.js';
 import { consumedQueues, QUEUE_OPTIONS, type ResolvedQueueOptions } from './options.js';
 import { decode, encode, type JobData, type Outcome } from './payload.js';
 import { RedisLink } from './redis-link.js';
 
 /** The maximum number of waiting calls of this process. Further calls are rejected. */
 const MAX_PENDING = 10_000;
+
+const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
 type QueuedTask = Task & { readonly queue: string };
 
@@ -160,4 +162,24 @@ export class QueueRunner implements RemoteRunner {
     this.#pending.delete(id);
     return pending;
   }
+}
+
+/** The number of jobs in Redis, of all machines. Nothing is shown while Redis is away. */
+function jobsGauge({ Gauge }: MetricsClient, queues: readonly Queue[]): object {
+  return new Gauge({
+    name: 'nestjs_cluster_queue_jobs',
+    help: 'Jobs in Redis, of all machines',
+    labelNames: ['queue', 'state'],
+    registers: [],
+    aggregator: 'max', // all workers report the same numbers
+    async collect() {
+      this.reset();
+      for (const queue of queues) {
+        const counts = await queue.getJobCounts(...STATES).catch(() => ({}));
+        for (const [state, count] of Object.entries(counts)) {
+          this.set({ queue: queue.name, state }, count);
+        }
+      }
+    },
+  });
 }

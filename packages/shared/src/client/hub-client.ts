@@ -64,12 +64,6 @@ export interface HubListener {
   pushed?(push: Push, body: Buffer): void;
 }
 
-/** A question that has no answer yet. */
-interface Pending {
-  readonly op: HubRequest['op'];
-  readonly settle: (answer: Answer | HubError) => void;
-}
-
 /** Maximum wait for the first connection, in ms. It includes the start of the hub's thread. */
 const FIRST_MS = 3_000;
 
@@ -81,7 +75,8 @@ const ANSWER_MS = 1_000;
 /** Asks the hub questions, for the whole process. */
 export class HubClient implements LineEvents {
   readonly #send: ReturnType<Dial>;
-  readonly #pending = new Map<number, Pending>();
+  /** Settles the questions that have no answer yet, by their ids. */
+  readonly #pending = new Map<number, (answer: Answer | HubError) => void>();
   readonly #listeners = new Set<HubListener>();
   /** The callers that wait for a connection. */
   readonly #waiting = new Set<() => void>();
@@ -157,7 +152,7 @@ export class HubClient implements LineEvents {
         this.tell({ op: 'cancel', id });
         settle(new HubError('timeout', `the hub did not answer within ${waitMs} ms`));
       };
-      this.#pending.set(id, { op: question.op, settle });
+      this.#pending.set(id, settle);
       // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
       const timer = setTimeout(() => setImmediate(giveUp), Math.max(0, until - performance.now()));
       signal?.addEventListener('abort', giveUp);
@@ -219,7 +214,7 @@ export class HubClient implements LineEvents {
   closed(): void {
     this.open = false;
     const lost = new HubError('lost', 'the connection to the hub was lost');
-    for (const { settle } of this.#pending.values()) settle(lost);
+    for (const settle of this.#pending.values()) settle(lost);
     for (const listener of this.#listeners) listener.closed?.();
   }
 
@@ -233,15 +228,12 @@ export class HubClient implements LineEvents {
       for (const listener of this.#listeners) listener.pushed?.(header, body);
       return;
     }
-    const pending = this.#pending.get(header.id);
-    // The reply belongs to a request that another worker sent to the previous hub.
-    if (header.t === 'reply' && pending?.op !== 'publish') return;
-    if (pending === undefined) {
-      // Returns the lock, because no caller waits for the lock any more.
-      if (header.t === 'granted') this.tell({ op: 'unlock', grant: header.grant });
-      return;
+    const settle = this.#pending.get(header.id);
+    if (settle !== undefined) {
+      settle(header.t === 'refused' ? new HubError('refused', header.why) : { header, body });
+    } else if (header.t === 'granted') {
+      this.tell({ op: 'unlock', grant: header.grant }); // no caller waits for the lock any more
     }
-    pending.settle(header.t === 'refused' ? new HubError('refused', header.why) : { header, body });
   }
 
   /** Whether there never was a connection. Only then do questions wait for a connection. */

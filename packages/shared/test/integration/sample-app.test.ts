@@ -43,35 +43,6 @@ describe('what the workers of the sample app share with SAMPLE_SHARED=1', () => 
     return slots.map((slot) => found.get(slot)!);
   }
 
-  it('is a job that one of them runs', async () => {
-    interface Ticks {
-      readonly slot: number;
-      readonly isLeader: boolean;
-      readonly last: { readonly count: number; readonly slot: number } | null;
-    }
-    await eventually(
-      'two runs',
-      () => at<Ticks>('ticks'),
-      ({ body }) => (body.last?.count ?? 0) >= 2,
-    );
-    const ticks = await each<Ticks>('ticks');
-    const leaders = ticks.filter(({ isLeader }) => isLeader).map(({ slot }) => slot);
-    expect(ticks.map(({ last }) => [last?.slot])).toEqual([leaders, leaders]);
-  });
-
-  it('is a lock that one holds at a time', async () => {
-    const held = await Promise.all(
-      Array.from(
-        { length: 4 },
-        async () => (await at<{ from: string; to: string }>('lock/50')).body,
-      ),
-    );
-    const times = held.map(({ from, to }) => [Date.parse(from), Date.parse(to)] as const);
-    const inOrder = times.toSorted((a, b) => a[0] - b[0]).flat();
-    expect(inOrder).toEqual(inOrder.toSorted((a, b) => a - b));
-    expect((await at('lock/5001')).status).toBe(400);
-  });
-
   it('is a limit of requests for all together', async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => at('limited')));
     expect(answers.map(({ status }) => Number(status)).toSorted((a, b) => a - b)).toEqual([

@@ -1,16 +1,8 @@
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -144,41 +136,6 @@ describe('the hub', () => {
     await cluster.until('all workers again', () => cluster.workerPids.length === WORKERS);
   });
 
-  it('runs two at a time for a key of a limit, also when one of them is stopped and killed', async () => {
-    writeFileSync(file, '');
-    const running = Array.from({ length: 80 }, () => get('/placed/40'));
-    /** How many run in each worker, and the most that ran at once. */
-    const runs = () => {
-      const by = new Map<number, number>();
-      let most = 0;
-      for (const line of lines()) {
-        const [what, pid] = line.split(' ');
-        if (what === 'gone') by.delete(Number(pid));
-        else by.set(Number(pid), (by.get(Number(pid)) ?? 0) + (what === 'begin' ? 1 : -1));
-        most = Math.max(
-          most,
-          [...by.values()].reduce((sum, own) => sum + own, 0),
-        );
-      }
-      return { most, holder: [...by].find(([, own]) => own > 0)?.[0] };
-    };
-    let stopped: number | undefined;
-    await eventually('a worker that has a place is stopped', async () => {
-      stopped = runs().holder;
-      if (stopped === undefined) return false;
-      process.kill(stopped, 'SIGSTOP');
-      await delay(300); // enough for others to run, if they may
-      if (runs().holder === stopped) return true;
-      process.kill(stopped, 'SIGCONT');
-      return false;
-    });
-    appendFileSync(file, `gone ${stopped}\n`);
-    process.kill(stopped!, 'SIGKILL');
-    await Promise.all(running);
-    expect(runs()).toEqual({ most: 2, holder: undefined });
-    await cluster.until('all workers again', () => cluster.workerPids.length === WORKERS);
-  });
-
   it('has a missing value computed once for all who ask for it', async () => {
     writeFileSync(file, '');
     const answers = await Promise.all(
@@ -202,21 +159,6 @@ describe('the hub', () => {
     }
   });
 
-  it('gives every worker the value that any of them has set last', async () => {
-    const pids = new Set<unknown>();
-    for (let n = 0; n < 50; n += 1) {
-      const { pid } = (await get(`/cache/shared/${n}`)).json();
-      const read = (await get('/cache/shared')).json();
-      expect(read['value']).toBe(String(n));
-      pids.add(pid).add(read['pid']);
-    }
-    await get('/uncache/shared');
-    expect((await get('/cache/shared')).json()['value']).toBeNull();
-    expect(pids.size).toBeGreaterThan(1);
-    expect(await sample('cache_hits_total')).toBeGreaterThanOrEqual(50);
-    expect(await sample('cache_entries')).toBeGreaterThan(0);
-  });
-
   it(
     'returns the last value, or one that is being written, whatever asks for it',
     async () => {
@@ -237,22 +179,11 @@ describe('the hub', () => {
       expect(violationsOf(history)).toEqual([]);
       expect(history.length).toBeGreaterThanOrEqual(OPERATIONS);
       expect(unsure).toBeLessThan(OPERATIONS / 2);
+      expect(await sample('cache_hits_total')).toBeGreaterThan(50);
+      expect(await sample('cache_entries')).toBeGreaterThan(0);
     },
     OPERATIONS > 100_000 ? 1_200_000 : undefined,
   );
-
-  it('serves the others while one worker is stopped', async () => {
-    const pid = cluster.workerPids[0]!;
-    process.kill(pid, 'SIGSTOP');
-    try {
-      const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => get(`/cache/a${n}/1`)),
-      );
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
-  });
 
   it('is started anew when it ends, and the lock that is held stays held', async () => {
     await allConnected();

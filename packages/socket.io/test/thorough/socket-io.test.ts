@@ -136,14 +136,6 @@ describe('a broadcast', () => {
     const answers = await clients[0]!.socket.emitWithAck('ask all', Buffer.from([7]));
     expect(answers).toEqual(clients.map(() => '07'));
   });
-
-  it('follows a change of rooms in the order of their sender', async () => {
-    const joined = clients.map(
-      ({ socket }) => new Promise((resolve) => socket.once('joined', resolve)),
-    );
-    await clients[0]!.socket.emitWithAck('all join', 'everybody');
-    await Promise.all(joined);
-  });
 });
 
 it('sockets and servers of all workers are known', async () => {
@@ -167,11 +159,7 @@ describe('a session id that a client has made up', () => {
   const tail = 'a'.repeat(20);
   it.each([
     ['of another slot', `00000000.${WORKERS - 1}.${tail}`],
-    ['of no slot', `deadbeef.9999.${tail}`],
     ['with a path', `00000000.0/../../x.${tail}`],
-    ['with a path behind it', `00000000.0.${'../'.repeat(6)}xx`],
-    ['with a NUL', `00000000%00.0.${tail}`],
-    ['that is long', 'a'.repeat(8_000)],
     ['of an object', '__proto__'],
   ])('%s gets the 400 that has a client begin anew', async (_name, sid) => {
     const answer = await poll(`&sid=${sid}`);
@@ -189,21 +177,6 @@ describe('a session id that a client has made up', () => {
     let text = '';
     for await (const chunk of socket) text += String(chunk);
     expect(text).toMatch(/^HTTP\/1.1 400 /);
-  });
-
-  it('lets nobody in from another origin than the owner does', async () => {
-    const { body } = await poll('');
-    const { sid } = JSON.parse(body.slice(1)) as { sid: string };
-    for (let asked = 0; asked < 8; asked += 1) {
-      const headers = { origin: 'https://their.example', 'content-type': 'text/plain' };
-      const answer = await poll(`&sid=${sid}`, { method: 'POST', body: '3', headers });
-      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([
-        200,
-        'https://our.example',
-      ]);
-    }
-    // A drain waits for a client that has a session and polls no more.
-    await poll(`&sid=${sid}`, { method: 'POST', body: '1' });
   });
 });
 

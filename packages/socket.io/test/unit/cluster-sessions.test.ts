@@ -85,15 +85,6 @@ describe('a client that polls', () => {
     },
     5_000,
   );
-
-  it('is told of the end, with what there was for it', async () => {
-    const { client, closed, poll } = await connect();
-    client.send('x');
-    askToReconnect(client, 2_000);
-    expect(await poll()).toBe('4x');
-    expect(await poll()).toMatch(/1$/);
-    expect(await closed).toBe('forced close');
-  });
 });
 
 describe('sessions that are shared', () => {

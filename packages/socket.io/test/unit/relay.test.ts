@@ -138,35 +138,6 @@ const head = (method: string, url: string, ...headers: string[]): string =>
 const TE = 'Transfer-Encoding: chunked';
 
 describe('a body', () => {
-  it.each(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'PUT', 'PATCH'])(
-    'of %s is not relayed, and nothing of it becomes a request',
-    (method) =>
-      withOwner(async () => {
-        for (const text of [
-          head(method, '/own', TE) + chunked(SMUGGLED),
-          head(method, '/own', `Content-Length: ${SMUGGLED.length}`) + SMUGGLED,
-        ]) {
-          expect(await send([text])).toMatch(/^HTTP\/1\.1 200 /);
-        }
-        expect(await send([head('GET', '/victim')])).toMatch(/\/victim$/);
-        expect(owner.requests).toEqual([
-          { method, url: '/own', body: '' },
-          { method, url: '/own', body: '' },
-          { method: 'GET', url: '/victim', body: '' },
-        ]);
-      }),
-  );
-
-  it('of a GET is not relayed wherever the segments end', () =>
-    withOwner(async () => {
-      const text = head('GET', '/own', TE) + chunked(SMUGGLED);
-      for (let at = 1; at < text.length; at += 1) {
-        expect(await send([text.slice(0, at), text.slice(at)])).toMatch(/^HTTP\/1\.1 200 /);
-      }
-      expect(owner.requests.filter(({ url }) => url !== '/own')).toEqual([]);
-      expect(owner.requests.filter(({ body }) => body !== '')).toEqual([]);
-    }));
-
   it('of a POST is the owner’s', () =>
     withOwner(async () => {
       await send([head('POST', '/own', TE) + chunked(SMUGGLED)]);
@@ -383,7 +354,7 @@ describe('whatever a client sends', () => {
     return [0, ...ends].map((from, at) => text.slice(from, ends[at])).filter(Boolean);
   }
 
-  it.each([1, 2, 3, 4])(
+  it.each([1, 2])(
     'the owner reads what its worker has read, and nobody else’s answer (seed %d)',
     (seed) =>
       withOwner(async () => {

@@ -1,16 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkerSnapshot } from 'nestjs-cluster/bootstrap';
 import type { ClusterStatus, ControlClient } from '../cluster.js';
-import { changesBetween, type LogEntry } from './changes-between.js';
-import { figuresOf, RequestRate } from './figures.js';
+import { sum } from '../sum.js';
 import { Metrics } from './metrics.js';
 
 const POLL_MS = 1_000;
 /** The metrics are read every 5 s, because a page of metrics costs more than a status. */
 const POLLS_PER_METRICS = 5;
 
+/** The rate covers several samples, because workers report counts with heartbeats, not for each sample. */
+const RATE_SAMPLES = 4;
+
 /** 15 minutes, with a row every second. */
 export const MAX_ROWS = 900;
 const MAX_LOG = 100;
+
+/** A line under "Events" on the page. */
+interface LogEntry {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly level: 'info' | 'warn' | 'error';
+  readonly text: string;
+}
 
 /** The figures of a moment. A row without figures is a gap: the cluster did not answer. */
 interface Row extends Partial<ReturnType<typeof figuresOf>> {
@@ -87,4 +98,74 @@ export class ClusterFeed {
       rows: this.#rows.filter(({ at }) => at > since),
     };
   }
+}
+
+/** The figures of all workers together. A figure that is not a number is unknown, and `null` in JSON. */
+function figuresOf({ cluster: { workers, ready }, primary }: ClusterStatus) {
+  const of = (key: keyof WorkerSnapshot): readonly number[] =>
+    workers.map((each) => each[key]).filter((value) => typeof value === 'number');
+  const utilization = of('eventLoopUtilization');
+  return {
+    ready,
+    inFlight: sum(of('requestsInFlight')),
+    connections: sum(of('openConnections')),
+    residentBytes: sum(of('residentMemoryBytes')),
+    heapBytes: sum(of('heapUsedBytes')),
+    delayWorstMs: Math.max(...of('eventLoopDelayP99Ms')),
+    delayPrimaryMs: primary?.eventLoopDelayP99Ms,
+    utilizationMean: sum(utilization) / utilization.length,
+    utilizationWorst: Math.max(...utilization),
+  };
+}
+
+/** Computes the requests per second over the last few samples. */
+export class RequestRate {
+  #samples: { readonly at: number; readonly bySlot: ReadonlyMap<number, number> }[] = [];
+
+  /** @param at the time in seconds. @returns NaN for the first sample. */
+  next(at: number, workers: readonly WorkerSnapshot[]): number {
+    // A slot that is being replaced is listed twice, both times with the count of the slot.
+    const bySlot = new Map(workers.map((each) => [each.slot, each.requestsTotal]));
+    this.#samples = [...this.#samples, { at, bySlot }].slice(-RATE_SAMPLES);
+    const [oldest] = this.#samples;
+    // The counts of a new primary begin at 0.
+    const more = [...bySlot].map(([slot, count]) =>
+      Math.max(0, count - (oldest!.bySlot.get(slot) ?? count)),
+    );
+    return sum(more) / (at - oldest!.at);
+  }
+}
+
+/** Describes what happened between two reports of the same primary: starts, states and ends of workers. */
+export function changesBetween(
+  before: ClusterStatus | undefined,
+  { cluster }: ClusterStatus,
+  at: string,
+): readonly LogEntry[] {
+  if (before === undefined) return [];
+  const entries: LogEntry[] = [];
+  const old = new Map(before.cluster.workers.map((worker) => [worker.pid, worker]));
+  const now = new Set(cluster.workers.map(({ pid }) => pid));
+  for (const worker of before.cluster.workers) {
+    if (worker.pid === null || now.has(worker.pid)) continue;
+    const slot = cluster.workers.find((each) => each.slot === worker.slot);
+    const cause = slot?.lastExit?.cause;
+    const failed = slot !== undefined && slot.restarts > worker.restarts;
+    const text = `${nameOf(worker)} ended${cause === undefined ? '' : ` (cause=${cause})`}`;
+    entries.push({ at, level: failed ? 'error' : 'info', text });
+  }
+  for (const worker of cluster.workers) {
+    if (worker.pid === null || old.get(worker.pid)?.state === worker.state) continue;
+    entries.push({ at, level: 'info', text: `${nameOf(worker)} is ${worker.state}` });
+  }
+  const { status, reason = '' } = cluster;
+  if (status !== before.cluster.status || reason !== (before.cluster.reason ?? '')) {
+    const text = `the cluster is ${status}${reason && `: ${reason}`}`;
+    entries.push({ at, level: status === 'up' ? 'info' : 'warn', text });
+  }
+  return entries;
+}
+
+function nameOf({ slot, generation, pid }: WorkerSnapshot): string {
+  return `worker=${slot} gen=${generation} pid=${pid}`;
 }

@@ -1,12 +1,15 @@
 import { isMainThread } from 'node:worker_threads';
-import { cpuBoundInline } from './checks/cpu-bound-inline.js';
-import { databasePool } from './checks/database-pool.js';
-import { inProcessEvents } from './checks/in-process-events.js';
-import { memory } from './checks/memory.js';
-import { ownHealth, ownMetrics } from './checks/own-endpoints.js';
-import { schemaSynchronization } from './checks/schema-synchronization.js';
-import { sessions } from './checks/sessions.js';
-import { webSocketBroadcast } from './checks/web-socket-broadcast.js';
+import {
+  cpuBoundInline,
+  inProcessEvents,
+  memory,
+  ownHealth,
+  ownMetrics,
+  schemaSynchronization,
+  sessions,
+  webSocketBroadcast,
+} from './checks.js';
+import { databasePool } from './database-pool.js';
 import { type AppView, type Check, type Finding, findingsOf } from './finding.js';
 import { SignalListeners } from './signal-listeners.js';
 

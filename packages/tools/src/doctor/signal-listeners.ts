@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import type { Finding } from './finding.js';
@@ -48,7 +49,8 @@ export class SignalListeners {
 
 function directoryOf(manifest: string): string | undefined {
   try {
-    return join(createRequire(process.argv[1]!).resolve(manifest), '../dist/');
+    // resolve() does not always follow a link: after other lookups, Node 20 returned the link's path.
+    return join(realpathSync(createRequire(process.argv[1]!).resolve(manifest)), '../dist/');
   } catch {
     return undefined; // the program will say that it is not installed
   }

@@ -225,17 +225,4 @@ describeWith([...IPTABLES, 'ip'], 'iptables with the script that is printed for 
     expectInTurn(await inside.slotsAt('http://127.0.0.1:8080', 6), 2);
     await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
   });
-
-  it('can be taken away, and leaves what others have set up', async () => {
-    const foreign = '-t nat -A PREROUTING -p tcp --dport 2222 -j REDIRECT --to-ports 22';
-    for (const program of IPTABLES) await inside.output(program, foreign.split(' '));
-    const before = await rulesOf(inside);
-    await load(inside, ...THREE);
-    expect(await rulesOf(inside)).not.toBe(before);
-
-    await load(inside, '--remove');
-
-    expect(await rulesOf(inside)).toBe(before);
-    await expect(inside.slotsAt('http://127.0.0.1', 1)).rejects.toThrow('ECONNREFUSED');
-  });
 });

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
-import { commandLine } from '../support/command-line-here.js';
+import { runHere } from '../../../../test/support/run-here.js';
+import { runCommandLine } from '../../src/program.js';
+
+const commandLine = (...args: string[]) => runHere(() => runCommandLine(args));
 
 it.each([
   ['doctor --nope', "unknown option '--nope'"],

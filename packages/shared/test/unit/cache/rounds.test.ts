@@ -178,34 +178,3 @@ it('has the next one compute after 30 s in the worker of a computation that neve
   expect(next).toHaveBeenCalledOnce();
   expect(await settled(cache.get('k'), deliver)).toBe('next');
 });
-
-/** Callers in two workers whose computations never end. The test moves the clock. */
-async function startEndless() {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const { caches, turn } = await workers(2);
-  const begun: string[] = [];
-  const ask = async (worker: number, caller: string): Promise<void> => {
-    void caches[worker]!.getOrSet('k', () => new Promise(() => begun.push(caller)));
-    await turn();
-  };
-  const pass = async (seconds: number): Promise<void> => {
-    for (let passed = 0; passed < seconds; passed += 1) {
-      await vi.advanceTimersByTimeAsync(1_000);
-      await turn();
-    }
-  };
-  return { begun, ask, pass };
-}
-
-it('has nobody wait for more than two computations that never end', async () => {
-  const { begun, ask, pass } = await startEndless();
-  for (const caller of ['first', 'second', 'third', 'fourth']) await ask(0, caller);
-  await pass(29);
-  await ask(0, 'fifth');
-  expect(begun).toEqual(['first']);
-  await pass(1);
-  expect(begun).toEqual(['first', 'second']);
-  await pass(31); // one second of it for the hub's answer
-  expect(begun).toEqual(['first', 'second', 'third', 'fourth', 'fifth']);
-});

@@ -63,13 +63,13 @@ async function startApp(
 }
 
 describe('a worker that starts', () => {
-  it('is sent nothing before its methods listen: neither events nor requests', async () => {
-    const { events, heard } = await startApp(0);
+  it('sends at once, and receives nothing before its methods listen', async () => {
+    const { heard } = await startApp(0);
     let answers: unknown;
     let sent = 0;
-    const beforeListening = async () => {
-      answers = await Promise.all([1, 2, 3].map(() => events.request('who', 'early')));
-      sent = await events.emit('who', 'all');
+    const beforeListening = async (own: ClusterEvents) => {
+      answers = await Promise.all([1, 2, 3].map(() => own.request('who', 'early')));
+      sent = await own.emit('who', 'all');
     };
     const starting = await startApp(1, { beforeListening });
     await idle();
@@ -77,18 +77,6 @@ describe('a worker that starts', () => {
     expect([sent, heard.at(-1)]).toEqual([1, 'all']);
     expect(await starting.events.request('who', 'late', { to: 1 })).toBe(1);
     expect(starting.heard).toEqual(['late']);
-  });
-
-  it('can send events and requests already', async () => {
-    const { heard } = await startApp(0);
-    let result: unknown;
-    await startApp(1, {
-      beforeListening: async (events) => {
-        result = [await events.emit('who', 'event'), await events.request('who', 'request')];
-      },
-    });
-    expect(result).toEqual([1, 0]);
-    expect(heard).toEqual(['event', 'request']);
   });
 });
 
@@ -113,17 +101,6 @@ describe.each([
 });
 
 describe('a worker that ends', () => {
-  it('is sent no more: others get the event to one, and the request', async () => {
-    const { events } = await startApp(0);
-    const { app } = await startApp(1);
-    await app.close();
-    await idle();
-    const ask = () => events.request('who', 0, { deadlineMs: 500 });
-    expect(await Promise.all([ask(), ask(), ask()])).toEqual([0, 0, 0]);
-    expect(await events.emit('who')).toBe(1);
-    await expect(events.request('who', 0, { to: 1 })).rejects.toThrow(/no such worker/);
-  });
-
   it('answers the request that its method works on, and only then is closed', async () => {
     const { events } = await startWorker(core, 0);
     const { app, connection } = await startApp(1);
@@ -209,11 +186,6 @@ describe('a slot', () => {
     expect(await asker.events.emit('n', 1, 0)).toBe(1);
     await idle();
     expect([ofOld.mock.calls, ofRecent.mock.calls]).toEqual([[], [[1]]]);
-  });
-
-  it('may be that of the worker itself', async () => {
-    const { events } = await startApp(0);
-    expect(await events.request('who', 0, { to: 0 })).toBe(0);
   });
 });
 

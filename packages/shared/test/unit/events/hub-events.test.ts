@@ -1,8 +1,5 @@
-import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { setCurrentLink } from '../support/current-link.js';
-import type { ClusterEvents } from '../../../src/events/index.js';
-import { NO_BODY } from '../../../src/wire/frame-socket.js';
 import {
   enterWorker,
   eventsOf,
@@ -91,20 +88,6 @@ describe('an event in a process', () => {
     expect(heard).toHaveBeenCalledTimes(1);
   });
 
-  it('whose listener throws is logged, and ends no connection', async () => {
-    const [sender, receiver] = await start(2);
-    const error = vi.spyOn(Logger.prototype, 'error').mockReturnValue();
-    const failed: unknown[] = [];
-    receiver!.frames.failed = (thrown) => failed.push(thrown);
-    receiver!.emitter.on('n', () => {
-      throw new Error('no such order');
-    });
-    await sender!.events.emit('n', 1, 'others');
-    await idle();
-    expect(failed).toEqual([]);
-    expect(error.mock.calls[0]?.[0]).toMatch(/a listener of the event 'n' threw: no such order/);
-  });
-
   it('of more than 16 MB is refused, with what to do', async () => {
     const [sender] = await start(1);
     await expect(sender!.events.emit('n', Buffer.alloc(2 ** 24))).rejects.toThrow(
@@ -116,13 +99,11 @@ describe('an event in a process', () => {
 describe('what is no event', () => {
   it.each([
     ['', 'all', /name of an event: "" is not allowed; expected a text of 1 to 16384 characters/],
-    [undefined, 'all', /undefined is not allowed; expected a text of 1 to 16384 characters/],
+    ['n'.repeat(16_385), 'all', /expected a text of 1 to 16384 characters/],
     ['n', -1, /-1 is not allowed; expected 'all', 'others', 'one' or the number of a slot/],
-    ['n', 0.5, /receivers of emit\(\): 0.5 is not allowed/],
-    ['n', 256, /256 is not allowed/],
+    ['n', 256, /receivers of emit\(\): 256 is not allowed/],
     ['n', 'foo', /"foo" is not allowed/],
-    ['n', null, /null is not allowed/],
-  ])('named %o to %o is refused', async (name, to, message) => {
+  ])('named %.9o to %o is refused', async (name, to, message) => {
     const [sender] = await start(1);
     const emitted = sender!.events.emit(name as string, 0, to as 'all');
     await expect(emitted).rejects.toMatchObject({
@@ -135,6 +116,8 @@ describe('what is no event', () => {
     [{ to: 'all' }, /to: "all" is not allowed; expected 'one' or the number of a slot/],
     [{ to: 256 }, /to: 256 is not allowed/],
     [{ timeoutMs: 50 }, /timeoutMs is not allowed; known are to, deadlineMs/],
+    [{ deadlineMs: NaN }, /deadlineMs/],
+    [{ deadlineMs: 2 ** 31 }, /deadlineMs/],
   ])('is a request with the options %o', async (options, message) => {
     const [sender] = await start(1);
     const asked = sender!.events.request('n', 0, options as never);
@@ -157,16 +140,6 @@ describe('what is no event', () => {
 });
 
 describe('a request to another worker', () => {
-  it('is answered to the one who asked, also where others of its process ask', async () => {
-    const [asker, answers] = await start(2);
-    enterWorker(asker!.hub);
-    const second = await eventsOf(asker!.emitter);
-    second.onApplicationBootstrap();
-    answers!.emitter.on('same', (n: number): unknown => idle().then(() => n));
-    const ask = (events: ClusterEvents, n: number) => events.request('same', n, { to: 1 });
-    expect(await Promise.all([ask(asker!.events, 1), ask(second, 2)])).toEqual([1, 2]);
-  });
-
   it('fails without a rejection that nobody handles, where its payload cannot be copied or the hub is slow', async () => {
     const [asker] = await start(1);
     const unhandled = vi.fn();
@@ -180,14 +153,6 @@ describe('a request to another worker', () => {
     process.off('unhandledRejection', unhandled);
     expect(unhandled).not.toHaveBeenCalled();
   });
-
-  it.each([NaN, Infinity, -1, 2 ** 31])(
-    'is refused with a deadline of %s ms',
-    async (deadlineMs) => {
-      const [asker] = await start(1);
-      await expect(asker!.events.request('n', 0, { deadlineMs })).rejects.toThrow(/deadlineMs/);
-    },
-  );
 
   it('is answered by what a listener returns there, and fails as that fails', async () => {
     const [asker, answers] = await start(2);
@@ -217,16 +182,5 @@ describe('a request to another worker', () => {
     asker!.events.onApplicationShutdown();
     await closed;
     await expect(ask()).rejects.toThrow(/this app is closed/);
-  });
-
-  it('takes no reply for the answer to something else', async () => {
-    const [asker] = await start(1);
-    asker!.lost.add('get');
-    const asked = asker!.hub.ask({ op: 'get', cache: 'a', key: 'b' }, 20);
-    const failed = expect(asked).rejects.toThrow(/did not answer within 20 ms/);
-    for (let id = 0; id < 10; id += 1) {
-      asker!.hub.frame({ t: 'reply', id, failed: false }, NO_BODY);
-    }
-    await failed;
   });
 });

@@ -118,21 +118,6 @@ describe('a limit of the cluster', () => {
     expect(await limit.run('k', (signal) => signal.aborted)).toBe(false);
   });
 
-  it('frees the places of a worker that ends, for those who wait', async () => {
-    const core = new HubCore();
-    const [one, two] = [limitOf(core, 0), limitOf(core, 1)];
-    one.start('k', 'a');
-    one.start('k', 'b');
-    await idle();
-    two.start('k', 'c');
-    two.start('k', 'd');
-    await idle();
-    expect(two.running.size).toBe(0);
-    one.leave();
-    await idle();
-    expect([...two.running]).toEqual(['c', 'd']);
-  });
-
   it('answers 503 while there can be no hub, and names no path', async () => {
     const hub = new HubClient((events) => {
       queueMicrotask(() => events.unavailable('no directory can be made in /tmp'));

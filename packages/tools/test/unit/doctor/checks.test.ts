@@ -5,13 +5,16 @@ import { PubSub } from 'graphql-subscriptions';
 import { CpuBound } from 'nestjs-cluster';
 import { runInThisContext } from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { cpuBoundInline } from '../../../src/doctor/checks/cpu-bound-inline.js';
-import { databasePool } from '../../../src/doctor/checks/database-pool.js';
-import { inProcessEvents } from '../../../src/doctor/checks/in-process-events.js';
-import { memory } from '../../../src/doctor/checks/memory.js';
-import { ownHealth, ownMetrics } from '../../../src/doctor/checks/own-endpoints.js';
-import { schemaSynchronization } from '../../../src/doctor/checks/schema-synchronization.js';
-import { webSocketBroadcast } from '../../../src/doctor/checks/web-socket-broadcast.js';
+import {
+  cpuBoundInline,
+  inProcessEvents,
+  memory,
+  ownHealth,
+  ownMetrics,
+  schemaSynchronization,
+  webSocketBroadcast,
+} from '../../../src/doctor/checks.js';
+import { databasePool } from '../../../src/doctor/database-pool.js';
 import {
   type AppView,
   type Check,

@@ -1,4 +1,4 @@
-import { at, type Check, classOf, nameOf } from '../finding.js';
+import { at, type Check, classOf, nameOf } from './finding.js';
 
 /** A pool of connections, as read from an object of a library. */
 interface Pool {

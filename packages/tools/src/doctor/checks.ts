@@ -1,0 +1,229 @@
+import { Module } from 'node:module';
+import { totalmem } from 'node:os';
+import { types } from 'node:util';
+import v8 from 'node:v8';
+import {
+  type AppView,
+  at,
+  type Check,
+  type Class,
+  classOf,
+  type Member,
+  metadataOf,
+  nameOf,
+  prototypesOf,
+} from './finding.js';
+
+/** Memory of the primary, measured and rounded up. */
+const PRIMARY_BYTES = 64 * 1_024 * 1_024;
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
+
+/** Checks that the memory is enough for all workers, if each needs as much as this process. */
+export const memory = (
+  residentBytes = () => process.memoryUsage.rss(),
+  availableBytes = Math.min(totalmem(), process.constrainedMemory() || Infinity),
+): Check => ({
+  name: 'memory',
+  remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
+  look: (_app, { workers }) => {
+    const each = residentBytes();
+    // During a reload there is one more worker.
+    const needed = each * (workers + 1) + PRIMARY_BYTES;
+    if (needed <= availableBytes) return [];
+    return [
+      {
+        where: 'this machine or its control group',
+        problem: `a worker holds ${megabytes(each)} before its first request; ${workers} workers, one more during a reload and the primary need ${megabytes(needed)}, and ${megabytes(availableBytes)} are available`,
+      },
+    ];
+  },
+});
+
+export const inProcessEvents: Check = {
+  name: 'in-process-events',
+  remedy:
+    "provide ClusterPubSub of '@nestjs-cluster/shared/events' in its place; or, beyond one machine, one in Redis",
+  look: (app) =>
+    [...pubSubsOf(app).values()].map((where) => ({
+      where,
+      problem: 'a published event reaches only the subscribers in the same worker',
+    })),
+};
+
+/** The places of each PubSub of graphql-subscriptions: a provider, or a field of a provider or controller. */
+function pubSubsOf({ providers, controllers }: AppView): ReadonlyMap<unknown, string> {
+  const places = new Map<unknown, string>();
+  for (const member of [...providers, ...controllers]) {
+    if (isPubSub(member.instance)) places.set(member.instance, nameOf(member));
+  }
+  for (const member of [...providers, ...controllers]) {
+    for (const value of fieldsOf(member)) {
+      if (isPubSub(value) && !places.has(value)) places.set(value, nameOf(member));
+    }
+  }
+  return places;
+}
+
+/** Values of own fields. Getters and proxies are not run. */
+function fieldsOf({ instance }: Member): unknown[] {
+  if (types.isProxy(instance) || Array.isArray(instance) || ArrayBuffer.isView(instance)) return [];
+  return Object.values(Object.getOwnPropertyDescriptors(Object(instance))).map(
+    ({ value }) => value as unknown,
+  );
+}
+
+/** Checks the methods too, because several libraries have a class of this name. */
+function isPubSub(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
+  const iterates = 'asyncIterableIterator' in value || 'asyncIterator' in value;
+  if (!iterates || !('publish' in value)) return false;
+  for (let each: unknown = value; each !== null; each = Object.getPrototypeOf(each) as unknown) {
+    if (classOf(each) === 'PubSub') return true;
+  }
+  return false;
+}
+
+export const schemaSynchronization: Check = {
+  name: 'schema-synchronization',
+  remedy: 'set it to false, and run migrations as a step of the deploy, before the start',
+  look: ({ providers }) =>
+    providers
+      .filter(({ instance }) => classOf(instance) === 'DataSource')
+      .flatMap((provider) =>
+        alterings(at(provider.instance, 'options')).map((option) => ({
+          where: nameOf(provider),
+          problem: `TypeORM has ${option}: true, so several workers alter the schema at once`,
+        })),
+      ),
+};
+
+/** The options by which an app alters a shared schema. A database in the memory of each worker is not shared. */
+function alterings(options: unknown): string[] {
+  const isShared =
+    typeof at(options, 'type') === 'string' && at(options, 'database') !== ':memory:';
+  return ['synchronize', 'migrationsRun'].filter((name) => isShared && at(options, name) === true);
+}
+
+/** The files of the libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
+const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
+
+/**
+ * Finds sessions that are kept in memory. The store is in a closure of the middleware and cannot be
+ * read, so the check counts the stores on the heap. That takes as long as a full garbage
+ * collection, too long for a worker that serves requests.
+ */
+export const sessions: Check = {
+  name: 'sessions',
+  remedy:
+    'give the session middleware a store that all workers share, such as connect-redis, or sign cookies',
+  look: () => {
+    const { _cache: cache } = Module as unknown as {
+      _cache?: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;
+    };
+    return Object.entries(cache ?? {}).flatMap(([file, module]) => {
+      const library = LIBRARY.exec(file)?.[1];
+      const { MemoryStore } = Object(module?.exports) as { MemoryStore?: unknown };
+      if (library === undefined || typeof MemoryStore !== 'function') return [];
+      if (v8.queryObjects(MemoryStore as never, { format: 'count' }) === 0) return [];
+      return [
+        {
+          where: `MemoryStore of ${library}`,
+          problem:
+            'sessions are kept in the worker that began them, and the others do not know them',
+        },
+      ];
+    });
+  },
+};
+
+/** `this.server.clients` in the text of a class. The set of a ws server has the clients of one process. */
+const CLIENTS = /\.\s*clients\b/;
+
+export const webSocketBroadcast: Check = {
+  name: 'web-socket-broadcast',
+  remedy:
+    "publish it by ClusterEvents of '@nestjs-cluster/shared/events', and send to the clients of each worker in an @OnEvent() handler",
+  look: ({ providers, socketServers }) =>
+    // A server of ws has a set of clients; one of Socket.IO has namespaces.
+    socketServers.some((server) => at(server, 'clients') instanceof Set)
+      ? providers
+          .filter(({ type }) => type && metadataOf('websockets:is_gateway', type) === true)
+          .filter(({ type }) => CLIENTS.test(String(type)))
+          .map((gateway) => ({
+            where: nameOf(gateway),
+            problem: 'a broadcast over server.clients reaches the WebSockets of one worker',
+          }))
+      : [],
+};
+
+/** `RequestMethod.GET` of @nestjs/common, the value of the metadata 'method'. */
+const GET = 0;
+
+export const ownHealth: Check = {
+  name: 'own-health',
+  remedy:
+    'remove it and use /health of ClusterModule.forRoot(), or inject ClusterHealthIndicator, which knows all workers',
+  look: (app) =>
+    find(
+      app,
+      /^\/healthz?(\/(live|ready))?\/?$/i,
+      'it answers for the worker that gets the request, and does not know the others',
+    ),
+};
+
+export const ownMetrics: Check = {
+  name: 'own-metrics',
+  remedy: 'remove it and use /metrics of ClusterModule.forRoot(), which merges all workers',
+  look: (app) => find(app, /^\/metrics\/?$/i, 'each scrape reads the counters of another worker'),
+};
+
+function find({ controllers }: AppView, path: RegExp, problem: string) {
+  return controllers.flatMap(({ type, instance, module }) => {
+    if (type === undefined || knowsCluster(instance)) return [];
+    return prototypesOf(type)
+      .flatMap((owner) => Object.entries(Object.getOwnPropertyDescriptors(owner)))
+      .filter(([, { value }]) => typeof value === 'function' && answers(type, value, path))
+      .map(([name]) => ({ where: `${type.name}.${name}() (${module})`, problem }));
+  });
+}
+
+/** Whether a method answers GET on a path. Prefixes and versions, which belong to the app, are ignored. */
+function answers(type: Class, method: object, path: RegExp): boolean {
+  if (metadataOf('method', method) !== GET) return false;
+  return pathsOf(type).some((prefix) =>
+    pathsOf(method).some((end) => path.test(`/${prefix}/${end}`.replaceAll(/\/+/g, '/'))),
+  );
+}
+
+function knowsCluster(controller: unknown): boolean {
+  return Object.values(Object(controller)).some(
+    (each) => classOf(each) === 'ClusterHealthIndicator',
+  );
+}
+
+function pathsOf(target: object): string[] {
+  return [metadataOf('path', target) ?? []].flat().filter((path) => typeof path === 'string');
+}
+
+/** The key under which `@CpuBound()` stores the methods of a class: a Map by their names. */
+const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
+
+export const cpuBoundInline: Check = {
+  name: 'cpu-bound-inline',
+  remedy: 'import ClusterModule.forRoot() into the app',
+  look: ({ controllers, providers }) =>
+    // `Offload` is the provider of ClusterModule that runs the methods in threads.
+    providers.some(({ instance }) => classOf(instance) === 'Offload')
+      ? []
+      : [...controllers, ...providers]
+          .filter(
+            ({ type }) =>
+              type && prototypesOf(type).some((each) => Object.hasOwn(each, DEFINITIONS)),
+          )
+          .map(({ type, module }) => ({
+            where: `${type!.name} (${module})`,
+            problem:
+              '@CpuBound() methods run on the event loop, since the app has no ClusterModule',
+          })),
+};
