@@ -13,7 +13,7 @@ const PATTERNS = [
   ],
   [/\b(?:that|those) of (?!which)/i, 'repeat the noun'],
   [
-    /\b(?:is|are|was|were|be) no (?!(?:longer|more|fewer|less|different|better)\b)[a-z]/,
+    /(?<!\b[Tt]here )\b(?:is|are|was|were|be) no (?!(?:longer|more|fewer|less|different|better)\b)[a-z]/,
     'say "is not a"',
   ],
 ];

@@ -67,7 +67,7 @@ export function pageBlock(results) {
         systems.map(({ label, cells }) => [label, ...cells]),
       )}`,
   );
-  return `${conditions(results)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, after 5 s of load on 64 kept connections where nothing else is said; with new connections, a Fastify worker has more. [The report](${REPORT}) has every scope, its command and what is noise. It has the 99th percentiles under full load too; they rank nobody, because a rerun changes their order. [A rerun](#a-rerun) on another machine reversed some differences in CPU of up to 32 %.
+  return `${conditions(results)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, after 5 s of load on 64 kept connections where nothing else is said; with new connections, a Fastify worker has more. [The report](${REPORT}) has every scope, its command and what is noise. It has the 99th percentiles under full load too; they rank no system, because a rerun changes their order.
 
 ${tables.join('\n\n')}
 
