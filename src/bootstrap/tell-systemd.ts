@@ -43,7 +43,7 @@ export function tellSystemd(
     sent = sent
       .then(() => run('systemd-notify', [message], options))
       .catch(({ stderr, message: reason }: Error & { readonly stderr?: string }) =>
-        warnOnce(`systemd does not get the state of the cluster: ${oneLine(stderr || reason)}`),
+        warnOnce(`cannot report the cluster's state to systemd: ${oneLine(stderr || reason)}`),
       );
   };
   let state: string | undefined;
@@ -59,7 +59,7 @@ export function tellSystemd(
   if (watchdogMs === undefined) return;
   const answer = (): void => {
     if (isWell()) notify('WATCHDOG=1');
-    else warn('systemd gets no answer for its watchdog, because the supervisor does not work');
+    else warn("systemd's watchdog is not notified, because the supervisor does not respond");
   };
   // Checked after all timers that are due, because the process may have been stopped for a while.
   setInterval(() => setImmediate(answer), watchdogMs).unref();

@@ -37,24 +37,22 @@ interface Options {
 export function addCommands(program: Command): void {
   addCommand(program, 'ps', 'Lists the clusters of this user').action(list);
   onCluster(program, 'status', 'Shows a cluster and its workers').action(showStatus);
-  onCluster(program, 'top', 'Shows the workers of a cluster, live').action(
+  onCluster(program, 'top', 'Shows the workers of a cluster and refreshes').action(
     async ({ cluster, json }: Options) => top(await findCluster(cluster), json),
   );
 
   onCluster(
     program,
     'reload',
-    'Replaces every worker, without a gap, with one that runs the program now on disk. If one fails, the previous release keeps serving',
+    'Replaces all workers, one at a time and without downtime, with the release now on disk. If one fails, the previous release keeps serving',
   ).action(reload);
   onCluster(program, 'scale', 'Changes the number of workers', 'scale +1')
     .argument('<workers>', '4, or +1 for one more, or -1 for one less', wantedWorkers)
     .action(scale);
-  onCluster(program, 'restart', 'Replaces one worker, without a gap', 'restart 2')
+  onCluster(program, 'restart', 'Replaces one worker without downtime', 'restart 2')
     .argument(...SLOT)
     .action(restart);
-  onCluster(program, 'stop', 'Drains every worker and ends the cluster, as SIGTERM does').action(
-    stop,
-  );
+  onCluster(program, 'stop', 'Drains all workers and stops the cluster, like SIGTERM').action(stop);
 
   onCluster(program, 'stack', 'Shows what a worker is doing, even if it is blocked', 'stack 1')
     .argument(...SLOT)
@@ -63,14 +61,14 @@ export function addCommands(program: Command): void {
     program,
     'cpu-profile',
     10,
-    'Writes a profile of where a worker spends its time, blocked or not',
+    'Records a CPU profile of a worker, even if it is blocked',
   );
   // In a shorter profile, a cache that is being filled looks like a leak.
   addProfile(
     program,
     'heap-profile',
     30,
-    'Writes a profile of the functions that allocate the memory in use',
+    'Records a heap profile: the functions that allocated the memory in use',
   );
 }
 
@@ -304,7 +302,7 @@ function linesOf({ slot, pid, blockedForMs, requests, frames, problem }: WorkerS
   const worker = `worker=${slot} pid=${pid}`;
   // If there is a problem, the requests are not known.
   if (problem !== null) return [`${worker} shows no stack: ${oneLine(problem)}`];
-  const idle = frames.length > 0 ? 'not blocked; it is running' : 'not blocked, and waits for work';
+  const idle = frames.length > 0 ? 'running, not blocked' : 'idle';
   const state =
     blockedForMs === null ? `is ${idle}` : `has been blocked for ${seconds(blockedForMs)}, in`;
   const inFlight = requests.map(

@@ -32,7 +32,7 @@ function createProgram(): Command {
   program.commandsGroup('Commands (-c <name> selects one of several clusters; slots start at 0):');
   addCommands(program);
   addMoved(program);
-  program.helpCommand('help [command]', 'Shows the help of a command');
+  program.helpCommand('help [command]', 'Shows help for a command');
   return program;
 }
 

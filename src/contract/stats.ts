@@ -63,7 +63,7 @@ export const STATS = {
   },
   requestsInFlight: {
     metric: 'worker_requests_in_flight',
-    help: 'Requests that the worker has begun and not answered',
+    help: 'Requests in flight',
     inHealth: true,
   },
   requestsTotal: {
@@ -75,7 +75,7 @@ export const STATS = {
   rebalancedConnectionsTotal: {
     metric: 'rebalanced_connections_total',
     isCounter: true,
-    help: 'Connections closed so that their clients connect again, for the balance',
+    help: 'Connections closed to rebalance, so that their clients reconnect',
   },
   logLinesDroppedTotal: {
     metric: 'log_lines_dropped_total',

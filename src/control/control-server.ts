@@ -149,7 +149,7 @@ function secondsIn(query: URLSearchParams): number {
   const given = query.get('seconds') ?? DEFAULT_SECONDS;
   const seconds = /^\d{1,2}$/.test(given) ? Number(given) : 0;
   if (seconds >= 1 && seconds <= MAX_PROFILE_SECONDS) return seconds;
-  const message = `wrong seconds; expected a whole number from 1 to ${MAX_PROFILE_SECONDS}`;
+  const message = `invalid seconds; expected a whole number from 1 to ${MAX_PROFILE_SECONDS}`;
   throw new Refusal(400, 'BAD_REQUEST', message);
 }
 

@@ -69,13 +69,13 @@ export class ControlSocket {
     try {
       const path = this.#claimPath();
       if (!this.#isAt(path)) await this.#listen(path);
-      if (this.#hasFailed) this.warn(`the control socket works now: ${path}`);
+      if (this.#hasFailed) this.warn(`the control socket is available again: ${path}`);
       this.#hasFailed = false;
     } catch (error) {
       if (this.#hasFailed) return;
       this.#hasFailed = true;
       const isThere = this.#isAt(this.#listening?.path);
-      const what = isThere ? 'the control socket is not safe' : 'there is no control socket';
+      const what = isThere ? 'the control socket is not safe' : 'no control socket';
       this.warn(
         `${what}: ${(error as Error).message}; the primary tries again every ${CHECK_MS / 1_000} s; control: false disables it`,
       );

@@ -65,7 +65,7 @@ function dismiss(step: Step, slot: Slot): void {
   for (const worker of contendersOf(step.state, slot)) {
     if (worker.state === 'draining') continue;
     retire(step, worker, 'scale');
-    loseCandidate(step, worker, 'its slot was scaled away');
+    loseCandidate(step, worker, 'its slot was removed by a scale-down');
   }
 }
 

@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 
 /**
- * Why a call was not begun: the queue was full, the call waited too long, the remote queue cannot be
+ * Why a call was not started: the queue was full, the call waited too long, the remote queue cannot be
  * reached, or the process is ending.
  */
 export type TaskRejection = 'queue-full' | 'queue-timeout' | 'queue-unavailable' | 'closing';
@@ -14,11 +14,11 @@ export type TaskRejection = 'queue-full' | 'queue-timeout' | 'queue-unavailable'
 const REJECTIONS: Readonly<Record<TaskRejection, string>> = {
   'queue-full': 'too many calls are waiting',
   'queue-timeout': 'it waited too long for a thread',
-  'queue-unavailable': 'its queue cannot be reached',
-  closing: 'this process is ending',
+  'queue-unavailable': 'its queue is unreachable',
+  closing: 'this process is shutting down',
 };
 
-/** A `@CpuBound()` call was not begun: 503, with `Retry-After`. The caller may make it again. */
+/** A `@CpuBound()` call was not started: 503, with `Retry-After`. The caller may make it again. */
 export class TaskRejectedException extends ServiceUnavailableException {
   /** The value of `Retry-After`, in seconds. A queue that is full has room again once a call ends. */
   readonly retryAfterSeconds = 1;
@@ -27,7 +27,7 @@ export class TaskRejectedException extends ServiceUnavailableException {
     readonly task: string,
     readonly reason: TaskRejection,
     /** The part of the message that says what did not happen. */
-    did = 'was not begun',
+    did = 'was not started',
   ) {
     super(`${task} ${did}: ${REJECTIONS[reason]}`);
   }

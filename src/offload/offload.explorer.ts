@@ -161,7 +161,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
   }
   if (file === mainFile) {
     return (
-      `${name} is declared in ${file}, which starts the app: a thread that imports it would start another; ` +
+      `${name} is declared in ${file}, which starts the app: a thread that imports it would start the app again; ` +
       `declare the class in a file of its own, or start the app by ClusterModule.bootstrap()`
     );
   }
@@ -186,7 +186,7 @@ export function refusalOfModule(
 ): string | undefined {
   if (!threads || file === undefined || file !== mainFile) return undefined;
   return (
-    `offload.module (${name}) is given to forRoot() in ${file}, which starts the app: a thread that imports it would start another; ` +
+    `offload.module (${name}) is passed to forRoot() in ${file}, which starts the app: a thread that imports it would start the app again; ` +
     `move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()`
   );
 }

@@ -30,7 +30,7 @@ export class OffloadMetrics {
     read: () => OffloadSnapshot,
   ) {
     this.#tasks = new Counter({
-      ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by how they ended'),
+      ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by outcome'),
       labelNames: ['task', 'outcome'],
     });
     const histogram = (name: string, help: string, buckets: readonly number[]) =>

@@ -38,7 +38,7 @@ const QUEUE_TIMEOUT_MS = 5_000;
 const MAX_THREADS_PER_CORE = 4;
 
 const IN_VITEST =
-  'ClusterModule: @CpuBound() methods run on the event loop, because this is a test of Vitest; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads';
+  'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads';
 
 /** Offloads the `@CpuBound()` methods of an app while the app runs. */
 @Injectable()

@@ -72,7 +72,7 @@ function fork(
   const { execArgv, own } = workerArguments(workers, release.script);
   // Without this check, Node would report that its own executable was not found.
   if (!existsSync(release.cwd))
-    throw new Error(`the working directory ${release.cwd} is not there`);
+    throw new Error(`the working directory ${release.cwd} does not exist`);
   cluster.setupPrimary({
     exec: release.script,
     cwd: release.cwd,

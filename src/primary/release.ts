@@ -35,10 +35,10 @@ export class Program {
    */
   resolve(): ProgramPaths {
     const cwd = realpath(this.#cwd);
-    if (cwd === undefined) throw new Error(`the working directory ${this.#cwd} is not there`);
+    if (cwd === undefined) throw new Error(`the working directory ${this.#cwd} does not exist`);
     const directory = realpath(dirname(this.#script));
     if (directory === undefined) {
-      throw new Error(`the directory of the script ${this.#script} is not there`);
+      throw new Error(`the directory of the script ${this.#script} does not exist`);
     }
     // The script may have been named without its extension. Only Node can find such a file.
     return { script: realpath(this.#script) ?? join(directory, basename(this.#script)), cwd };
@@ -52,7 +52,7 @@ export class Program {
   find(earlier?: ProgramPaths): ProgramPaths | Error {
     if (earlier !== undefined) {
       const missing = [dirname(earlier.script), earlier.cwd].find((path) => !existsSync(path));
-      return missing === undefined ? earlier : new Error(`${missing} is not there`);
+      return missing === undefined ? earlier : new Error(`${missing} does not exist`);
     }
     try {
       return this.resolve();

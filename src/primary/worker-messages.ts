@@ -161,7 +161,7 @@ export class WorkerMessages {
       return { type: 'worker', worker: id, event: { type: 'foreign-version', version } };
     }
     this.#warnOnce(
-      'dropped a message that is not of this version of nestjs-cluster; restart the cluster after an update of it',
+      'dropped a message of another version of nestjs-cluster; restart the cluster after an update',
       worker,
     );
     return undefined;

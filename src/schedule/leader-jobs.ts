@@ -118,7 +118,7 @@ export class JobMetrics {
   readonly #names = new Set<string>();
 
   constructor({ Counter }: MetricsClient) {
-    const help = 'Runs of scheduled jobs that one worker alone runs, by how they ended';
+    const help = 'Runs of scheduled jobs that only the leader runs, by outcome';
     this.#runs = new Counter({ ...named('jobs_total', help), labelNames: ['job', 'outcome'] });
   }
 

@@ -117,7 +117,7 @@ describe('a worker that hangs', () => {
     expect(await cluster.exited()).toEqual({ code: 1, signal: null });
     expect(await blocked).toMatchObject({ outcome: 'reset' });
     expect(cluster.all('worker-stopped')).toMatchObject([
-      { pid, problem: 'it did not end in time and was killed' },
+      { pid, problem: 'it did not exit in time and was killed' },
     ]);
     expect(cluster.survivors()).toEqual([]);
   });

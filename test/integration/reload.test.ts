@@ -196,7 +196,9 @@ describe('a release behind a symlink', () => {
     expect(withoutScript).toMatchObject({ outcome: 'aborted', level: 'error' });
     expect(withoutScript.reason).toContain('main.mjs');
     expect(withoutDirectory).toMatchObject({ outcome: 'aborted', level: 'error' });
-    expect(withoutDirectory.reason).toBe(`the working directory ${releases.current} is not there`);
+    expect(withoutDirectory.reason).toBe(
+      `the working directory ${releases.current} does not exist`,
+    );
     expect(cluster.workerPids).toEqual(before);
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
     releases.pointTo('rel1');

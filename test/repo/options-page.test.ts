@@ -61,7 +61,6 @@ const listOf = (name: string) =>
     .map(({ key, docs }) => `- **\`${key}\`**: ${docs}`)
     .join('\n');
 
-const documented = [...optionsOf('ClusterOptions'), ...optionsOf('ClusterModuleOptions')];
 const leaves = [clusterOptions, moduleOptions].flatMap((group) => [...leavesOf(group)]);
 const keyOf = ({ path }: { readonly path: readonly string[] }) => path.join('.');
 const variables = [...leaves, ...leavesOf(offloadVariables)].flatMap(({ names = [] }) => names);

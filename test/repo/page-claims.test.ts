@@ -1,7 +1,5 @@
-import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { seal } from '../../src/contract/messages.js';
-import { clusterOptions } from '../../src/contract/options/index.js';
 import {
   documentedProtocolVersion,
   PACKAGE_READMES,
@@ -12,7 +10,9 @@ import {
 
 describe('the promise that no request is lost', () => {
   it('names its exceptions, in the README and where they are explained', () => {
-    const promise = /^- \*\*No lost requests in a deploy\.\*\* .*$/m.exec(readDocument('README.md'))![0];
+    const promise = /^- \*\*No lost requests in a deploy\.\*\* .*$/m.exec(
+      readDocument('README.md'),
+    )![0];
     const page = sectionOf(readDocument('docs/reload-and-releases.md'), 'What is lost');
     expect(promise).toContain('reload-and-releases.md#what-is-lost');
     for (const text of [promise, page]) {

@@ -162,7 +162,7 @@ describe('the admin listener of a cluster', () => {
     const cluster = await ClusterProcess.start({ options: { workers: 0, admin: { port } } });
 
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      'there is no admin listener with workers: 0, since there is no primary; ask the app',
+      "workers: 0 has no primary, so there is no admin listener; use the app's own endpoints",
     ]);
     expect(cluster.all('listening')).toMatchObject([{ adminUrl: null }]);
     expect((await request(`http://127.0.0.1:${port}`, '/health/live')).outcome).toBe('refused');

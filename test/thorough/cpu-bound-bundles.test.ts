@@ -136,7 +136,7 @@ describe('@CpuBound() in an app that is one file', () => {
   it('is refused if nestjs-cluster is a part of the file', async () => {
     const external = /^(?!\.|\/|nestjs-cluster)/;
     expect(await refusal(await start('at the top', {}, { external }))).toContain(
-      "nestjs-cluster is part of a bundle, without the files that it runs beside the app; leave it and Nest out of the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install them where the app runs, or set CLUSTER_OFFLOAD=inline",
+      "nestjs-cluster was bundled without the files that it runs beside the app; leave it and Nest out of the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install them where the app runs, or set CLUSTER_OFFLOAD=inline",
     );
   });
 });

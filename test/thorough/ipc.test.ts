@@ -129,7 +129,7 @@ it('a release with another version of the protocol is refused, and the cluster s
   // Long before its boot would time out.
   expect(await cluster.event('reload-ended')).toMatchObject({
     outcome: 'aborted',
-    reason: expect.stringContaining('speaks version 2 of the protocol') as string,
+    reason: expect.stringContaining('uses version 2 of the IPC protocol') as string,
   });
   expect(cluster.workerPids).toEqual(pids);
   expect((await request(cluster.url, '/hello')).outcome).toBe('ok');

@@ -56,7 +56,7 @@ describeOnce('a full queue', () => {
     expect(refused.headers['retry-after']).toBe('1');
     expect(JSON.parse(refused.body)).toMatchObject({
       statusCode: 503,
-      message: 'Faults.hold was not begun: too many calls are waiting',
+      message: 'Faults.hold was not started: too many calls are waiting',
     });
     expect([(await running).status, (await waiting).status]).toEqual([200, 200]);
     const counts = await TaskCounts.of(cluster);

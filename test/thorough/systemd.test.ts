@@ -78,7 +78,7 @@ it.each([
     expect(load.answeredBy.size).toBe(processes);
     expect(after.all('warning').map(({ message }) => message)).toEqual([
       expect.stringContaining(
-        `the port, host and path of the options are not used: systemd passes the socket ${url}`,
+        `the options port, host and path are ignored: systemd passes the socket ${url}`,
       ),
     ]);
   },

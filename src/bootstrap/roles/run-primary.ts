@@ -199,8 +199,7 @@ export function handleSignals(supervisor: Supervisor, emit: EmitEvent): void {
   process.on('SIGHUP', () => {
     // In a terminal, SIGHUP means that the terminal was closed, so the program ends and does not reload.
     if (inTerminal) return supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
-    if (supervisor.reloading)
-      refuse('SIGHUP', 'a reload is under way already; this starts no other');
+    if (supervisor.reloading) refuse('SIGHUP', 'a reload is already under way');
     else void supervisor.reload('SIGHUP');
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {

@@ -27,7 +27,7 @@ import { NO_HTTP_SERVER } from './role.js';
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 const NO_ADMIN_LISTENER =
-  'there is no admin listener with workers: 0, since there is no primary; ask the app';
+  "workers: 0 has no primary, so there is no admin listener; use the app's own endpoints";
 
 /**
  * Runs the app in this process, with the same address, endpoints and drain as in a cluster.

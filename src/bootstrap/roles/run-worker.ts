@@ -33,7 +33,7 @@ export async function runWorker(
     // After the event loop has handled the pending events.
     setImmediate(() => {
       warnOfFindings(app, link, options.warnings).catch((error: unknown) =>
-        link.warn(`could not look at the app: ${String(error)}`),
+        link.warn(`the check of the app failed: ${String(error)}`),
       );
     });
   }

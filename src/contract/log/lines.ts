@@ -67,14 +67,14 @@ const LINES: {
   leader: undefined, // only matters to its listeners
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-reverting': ({ generation, to, reason }) =>
-    error(`reload gen=${generation} is taken back, gen=${to} comes back: ${reason}`),
+    error(`reload gen=${generation} is rolled back to gen=${to}: ${reason}`),
   'reload-ended': ({ outcome, generation, reason, durationMs }) => {
     const text = `reload gen=${generation} ${outcome}`;
     if (outcome === 'completed') return info(`${text} in ${formatMs(durationMs)}`);
     const late = `${text} after ${formatMs(durationMs)}`;
     if (reason === SHUTTING_DOWN) return info(`${late}: ${reason}`);
     return error(
-      `${late}${outcome === 'aborted' ? ', the workers before it stay' : ''}: ${reason}`,
+      `${late}${outcome === 'aborted' ? ', the previous workers keep serving' : ''}: ${reason}`,
     );
   },
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),

@@ -64,7 +64,7 @@ function guardWrite(write: Write, format: LogFormat, err: LogStream): Write {
   const failed = (thrown: unknown): void => {
     if (reported) return; // it would be the same for each line
     reported = true;
-    const message = 'log.write failed, and its line is lost; this is logged only once';
+    const message = 'log.write failed and the line was lost; further failures are not logged';
     const warning = { message, error: reportError(thrown) };
     err.write(`${formatLine(format, 'warning', warning, err)}\n`);
   };

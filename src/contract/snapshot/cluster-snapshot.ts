@@ -88,7 +88,7 @@ export interface ClusterSnapshot {
   readonly degraded: number;
   /** Empty where no queue can be read: without /proc, for unix sockets, with round-robin. */
   readonly acceptBacklog?: readonly Backlog[];
-  /** Reloads since the primary started, by how they ended. */
+  /** Reloads since the primary started, by outcome. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   /** Counts of slots that were removed by scaling down. They are kept so that totals do not fall. */
   readonly dismissed: readonly SlotCounts[];

@@ -16,7 +16,7 @@ import { isRequested, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
-/** Failures of workers that served after which a release is taken back. */
+/** Failures of workers that served after which a release is rolled back. */
 const MAX_STRIKES = 2;
 
 /** Error texts that are remembered. Workers of a real app die of only a few errors. */
@@ -65,7 +65,7 @@ export function settleReload(step: Step): void {
   const failure = failureOf(step, release);
   if (failure !== undefined) {
     if (outcome === 'completed') return goBack(step, { ...underWay, reason: failure });
-    return end(step, 'aborted', `${reason}; not every worker could go back: ${failure}`);
+    return end(step, 'aborted', `${reason}; not every worker could be rolled back: ${failure}`);
   }
   if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;
   // The slots are read after each event, because the cluster may have been scaled.
@@ -186,7 +186,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   const before = underWay.before!;
   endObservation(step);
   if (files instanceof Error) {
-    const why = `the release before, gen=${before.generation}, cannot come back: ${files.message}`;
+    const why = `the previous release, gen=${before.generation}, cannot be restored: ${files.message}`;
     return end(step, 'aborted', `${reason}; ${why}`);
   }
   step.set({ release: before, reload: { ...underWay, release: before } });
@@ -198,7 +198,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   }
   const isFailed = (each: object & { release: Release }) =>
     'candidate' in each && each.release.generation !== before.generation;
-  withdraw(step, isFailed, 'its release is taken back');
+  withdraw(step, isFailed, 'its release is rolled back');
 }
 
 function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null): void {

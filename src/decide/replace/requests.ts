@@ -34,7 +34,7 @@ export function settleRestarts(step: Step): void {
   for (const slot of slots) {
     if (isRestarting(step.state, slot)) continue;
     const failure = step.ended?.failure ?? null;
-    const reason = isWanted(step.state, slot) ? failure : 'its slot was scaled away';
+    const reason = isWanted(step.state, slot) ? failure : 'its slot was removed by a scale-down';
     answerRequests(step, restarted(slot, reason), (each) => each.slot === slot);
     if (reason === null || reason !== failure) continue;
     warnNotReplaced(step, slot, `is not replaced (cause=restart): ${failure}`);

@@ -69,7 +69,7 @@ function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   if (step.state.warnedOfLimit) return;
   step.set({ warnedOfLimit: true });
   step.emit('warning', {
-    message: `holds too much from the start (${detail}): memory.softLimitBytes is too low for this app; replaced once in ${MAX_BACKOFF_MS} ms at most`,
+    message: `exceeds memory.softLimitBytes as soon as it is ready (${detail}): the limit is too low for this app; it is replaced at most once every ${MAX_BACKOFF_MS} ms at most`,
     worker: worker.id,
   });
 }

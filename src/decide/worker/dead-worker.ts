@@ -150,7 +150,7 @@ function emitDied(
 /** Describes the end of a worker that had not been asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
-    ? 'it did not end in time after an uncaught error and was killed'
+    ? 'it did not exit in time after an uncaught error and was killed'
     : (worker.failure?.detail ?? describeExit(exit, cause));
 }
 

@@ -126,7 +126,7 @@ function patienceMs({ lameDuckMs, drainTimeoutMs, killTimeoutMs }: Required<Shut
 
 function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
   if (worker.readyAt === undefined) return null; // a worker that never served cannot end badly
-  if (worker.overdue) return 'it did not end in time and was killed';
+  if (worker.overdue) return 'it did not exit in time and was killed';
   if (worker.failure) return worker.failure.detail;
   return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));
 }

@@ -160,7 +160,7 @@ function refuseVersion(
   worker: StartingWorker,
   { version }: WorkerEventOf<'foreign-version'>,
 ): void {
-  const detail = `it speaks version ${version} of the protocol of nestjs-cluster and its primary another: a reload cannot bring that in, restart the cluster`;
+  const detail = `its nestjs-cluster uses version ${version} of the IPC protocol, the primary's another: a reload does not replace the primary; restart the cluster`;
   killFailed(step, worker, 'boot', detail);
 }
 
@@ -213,7 +213,7 @@ function leave(
   retire(step, worker, 'signal');
   // An app that closes itself unasked has failed. If that repeats, the slot is in a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
-  if (loseCandidate(step, worker, 'it was told to leave by a signal of its own')) return;
+  if (loseCandidate(step, worker, 'it received a signal of its own')) return;
   if (candidateOf(step.state, worker.slot) !== undefined) return;
   const delayMs = worker.state === 'starting' ? GROUP_SIGNAL_MS : 0;
   step.arm({ type: 'start-due', slot: worker.slot }, delayMs);
@@ -221,7 +221,7 @@ function leave(
 
 /** Gives up a process that SIGKILL does not end: neither its slot nor a shutdown waits for it. */
 function abandon(step: Step, { id }: Worker): void {
-  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is given up: a system call that cannot be interrupted holds it (a disk or a network file system that does not answer?)`;
+  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is abandoned: it is in an uninterruptible system call (does a disk or a network file system not respond?)`;
   step.emit('warning', { message, worker: id });
   step.do({ type: 'abandon', worker: id });
 }

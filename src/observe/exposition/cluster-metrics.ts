@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'reloads_total',
-    'Rolling reloads, by how they ended',
+    'Rolling reloads, by outcome',
     ({ snapshot: { reloads } }) =>
       RELOAD_OUTCOMES.map((outcome) => [{ outcome }, reloads[outcome]]),
   ],

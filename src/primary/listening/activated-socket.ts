@@ -38,7 +38,7 @@ export function takeActivatedSocket(
   const socket = open();
   if (options.addressGiven && differs(options.address, socket)) {
     warn(
-      `the port, host and path of the options are not used: systemd passes the socket ${socket.url} (LISTEN_FDS)`,
+      `the options port, host and path are ignored: systemd passes the socket ${socket.url} (LISTEN_FDS)`,
     );
   }
   return socket;

@@ -75,7 +75,7 @@ export class WorkerAgent {
     const { hangTimeoutMs } = options;
     const { meter, tracker } = link;
     startWatchdog({ beats: meter.beats, hangTimeoutMs, primaryPid, reportTo }, tracker, (error) =>
-      link.warn(`its watchdog is gone: ${reportError(error).message}`),
+      link.warn(`its watchdog thread ended: ${reportError(error).message}`),
     );
   }
 

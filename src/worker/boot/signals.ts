@@ -12,7 +12,7 @@ const MAX_FRAMES = 12;
 
 /** The warning when Nest's signal listeners were removed. Logged once. */
 export const HOOKS_TAKEN_OVER =
-  'enableShutdownHooks() is not needed here and was taken back: Nest would close the app under requests in flight; the hooks run once, after the drain, with the name of the signal; leave the call out, and close what else you created by NestFactory in a hook of the app';
+  "enableShutdownHooks() is not needed, and its signal listeners were removed: Nest would close the app while requests are in flight; the hooks run once, after the drain, with the signal's name. Remove the call, and close other Nest contexts in a shutdown hook of the app";
 
 /** @param tookOver is called when Nest's listeners were removed. */
 export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {

@@ -222,7 +222,7 @@ export class ProcessLink implements ClusterLink {
 
   /** Calls the listeners of an event that the primary has sent. */
   receive({ name, event, missed }: PrimaryMessage & { readonly type: 'event' }): void {
-    if (missed > 0) this.warn('missed events of the cluster: it did not read them in time');
+    if (missed > 0) this.warn('dropped cluster events: it did not read them in time');
     this.events.call(name as ClusterEventName, event as never);
   }
 
@@ -355,7 +355,7 @@ export class ProcessLink implements ClusterLink {
     const why =
       this.#channel === undefined
         ? 'this process runs alone; start the app by bootstrap() with workers of 1 or more'
-        : 'the primary of this worker is gone; the worker is ending';
+        : 'the primary of this worker has died; the worker is shutting down';
     throw new ClusterNoPrimaryError(what, why);
   }
 }

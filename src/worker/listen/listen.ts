@@ -9,11 +9,11 @@ import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /** The warning for an app whose `createApp()` called `listen()` itself. */
 export const ALREADY_LISTENING =
-  'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; leave the call out';
+  'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; remove the call';
 
 /** The error for an app whose `listen()` was replaced by something that does not listen. */
 const SILENT =
-  'app.listen() has returned, and the HTTP server does not listen; leave the listen() of the app as Nest made it';
+  'app.listen() has returned, but the HTTP server is not listening; do not replace listen() of the app';
 
 /** Internals of net.Server, for listening on the handle of a unix socket. Same on Node 20 to 26. */
 interface ServerInternals {

@@ -206,7 +206,7 @@ export function connectionLimit(
     server.on('drop', () => {
       tracker.droppedConnections += 1;
       warnOnce(
-        `turns connections away: ${max} are open, and it may open ${openFiles} files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)`,
+        `rejects connections: ${max} are open, and the process may have ${openFiles} files and sockets open; raise the limit (ulimit -n, or LimitNOFILE= in the systemd unit)`,
       );
     });
   };

@@ -102,7 +102,7 @@ export class Answers implements Invariant {
     if (event.type === 'restart' || event.type === 'reload') requesters.push(event.requester);
     const early = requesters.some((each) => each.by === 'worker' && each.slot === slot);
     const worker = old === undefined ? undefined : state.workers.get(old);
-    // The old worker may drain for another cause, if its slot was scaled away and came back.
+    // The old worker may drain for another cause, if its slot was removed by a scale-down and came back.
     const left = worker?.state !== 'draining' || worker.retirement?.cause !== 'restart';
     hold('a restart is over when a caller is told', left || early, seen);
   }

@@ -86,7 +86,7 @@ describe('the state that systemd gets', () => {
     await soon();
     expect(program.sent).toEqual(['READY=1', 'STOPPING=1']);
     expect(warnings).toEqual([
-      'systemd does not get the state of the cluster: spawn systemd-notify ENOENT',
+      "cannot report the cluster's state to systemd: spawn systemd-notify ENOENT",
     ]);
   });
 });

@@ -97,7 +97,7 @@ describe('the control socket', () => {
     const { socket, warnings } = await open(path);
     expect(warnings).toEqual([]);
     expect((await open(path)).warnings).toEqual([
-      `there is no control socket: another process listens on ${path}; give another path; the primary tries again every 5 s; control: false disables it`,
+      `no control socket: another process listens on ${path}; give another path; the primary tries again every 5 s; control: false disables it`,
     ]);
     writeFileSync(join(directory, 'file'), 'precious');
     symlinkSync(path, join(directory, 'link'));
@@ -262,7 +262,7 @@ describe('the checks of the socket', () => {
 
     await first.socket.end(0);
     await checkUntil('the second', () => second.warnings.length === 2);
-    expect(second.warnings[1]).toBe(`the control socket works now: ${path}`);
+    expect(second.warnings[1]).toBe(`the control socket is available again: ${path}`);
     expect(existsSync(path)).toBe(true);
     expect(first.warnings).toEqual([]);
   });
@@ -284,10 +284,10 @@ describe('the checks of the socket', () => {
     const { warnings } = await open(path);
     rmSync(directory, { recursive: true });
     await vi.advanceTimersByTimeAsync(20_000);
-    expect(warnings).toEqual([expect.stringMatching(/^there is no control socket: ENOENT/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^no control socket: ENOENT/)]);
     mkdirSync(directory, { mode: 0o700 });
     await checkUntil('a message', () => warnings.length === 2);
-    expect(warnings[1]).toBe(`the control socket works now: ${path}`);
+    expect(warnings[1]).toBe(`the control socket is available again: ${path}`);
     expect(existsSync(path)).toBe(true);
   });
 

@@ -251,7 +251,7 @@ it.each<[Subject, string]>([
   ],
   [
     subject('plain', { mainFile: FILE }),
-    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start another; declare the class in a file of its own, or start the app by ClusterModule.bootstrap()',
+    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start the app again; declare the class in a file of its own, or start the app by ClusterModule.bootstrap()',
   ],
 ])('refuses a method with a remedy: $name', (method, words) => {
   expect(refusalOf(method)).toBe(words);
@@ -277,7 +277,7 @@ it('refuses a class that Nest injects something into with two ways out, as code'
 it('refuses an offload.module in the file that starts the app, if there are threads', () => {
   const situation = { hasModule: true, threads: true, mainFile: '/app/main.js' };
   expect(refusalOfModule('Tools', '/app/main.js', situation)).toBe(
-    'offload.module (Tools) is given to forRoot() in /app/main.js, which starts the app: a thread that imports it would start another; ' +
+    'offload.module (Tools) is passed to forRoot() in /app/main.js, which starts the app: a thread that imports it would start the app again; ' +
       'move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()',
   );
   expect(refusalOfModule('Tools', '/app/app.module.js', situation)).toBeUndefined();

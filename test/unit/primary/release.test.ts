@@ -136,7 +136,7 @@ describe('a program', () => {
     const program = start(...started);
     point('rel2');
     remove(removed);
-    expect(missing(program)).toBe(message.replace(' /', ` ${path('.')}/`) + ' is not there');
+    expect(missing(program)).toBe(message.replace(' /', ` ${path('.')}/`) + ' does not exist');
   });
 });
 
@@ -165,7 +165,7 @@ describe('a worker of an earlier release', () => {
       const { program, path, paths, remove, old } = started(script);
       remove(removed);
       expect(program.revive(old)).toEqual({ ...paths('rel2/dist/main.js', 'rel2'), generation: 3 });
-      expect(program.find(old)).toEqual(new Error(`${path(named)} is not there`));
+      expect(program.find(old)).toEqual(new Error(`${path(named)} does not exist`));
     },
   );
 

@@ -88,9 +88,7 @@ describe('a message of another version', () => {
     const cluster = start();
     for (let i = 0; i < 3; i += 1) ours(cluster.newest(0), { v: 1, type: 'blocked', forMs: -1 });
     ours(cluster.newest(1), { v: 2, type: 'leaving' });
-    const message = expect.stringMatching(
-      /^dropped a message that is not of this version/,
-    ) as string;
+    const message = expect.stringMatching(/^dropped a message of another version/) as string;
     const worker = cluster.newest(0).handle.identity;
     expect(cluster.events('warning')).toEqual([{ message, worker }]);
   });
@@ -106,7 +104,7 @@ describe('a message of another version', () => {
     expect(worker.signals).toEqual(['SIGKILL']);
     worker.exit({ signal: 'SIGKILL' });
     expect(cluster.events('worker-died')).toMatchObject([
-      { cause: 'boot', detail: expect.stringContaining('version 2 of the protocol') as string },
+      { cause: 'boot', detail: expect.stringContaining('version 2 of the IPC protocol') as string },
     ]);
     expect(cluster.events('warning')).toEqual([]);
   });

@@ -151,11 +151,11 @@ error ${IDENTITY} stopped after 1 ms (cause=reload): onModuleDestroy threw
 warn  ${IDENTITY} stopped after 1 ms (cause=reload); in the end destroyed 25 connections with 5 requests and 20 WebSockets
 error ${IDENTITY} stopped after 1 ms (cause=reload); in the end destroyed 1 connections with 1 requests: it was killed
 info  SIGHUP: reload gen=3 started
-error reload gen=3 is taken back, gen=2 comes back: exited
+error reload gen=3 is rolled back to gen=2: exited
 info  reload gen=3 completed in 4.2 s
 info  reload gen=3 aborted after 480 ms: the cluster is shutting down
 error reload gen=3 reverted after 480 ms: exited
-error reload gen=3 aborted after 480 ms, the workers before it stay: exited
+error reload gen=3 aborted after 480 ms, the previous workers keep serving: exited
 info  SIGTTIN: scaling from 2 to 3 workers
 info  SIGTERM: draining 2 workers
 info  SIGTERM: draining

@@ -109,7 +109,7 @@ describe('a function that writes the log', () => {
       level: 'warn',
       event: 'warning',
       error: { name: 'Error', message: 'the disk is gone' },
-      message: expect.stringMatching(/^log\.write failed, .*: Error: the disk is gone at /),
+      message: expect.stringMatching(/^log\.write failed and .*: Error: the disk is gone at /),
     });
   });
 });

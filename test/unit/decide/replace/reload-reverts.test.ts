@@ -81,7 +81,7 @@ describe('a worker of the new release that dies while the reload is under way', 
         outcome: 'aborted',
         generation: 1,
         reason:
-          'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: it has the same path',
+          'worker=0 gen=1: exited with code 1; the previous release, gen=0, cannot be restored: it has the same path',
       },
     ]);
     expect(picture(cluster)).toEqual(expect.arrayContaining(['1: gen=0 ready', '2: gen=0 ready']));
@@ -93,7 +93,7 @@ describe('a worker of the new release that dies while the reload is under way', 
     failToComeUp(cluster, 0);
     await cluster.settled();
     expect(told[0]?.reason).toBe(
-      'worker=0 gen=1: exited with code 1; the release before, gen=0, cannot come back: /app is not there',
+      'worker=0 gen=1: exited with code 1; the previous release, gen=0, cannot be restored: /app is not there',
     );
     vi.advanceTimersByTime(1_000);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
@@ -106,7 +106,7 @@ describe('a worker of the new release that dies while the reload is under way', 
     cluster.newest(1).exit({ code: 1 });
     await cluster.settled();
     expect(told[0]?.reason).toBe(
-      'worker=0 gen=1: exited with code 1; not every worker could go back: worker=1 gen=0: exited with code 1',
+      'worker=0 gen=1: exited with code 1; not every worker could be rolled back: worker=1 gen=0: exited with code 1',
     );
     // It serves, and its next worker runs the release before.
     expect(picture(cluster)).toContain('1: gen=1 ready');

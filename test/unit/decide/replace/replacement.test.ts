@@ -92,7 +92,7 @@ describe('a candidate that fails', () => {
     ],
     [
       'by leaving of its own accord',
-      'it was told to leave by a signal of its own',
+      'it received a signal of its own',
       (cluster) => {
         cluster.newest(0).becomeReady();
         cluster.newest(0).say({ type: 'leaving' });

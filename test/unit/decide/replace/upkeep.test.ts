@@ -39,7 +39,7 @@ describe('a worker that is above the soft limit from the start', () => {
     vi.advanceTimersByTime(1);
     expect(cluster.forked).toHaveLength(2);
     expect(cluster.events('warning')).toMatchObject([
-      { message: expect.stringContaining('softLimitBytes is too low') as string },
+      { message: expect.stringContaining('the limit is too low for this app') as string },
     ]);
   });
 });

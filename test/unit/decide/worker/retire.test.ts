@@ -106,7 +106,7 @@ describe('the report of a worker that left', () => {
       'that it was killed because it did not end in time',
       () => vi.advanceTimersByTime(20_000),
       KILLED,
-      'it did not end in time and was killed',
+      'it did not exit in time and was killed',
     ],
     [
       'why the primary killed it on its way out',

@@ -8,7 +8,7 @@ afterEach(() => vi.useRealTimers());
 const GIVEN_UP_MS = 10_000;
 
 describe('a process that SIGKILL does not end', () => {
-  it('is given up: its slot gets another worker, and one line says so', () => {
+  it('is abandoned: its slot gets another worker, and one line says so', () => {
     const cluster = new FakeCluster(2);
     const stuck = cluster.current(0);
     for (const worker of cluster.forked) worker.lively = worker !== stuck;
@@ -21,7 +21,7 @@ describe('a process that SIGKILL does not end', () => {
     expect(cluster.forks.slice(2)).toMatchObject([{ slot: 0 }]);
     expect(cluster.events('worker-died')).toMatchObject([{ cause: 'hang' }]);
     expect(cluster.events('warning')).toMatchObject([
-      { worker: stuck.handle.identity, message: expect.stringContaining('is given up') },
+      { worker: stuck.handle.identity, message: expect.stringContaining('is abandoned') },
     ]);
     // It ends at last: that is old news.
     stuck.exit({ signal: 'SIGKILL' });

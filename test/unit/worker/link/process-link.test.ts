@@ -439,7 +439,7 @@ describe('the events of the cluster', () => {
     });
     link.receive(event('worker-ready', 3));
     expect(said).toEqual([
-      'missed events of the cluster: it did not read them in time',
+      'dropped cluster events: it did not read them in time',
       "a listener of 'worker-ready' threw: full",
     ]);
   });

@@ -49,12 +49,12 @@ describe('connections over the limit', () => {
     return socket;
   }
 
-  it('are turned away, counted, and told of in one line that says what to do', async () => {
+  it('are rejected, counted, and reported in one line that says what to do', async () => {
     await limited();
     for (let i = 0; i < 5; i += 1) await connect();
     expect(counts()).toEqual([3, 2]);
     expect(warnings).toEqual([
-      'turns connections away: 3 are open, and it may open 4 files and sockets in all; raise that limit (ulimit -n, LimitNOFILE= of systemd)',
+      'rejects connections: 3 are open, and the process may have 4 files and sockets open; raise the limit (ulimit -n, or LimitNOFILE= in the systemd unit)',
     ]);
   });
 
