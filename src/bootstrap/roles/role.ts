@@ -31,10 +31,6 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   return { name: 'parent' };
 }
 
-/** The warning when `bootstrap()` was given an address, but the app has no HTTP server. */
-export const NO_HTTP_SERVER =
-  'the app has no HTTP server, and nothing listens on the address that bootstrap() was given; leave "port", "host" and "path" out';
-
 /** Read once at the start, so that a worker keeps its identity after its primary has ended. */
 const OWN_IDENTITY = identityIn(process.env);
 

@@ -4,12 +4,9 @@ import type { ClusterOptions } from './bootstrap.js';
 import type { ResolvedClusterOptions } from './resolve.js';
 import { MAX_PORT } from './schema.js';
 
-/** The platform. Some balancing strategies do not work on every platform. */
-export interface Platform {
-  readonly system: string;
-  /** The version of Node, as in `process.versions.node`. */
-  readonly nodeVersion: string;
-}
+/** Some balancing strategies do not work on every platform. */
+const HERE = { system: process.platform as string, nodeVersion: process.versions.node };
+export type Platform = typeof HERE;
 
 /**
  * Refuses combinations of options that are valid separately but conflict with each other.
@@ -20,7 +17,7 @@ export interface Platform {
 export function refuseConflicts(
   options: ClusterOptions,
   resolved: ResolvedClusterOptions,
-  platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
+  platform: Platform = HERE,
 ): void {
   const { expose, memory, workers } = resolved;
   for (const key of ['port', 'host'] as const) {
@@ -73,10 +70,11 @@ function refuseAdmin(
   );
 }
 
-function refuseBalancing(
-  { address, balancing, workers }: ResolvedClusterOptions,
-  { system, nodeVersion }: Platform,
+export function refuseBalancing(
+  options: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
+  { system, nodeVersion }: Platform = HERE,
 ): void {
+  const { address, balancing, workers } = options;
   if (balancing !== 'reuse-port' && balancing !== 'ports') return;
   if (address.kind === 'unix') {
     refuse(
@@ -88,20 +86,16 @@ function refuseBalancing(
         "balancing 'ports' needs a first port, but port is 0; set a port: the worker of slot k listens on port + k",
       );
     }
-    refuseHighPorts(address.port, workers);
+    if (address.port + workers - 1 > MAX_PORT) {
+      refuse(
+        `balancing 'ports' with port ${address.port} and ${workers} workers exceeds port ${MAX_PORT}; lower the port or the number of workers`,
+      );
+    }
   } else if (system !== 'linux' || !passesReusePortOn(nodeVersion)) {
     refuse(
       `balancing 'reuse-port' needs Linux and Node 22.12 or later, but this is Node ${nodeVersion} on ${system}; set balancing to 'shared', the default`,
     );
   }
-}
-
-/** @throws ClusterConfigurationError if the last worker's port, with balancing `ports`, is too high. */
-export function refuseHighPorts(port: number, workers: number): void {
-  if (port + workers - 1 <= MAX_PORT) return;
-  refuse(
-    `balancing 'ports' with port ${port} and ${workers} workers exceeds port ${MAX_PORT}; lower the port or the number of workers`,
-  );
 }
 
 /** Node 22.12 and 23.1 are the first versions that pass SO_REUSEPORT on to libuv. */

@@ -4,7 +4,7 @@ import type { Server } from 'node:net';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError } from '../../contract/errors/error-report.js';
 import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
-import { refuseHighPorts } from '../../contract/options/refuse-conflicts.js';
+import { refuseBalancing } from '../../contract/options/refuse-conflicts.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import {
   emptyAndClose,
@@ -100,8 +100,7 @@ export class Listening {
    * @throws ClusterConfigurationError if a slot would have a port above 65535.
    */
   reserve(slots: number): void {
-    const { address, balancing } = this.options;
-    if (balancing === 'ports' && address.kind === 'tcp') refuseHighPorts(address.port, slots);
+    if (this.options.balancing === 'ports') refuseBalancing({ ...this.options, workers: slots });
     this.#slots = Math.max(this.#slots, slots);
     if (this.#bindSlot === undefined) return;
     const added: BoundSocket[] = [];
