@@ -15,11 +15,11 @@ export class ClusterQueueHealthIndicator {
 
   check(): { queue: { status: 'up' | 'degraded' | 'down'; [detail: string]: unknown } } {
     const { consumers } = this.runner;
-    const running = consumers.reduce((sum, each) => sum + each.inHand, 0);
+    const running = consumers.reduce((sum, each) => sum + each.runningJobs, 0);
     const details = { consumes: consumers.map(({ name }) => name), running };
     // `up` is undefined if no method has a queue: then nothing needs Redis.
     if (this.runner.up !== false) return { queue: { status: 'up', ...details } };
     const status = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
-    return { queue: { status, ...details, message: 'Redis is away' } };
+    return { queue: { status, ...details, message: 'Redis is unavailable' } };
   }
 }

@@ -61,7 +61,7 @@ export class Consumer extends Worker<JobData, string> {
   }
 
   /** The number of jobs that run. */
-  get inHand(): number {
+  get runningJobs(): number {
     return this.#jobs.size;
   }
 

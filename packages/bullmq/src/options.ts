@@ -104,6 +104,6 @@ export function consumedQueues(
   const unknown = chosen.filter((name) => !queues.includes(name));
   if (unknown.length === 0) return queues.filter((name) => chosen.includes(name));
   throw new ClusterConfigurationError(
-    `this process is to consume ${unknown.join(', ')}, and no @CpuBound() method of the app has such a queue (there is ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
+    `cannot consume ${unknown.join(', ')}: no @CpuBound() method of the app has such a queue (known: ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
   );
 }

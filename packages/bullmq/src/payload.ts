@@ -30,7 +30,7 @@ export function encode(value: Given | Outcome, name: string): string {
     return serialize(value).toString('base64');
   } catch (error) {
     throw new ClusterUncloneableError(
-      `what ${name} takes or gives cannot travel through a queue: ${(error as Error).message}; pass plain data`,
+      `an argument or the result of ${name} cannot be sent through a queue: ${(error as Error).message}; use plain data`,
     );
   }
 }

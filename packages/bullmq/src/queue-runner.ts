@@ -47,7 +47,7 @@ export class QueueRunner implements RemoteRunner {
     return this.#link?.up;
   }
 
-  /** Starts the queues. Waits at most 1 s for Redis, which may be away. */
+  /** Starts the queues. Waits at most 1 s for Redis. */
   async start(situation: RemoteSituation): Promise<void> {
     const { options } = this;
     const { prefix } = options;
@@ -107,7 +107,7 @@ export class QueueRunner implements RemoteRunner {
     const { queue, name } = task as QueuedTask;
     const given = encode({ args, trace }, name);
     const id = randomUUID();
-    // Before the job is added: its end may be told before Redis has confirmed it.
+    // Before the job is added: it may end before Redis has confirmed it.
     const result = new Promise<string>((resolve, reject) => {
       this.#pending.set(id, { task: name, resolve, reject });
     });
@@ -164,7 +164,7 @@ export class QueueRunner implements RemoteRunner {
   }
 }
 
-/** The number of jobs in Redis, of all machines. Nothing is shown while Redis is away. */
+/** The number of jobs in Redis, of all machines. Empty while Redis is unavailable. */
 function jobsGauge({ Gauge }: MetricsClient, queues: readonly Queue[]): object {
   return new Gauge({
     name: 'nestjs_cluster_queue_jobs',

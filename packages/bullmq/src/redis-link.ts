@@ -27,11 +27,11 @@ export class RedisLink {
       commandTimeout: COMMAND_TIMEOUT_MS,
     });
     this.commands.on('ready', () => {
-      if (this.#away) logger.warn('Redis of the queues is back');
+      if (this.#away) logger.warn('connected to Redis of the queues again');
       this.#away = false;
     });
     this.commands.on('error', ({ message }) => {
-      if (!this.#away) logger.warn(`Redis of the queues cannot be reached: ${message}`);
+      if (!this.#away) logger.warn(`cannot connect to Redis of the queues: ${message}`);
       this.#away = true;
     });
   }

@@ -13,9 +13,7 @@ export class ClusterLockTimeoutError extends ClusterError {
   readonly exitCode = 1;
 
   constructor(name: string, waitMs: number) {
-    super(
-      `the lock '${name}' was not free within ${waitMs} ms; raise waitMs, or do without this run`,
-    );
+    super(`the lock '${name}' was not free within ${waitMs} ms; raise waitMs or skip this run`);
   }
 }
 

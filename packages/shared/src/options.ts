@@ -74,6 +74,6 @@ export function encode(what: string, value: unknown): Buffer {
   }
   if (body.length <= MAX_BODY_BYTES) return body;
   throw new ClusterSharedError(
-    `${what} has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}; send a key by which others find it`,
+    `${what} has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}; send a key to the data instead`,
   );
 }

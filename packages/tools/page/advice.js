@@ -1,11 +1,11 @@
-// The functions that block the event loops, when somebody has asked for them.
+// The functions that block the event loops, after a profile.
 import { html } from 'htm/preact/standalone';
 import { ms, NONE, percent } from './format.js';
 
 export function Advice({ advice, actions, canChange }) {
   return html`
     <section>
-      <h2 id="advice">What blocks</h2>
+      <h2 id="advice">Blocking functions</h2>
       ${
         canChange !== 'never' &&
         html`<button
@@ -33,7 +33,7 @@ function Functions({ functions, waitP99Ms }) {
             <th scope="col" class="number">Longest</th>
             <th scope="col" class="number">p99 without it</th>
             <th scope="col">Place</th>
-            <th scope="col" class="exit">What helps</th>
+            <th scope="col" class="exit">Remedy</th>
           </tr>
         </thead>
         <tbody>

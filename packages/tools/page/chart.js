@@ -96,7 +96,7 @@ export function Charts({ rows, problem, children }) {
   `;
 }
 
-/** Says why a chart is empty: it invents no values. */
+/** Shows the reason instead of an empty chart. */
 function Missing({ chart: { title, lines }, problem }) {
   const none = lines.some(([name]) => name === 'queued')
     ? 'the metrics have no calls of @CpuBound() methods'

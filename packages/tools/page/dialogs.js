@@ -1,4 +1,4 @@
-// The questions that come before a change.
+// The confirmation dialogs.
 import { html, useLayoutEffect, useRef, useState } from 'htm/preact/standalone';
 
 const MAX_WORKERS = 256;
@@ -7,13 +7,13 @@ const MAX_WORKERS = 256;
 const KINDS = {
   reload: () => ({
     title: 'Reload all workers?',
-    text: 'Each worker is replaced by one of the program as it is now, one after the other. No request is lost.',
+    text: 'Replaces all workers, one after the other, with the current version of the program. No request is lost.',
     confirm: 'Reload',
     busy: 'Reloading',
   }),
   scale: () => ({
     title: 'Change the number of workers?',
-    text: 'Workers that are too many answer their requests first.',
+    text: 'Surplus workers finish their requests first.',
     confirm: 'Scale',
     busy: 'Scaling',
   }),
@@ -25,7 +25,7 @@ const KINDS = {
   }),
   stop: () => ({
     title: 'Stop the cluster?',
-    text: 'Every worker answers its requests and ends, then the primary. This page cannot start it again.',
+    text: 'Every worker finishes its requests and ends, then the primary. This page cannot start the cluster again.',
     confirm: 'Stop the cluster',
     busy: 'Stopping the cluster',
     danger: true,

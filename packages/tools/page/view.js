@@ -71,7 +71,7 @@ function Notices({ state: { problem, pending, outcome }, cluster, actions }) {
     <div role="alert">
       ${
         problem !== null &&
-        html`<p class="banner bad">Not live: ${problem}. The page goes on by itself.</p>`
+        html`<p class="banner bad">Not live: ${problem}. The page continues by itself.</p>`
       }
     </div>
     <div role="status">
@@ -162,7 +162,7 @@ function Log({ entries }) {
     <section class="log">
       <h2 id="log">Events</h2>
       <div role="log" aria-live="polite" aria-labelledby="log" tabindex="0">
-        ${entries.length === 0 && html`<p class="meta">Nothing has happened since you look.</p>`}
+        ${entries.length === 0 && html`<p class="meta">No events yet.</p>`}
         <ul>
           ${entries.toReversed().map(
             ({ at, level, text }) => html`

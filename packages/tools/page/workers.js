@@ -17,7 +17,7 @@ const GLYPHS = {
 };
 const WORDS = { exited: 'restarting', silent: 'no answer' };
 
-/** The state that the primary tells, except for a silent worker. */
+/** The state that the primary reports, or `silent`. */
 function stateOf({ state, heartbeatAgeMs }) {
   return state === 'ready' && heartbeatAgeMs > LATE_MS ? 'silent' : state;
 }

@@ -31,7 +31,7 @@ export interface ClusterStatus extends Pick<ClusterSnapshot, 'primary'> {
 export function withCluster(command: Command): Command {
   return command.option(
     '-c, --cluster <name>',
-    'name of the cluster, pid of its primary or path of its control socket, where there are several',
+    'name of the cluster, pid of its primary or path of its control socket; needed if several run',
   );
 }
 

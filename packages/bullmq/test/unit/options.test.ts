@@ -26,5 +26,5 @@ it('lets CLUSTER_CONSUME choose the queues', () => {
 
 it('refuses to consume a queue that no method has', () => {
   expect(consumedQueues({ consume: ['b'] }, ['a', 'b'])).toEqual(['b']);
-  expect(() => consumedQueues({ consume: ['c'] }, ['a', 'b'])).toThrow('there is a, b');
+  expect(() => consumedQueues({ consume: ['c'] }, ['a', 'b'])).toThrow('known: a, b');
 });

@@ -69,7 +69,7 @@ class SocketLine {
 
   /** Retries each second. Warns, unless the last warning was the same. */
   #cannot(why: string): void {
-    if (why !== this.#warned) this.warn(`there is no hub: ${why}; it is tried again`);
+    if (why !== this.#warned) this.warn(`there is no hub: ${why}; retrying`);
     this.#warned = why;
     this.#retryMs = MAX_RETRY_MS;
     this.events.unavailable(why);

@@ -58,8 +58,8 @@ export type Push = Extract<FromHub, { t: 'event' | 'said' | 'left' | 'echo' }>;
 
 /** A part of this process that uses the hub. */
 export interface HubListener {
-  /** @param anew whether this is another hub, without the state of the former hub. */
-  opened?(anew: boolean): void;
+  /** @param restarted whether this is a new hub, without the state of the previous one. */
+  opened?(restarted: boolean): void;
   closed?(): void;
   pushed?(push: Push, body: Buffer): void;
 }
@@ -80,7 +80,7 @@ export class HubClient implements LineEvents {
   readonly #listeners = new Set<HubListener>();
   /** The callers that wait for a connection. */
   readonly #waiting = new Set<() => void>();
-  #impossible: string | undefined;
+  #unavailable: string | undefined;
   #instance: string | undefined;
   #lastNumber = 0;
   open = false;
@@ -111,7 +111,7 @@ export class HubClient implements LineEvents {
 
   /** Waits for a connection, for at most `withinMs`. @returns whether there is a connection. */
   ready(withinMs: number): Promise<boolean> {
-    if (this.open || this.#impossible !== undefined) return Promise.resolve(this.open);
+    if (this.open || this.#unavailable !== undefined) return Promise.resolve(this.open);
     return new Promise((resolve) => {
       const settle = (): void => {
         clearTimeout(timer);
@@ -203,11 +203,11 @@ export class HubClient implements LineEvents {
   }
 
   opened(instance: string): void {
-    const anew = this.#instance !== undefined && this.#instance !== instance;
+    const restarted = this.#instance !== undefined && this.#instance !== instance;
     this.#instance = instance;
-    this.#impossible = undefined;
+    this.#unavailable = undefined;
     this.open = true;
-    for (const listener of this.#listeners) listener.opened?.(anew);
+    for (const listener of this.#listeners) listener.opened?.(restarted);
     for (const settle of this.#waiting) settle();
   }
 
@@ -219,7 +219,7 @@ export class HubClient implements LineEvents {
   }
 
   unavailable(why: string): void {
-    this.#impossible = why;
+    this.#unavailable = why;
     for (const settle of this.#waiting) settle();
   }
 
@@ -243,8 +243,8 @@ export class HubClient implements LineEvents {
 
   /** The error for a question that could not be sent. */
   #error(): HubError {
-    return this.#impossible === undefined
+    return this.#unavailable === undefined
       ? new HubError('lost', 'there is no connection to the hub')
-      : new HubError('unavailable', `there is no hub: ${this.#impossible}`);
+      : new HubError('unavailable', `there is no hub: ${this.#unavailable}`);
   }
 }

@@ -87,7 +87,7 @@ export class EventHandlers {
     const reply = (failed: boolean, value: unknown): void => {
       this.hub.tell({ ...header, failed }, encode('the answer', value));
     };
-    if (listening === undefined) return reply(true, 'nobody listens to it there');
+    if (listening === undefined) return reply(true, 'the worker has no listener for it');
     try {
       const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
       reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);

@@ -68,9 +68,9 @@ export class HeldLocks {
 
   constructor(private readonly hub: HubClient) {
     hub.listen({
-      opened: (anew) => {
+      opened: (restarted) => {
         for (const lock of this.#held) {
-          if (anew) void this.#reclaim(lock);
+          if (restarted) void this.#reclaim(lock);
           else lock.lose(); // the same hub gave the lock to others when the connection was lost
         }
       },
@@ -120,6 +120,6 @@ export class HeldLocks {
 export function refuseThread(call: string, name: string): void {
   if (isMainThread) return;
   throw new ClusterConfigurationError(
-    `${call}(${show(name)}) was called in a thread, where it would hold in that thread alone; call it where the thread is called, around the call of the @CpuBound() method`,
+    `${call}(${show(name)}) was called in a thread, where it would apply to that thread only; call it in the main thread, around the call of the @CpuBound() method`,
   );
 }

@@ -3,9 +3,8 @@ import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.j
 type Membership = Pick<RequestOf<'join'>, 'channel' | 'name'>;
 
 /**
- * Channels, whose members exchange messages. The members may be in different workers. All members
- * see one order, because the sender gets an echo at its message's place. When a member leaves, the
- * other members are told.
+ * Channels. Their members exchange messages, also across workers. All members see one order, because
+ * the sender gets an echo at its message's place. The other members are notified when one leaves.
  */
 export class Channels {
   readonly #channels = new Map<string, Map<string, Peer>>();

@@ -32,7 +32,7 @@ export class EventRouter {
     for (const [key, { by, id, to }] of this.#requests) {
       if (by !== peer && to !== peer) continue;
       this.#requests.delete(key);
-      if (by !== peer) by.send({ t: 'refused', id, why: 'its worker is gone' });
+      if (by !== peer) by.send({ t: 'refused', id, why: 'its worker has ended' });
     }
   }
 

@@ -49,19 +49,19 @@ function serve(socket: Socket, core: HubCore, number: number): void {
       if ('id' in frame) frames.send({ t: 'refused', id: frame.id, why }, undefined, true);
     },
   };
-  const greet = (message: ToHub): void => {
+  const handshake = (message: ToHub): void => {
     if (message.op !== 'hello') throw new Error('not a worker');
     isKnown = message.v === HUB_VERSION;
     peer.slot = message.slot;
     if (isKnown) return peer.send({ t: 'welcome', id: message.id });
-    const why = `this hub speaks version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of @nestjs-cluster/shared`;
+    const why = `this hub has protocol version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of @nestjs-cluster/shared`;
     peer.send({ t: 'refused', id: message.id, why });
   };
   const frames = new FrameSocket(
     socket,
     ({ header, body }) => {
       const message = header as ToHub;
-      if (!isKnown) greet(message);
+      if (!isKnown) handshake(message);
       else if (message.op !== 'hello') core.receive(peer, message, body);
     },
     () => core.leave(peer),

@@ -131,7 +131,7 @@ export type FromHub =
   | { readonly t: 'keys'; readonly id: number; readonly keys: string[] }
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
-  /** So many values were set or deleted; or the event was sent to `changed` workers, and `missed` read too slowly. */
+  /** `changed` values were set or deleted; or `changed` workers got the event, and `missed` read too slowly. */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly missed?: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
   | {
@@ -144,7 +144,7 @@ export type FromHub =
   | { readonly t: 'reply'; readonly id: number; readonly failed: boolean }
   | { readonly t: 'said'; readonly to: string }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /** Tells the sender at which place its message number `echo` stands, in the order that all members see. */
+  /** Marks the place of the sender's message number `echo` in the common order. */
   | { readonly t: 'echo'; readonly echo: number; readonly missed: number };
 
 /** The connection of one worker, as the hub sees it. */

@@ -18,7 +18,7 @@ export function addAdviseCommand(program: Command): void {
   withCluster(program.command('advise'))
     .summary('Names the functions that block the event loop, and what to do about each')
     .description(
-      'Profiles all workers of a running cluster at the same time, which costs up to a fifth of their ' +
+      'Profiles all workers of a running cluster at the same time, which takes up to a fifth of their ' +
         'CPU. Names the functions of the app that block the event loop, what helps, and what the other ' +
         'requests would gain. Changes nothing.',
     )

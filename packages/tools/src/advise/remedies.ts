@@ -27,22 +27,22 @@ const REMEDIES: readonly Remedy[] = [
   {
     kind: 'crypto',
     frame: /^node:internal\/crypto\/\w+ \w+Sync$/,
-    text: 'a synchronous function of node:crypto takes the time: call the one without Sync, which Node runs in a thread of its own',
+    text: 'a synchronous function of node:crypto takes the time: call the function without Sync, which Node runs in a thread',
   },
   {
     kind: 'compression',
     frame: /^node:zlib \w+Sync$/,
-    text: 'a synchronous function of node:zlib takes the time: call the one without Sync, which Node runs in a thread of its own',
+    text: 'a synchronous function of node:zlib takes the time: call the function without Sync, which Node runs in a thread',
   },
   {
     kind: 'processes',
     frame: /^node:child_process \w+Sync$/,
-    text: 'it waits for another program: use spawn() or execFile() of node:child_process',
+    text: 'it waits for a child process: use spawn() or execFile() of node:child_process',
   },
   {
     kind: 'rows',
     frame: new RegExp(`/node_modules/(?:${DRIVERS})/.* `),
-    text: 'a database driver takes the time, which builds objects of rows: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
+    text: 'a database driver takes the time to turn rows into objects: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
   },
   {
     kind: 'json',
@@ -70,7 +70,7 @@ export function mayWait(kind: Kind): boolean {
 /** A longer line is from a bundle without line breaks. It does not say which part of it runs. */
 const MAX_LINE = 300;
 
-/** Says what samples were spent with. */
+/** Finds the kinds of work in samples. */
 export class KindsOfWork {
   readonly #files = new Map<string, readonly string[]>();
 

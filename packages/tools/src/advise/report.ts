@@ -148,7 +148,7 @@ function near(place: string): string {
 
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
-    ? `the event loops were busy for ${percent(utilization)}: ask again while the cluster has its usual load`
+    ? `the event loops were busy for ${percent(utilization)}: profile again under the usual load`
     : `no function took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
         `it was busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once`;
 }
@@ -174,7 +174,7 @@ export function linesOf(advice: Advice): readonly string[] {
 
 function tableOf({ waitP99Ms, waitP99WithoutMs, functions }: Advice): readonly string[] {
   return [
-    `A request waits for the event loop at least ${formatMs(waitP99Ms)} ms (p99), and ${formatMs(waitP99WithoutMs)} ms without all that is named here.`,
+    `A request waits for the event loop at least ${formatMs(waitP99Ms)} ms (p99), and ${formatMs(waitP99WithoutMs)} ms without these functions.`,
     '',
     ...formatTable(COLUMNS, functions),
     '',

@@ -16,7 +16,7 @@ const LAST_WORDS_MS = 200;
 /** The user's app: the given command and all processes that it starts. */
 export class AppProcess {
   readonly #child: ChildProcess;
-  #said = '';
+  #output = '';
   #failure: Error | undefined;
   readonly #ended = new AbortController();
   readonly #kill = (): void => void this.#signalGroup('SIGKILL');
@@ -24,7 +24,7 @@ export class AppProcess {
   constructor(
     command: readonly string[],
     environment: Readonly<Record<string, string>>,
-    /** Is called for each IPC message of the command, which then has to be a Node process. */
+    /** Called for each IPC message of the command, which must be a Node process. */
     onMessage?: (message: unknown) => void,
   ) {
     const [program, ...args] = command;
@@ -40,7 +40,7 @@ export class AppProcess {
     if (onMessage !== undefined) this.#child.on('message', onMessage);
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
-        this.#said = (this.#said + text).slice(-LAST_CHARACTERS);
+        this.#output = (this.#output + text).slice(-LAST_CHARACTERS);
       });
     }
     this.#child.once('error', ({ message }) => this.#end(new ToolError(`cannot run: ${message}`)));
@@ -61,13 +61,13 @@ export class AppProcess {
     return this.#failure ?? new ToolError(`the app ${how}${this.lastLines}`, 70);
   }
 
-  /** The last lines of the app's output, to be put at the end of an error message. */
+  /** The last lines of the app's output, for the end of an error message. */
   get lastLines(): string {
-    const lines = stripVTControlCharacters(this.#said)
+    const lines = stripVTControlCharacters(this.#output)
       .split('\n')
       .filter((line) => line.trim() !== '')
       .map((line) => `\n  | ${line}`);
-    return lines.length === 0 ? ' and wrote nothing' : `; the last it wrote:${lines.join('')}`;
+    return lines.length === 0 ? ' without output' : `; its last output:${lines.join('')}`;
   }
 
   /** Ends all processes: as Ctrl-C does, then with SIGTERM, then with SIGKILL, with a wait after each. */

@@ -20,10 +20,10 @@ export function addDashboardCommand(program: Command): void {
       'Serves a page on 127.0.0.1 that shows a running cluster, and controls it, until Ctrl-C.',
     )
     .option('-p, --port <port>', 'port of the page (default: a free port)', portNumber)
-    .option('--read-only', 'show, and change nothing', false)
+    .option('--read-only', 'allow no changes', false)
     .option(
       '--metrics <url>',
-      'page of metrics with the latency (default: of the admin listener or the app)',
+      'URL of the metrics, for the latency (default: from the options of the app)',
       httpUrl,
     )
     .action(serve);

@@ -72,7 +72,7 @@ export class DashboardServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url = '/', headers } = request;
-    if (!OUR_NAMES.test(headers.host ?? '')) throw new Refusal(421, 'the Host header is not ours');
+    if (!OUR_NAMES.test(headers.host ?? '')) throw new Refusal(421, 'unexpected Host header');
     const [path = '/', query] = url.split('?');
     const file = FILES.get(path);
     if (file !== undefined) {

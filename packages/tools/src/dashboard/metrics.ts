@@ -41,7 +41,7 @@ export class Metrics {
     } catch (error) {
       this.readings = {};
       this.#before = undefined;
-      this.problem = `${(error as Error).message}; --metrics <url> says where the metrics are`;
+      this.problem = `${(error as Error).message}; set their URL with --metrics <url>`;
     }
   }
 
@@ -65,7 +65,7 @@ export class Metrics {
 }
 
 async function pageAt(url: string | undefined): Promise<string> {
-  if (url === undefined) throw new Error('unknown where the metrics are');
+  if (url === undefined) throw new Error('the URL of the metrics is unknown');
   const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => {
     throw new Error(`${url} does not answer`);
   });

@@ -130,7 +130,7 @@ export const sessions: Check = {
         {
           where: `MemoryStore of ${library}`,
           problem:
-            'sessions are kept in the worker that began them, and the others do not know them',
+            'sessions stay in the memory of the worker that began them, and other workers do not know them',
         },
       ];
     });
@@ -168,7 +168,7 @@ export const ownHealth: Check = {
     find(
       app,
       /^\/healthz?(\/(live|ready))?\/?$/i,
-      'it answers for the worker that gets the request, and does not know the others',
+      'it answers for one worker, and does not know the others',
     ),
 };
 

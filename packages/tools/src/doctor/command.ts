@@ -16,22 +16,22 @@ const MAX_CONNECTIONS = 99_999;
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .summary('Says what in an app does not work correctly in several workers')
+    .summary('Finds what does not work correctly in several workers')
     .description(
       'Starts the app once, in one process on a free port, examines it and ends it. ' +
-        'Says what goes wrong with several workers, where, and what to do about it. ' +
+        'Reports each problem with several workers, its place and its remedy. ' +
         'The app starts as usual: it connects to its database, and its hooks run. ' +
-        'The exit code is 1 if there is a finding.',
+        'The exit code is 1 if it finds a problem.',
     )
     .argument('[main]', 'the file that calls bootstrap()', 'dist/main.js')
     .option(
       '--workers <n>',
-      'examine it for so many workers (default: the number that it would start here)',
+      'number of workers to assume (default: what the app would start here)',
       workerCount,
     )
     .option(
       '--max-connections <n>',
-      'connections that the database allows (default: the default of the database)',
+      'connection limit of the database (default: that of an unconfigured database)',
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option('--json', 'print JSON', false)

@@ -38,7 +38,7 @@ export function pageOf({ main, workers, findings, ignored }: DoctorReport): stri
       .map(oneLine)
       .join('\n'),
   );
-  const left = ignored.length === 0 ? '' : `; left out: ${ignored.join(', ')}`;
+  const left = ignored.length === 0 ? '' : `; ignored: ${ignored.join(', ')}`;
   const count = `${findings.length} finding${findings.length === 1 ? '' : 's'}`;
   return `${[...rows, `${main} with ${workers} workers: ${count}${left}`].join('\n\n')}\n`;
 }

@@ -33,7 +33,7 @@ export function addProxyCommands(program: Command): void {
     'Prints a shell script of iptables rules that balance over the workers',
   )
     .option('--ipv6', 'rules of ip6tables', false)
-    .option('--remove', 'print the script that takes the rules away again', false)
+    .option('--remove', 'print the script that removes the rules', false)
     .action((options: IptablesOptions) => {
       process.stdout.write(
         options.remove ? iptablesRemovalScript(options) : iptablesScript(portsOf(options), options),
@@ -45,13 +45,13 @@ function generator(program: Command, name: string, description: string): Command
   return program
     .command(name)
     .summary(description)
-    .description(`${description}. Writes to standard output, changes nothing.`)
+    .description(`${description}. Writes to standard output and changes nothing.`)
     .option('--port <port>', 'port of the first worker', portNumber, 3_000)
     .option('--workers <n>', 'number of workers', workerCount, availableParallelism())
     .option('--listen <port>', 'public port', portNumber, 80)
     .option(
       '--name <name>',
-      'name of what is set up, where there is more than one cluster',
+      'name of the upstream or chain, one for each cluster',
       identifier,
       'nestjs_cluster',
     );

@@ -24,24 +24,25 @@ export function addTuneCommand(program: Command): void {
   program
     .command('tune')
     .usage('[options] --url <path> -- <command...>')
-    .summary('Finds how many workers an app should run with')
+    .summary('Finds the best number of workers for an app')
     .description(
-      'Finds how many workers a route of an app needs on this machine: starts the app with 1, 2, … ' +
-        'workers, loads the route in the same way each time, and ends the app. Stops if two more ' +
-        'numbers in a row bring less than 5 % more throughput. ' +
-        'The table and, in the last line, the setting for the environment go to standard output, progress to standard error. ' +
-        'Makes its load with autocannon, which the project has to have installed.',
+      'Finds the number of workers that a route of an app needs on this machine. Starts the app with ' +
+        '1, 2, … workers, puts the same load on the route each time, and ends the app. Stops when two ' +
+        'numbers in a row bring less than 5 % more throughput. Prints a table and, in the last line, ' +
+        'the environment variable to set; progress goes to standard error. ' +
+        'Needs autocannon, installed in the project.',
     )
-    .argument('<command...>', "what starts the app, behind '--'")
-    .requiredOption(
-      '--url <path>',
-      'the route: a path of http://127.0.0.1:3000, or a whole URL',
-      httpUrl,
+    .argument('<command...>', "the command that starts the app, after '--'")
+    .requiredOption('--url <path>', 'the route: a path on http://127.0.0.1:3000, or a URL', httpUrl)
+    .option(
+      '--max-workers <n>',
+      'maximum number of workers to try',
+      workerCount,
+      availableParallelism(),
     )
-    .option('--max-workers <n>', 'most workers to try', workerCount, availableParallelism())
     .option(
       '--connections <n>',
-      `connections that ask without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker where that is more)`,
+      `connections that send requests without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker if that is more)`,
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option(
@@ -50,7 +51,7 @@ export function addTuneCommand(program: Command): void {
       wholeNumber(MAX_SECONDS, 'a whole number'),
       5,
     )
-    .option('--header <name: value>', 'a header to send along; may be given again', addHeader)
+    .option('--header <name: value>', 'a request header; can be repeated', addHeader)
     .option('--health-path <path>', 'health.path of the app', '/health')
     .action(run);
 }

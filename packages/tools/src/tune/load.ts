@@ -45,7 +45,7 @@ const SPARE_SECONDS = 60;
 export async function loadAutocannon(): Promise<Autocannon> {
   const file = resolveFromApp('autocannon');
   if (file === undefined) {
-    throw new ToolError('tune makes its load with autocannon; npm install --save-dev autocannon');
+    throw new ToolError('tune needs autocannon; npm install --save-dev autocannon');
   }
   return ((await import(pathToFileURL(file).href)) as { default: Autocannon }).default;
 }

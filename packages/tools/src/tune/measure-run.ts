@@ -61,7 +61,7 @@ async function measure(plan: Plan, workers: number, over: AbortSignal): Promise<
   const report = await load(autocannon, plan.load, over);
   if (report.requestsPerSecond === 0) {
     throw new ToolError(
-      `GET ${plan.load.url} did not answer 2xx or 3xx once: give a route that does (--header adds what it asks for), or fewer --connections`,
+      `GET ${plan.load.url} never answered 2xx or 3xx; choose another route, add a --header that it needs, or use fewer --connections`,
     );
   }
   // The figures of the last heartbeat interval, a second, which was under load.
@@ -74,7 +74,7 @@ async function measure(plan: Plan, workers: number, over: AbortSignal): Promise<
   };
 }
 
-/** @throws ToolError if something answers there already, because that would be measured. */
+/** @throws ToolError if another program answers there, because it would be measured instead. */
 async function refuseTakenAddress(url: string): Promise<void> {
   const isTaken = await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(1_000) }).then(
     () => true,
@@ -82,7 +82,7 @@ async function refuseTakenAddress(url: string): Promise<void> {
   );
   if (!isTaken) return;
   throw new ToolError(
-    `something answers at ${url} before the app is started. Stop it, or start the app on another port and give it in --url`,
+    `another program answers at ${url}; stop it, or use another port for the app and in --url`,
     69,
   );
 }
@@ -101,7 +101,7 @@ async function healthOf(url: string, over: AbortSignal): Promise<ClusterHealth> 
   const cluster = body.details?.cluster;
   if (cluster !== undefined) return cluster;
   throw new ToolError(
-    `${url} answers ${response.status}, and does not show a cluster. The app has to use ClusterModule.forRoot() with health.details; --health-path says where it is`,
+    `${url} shows no cluster (status ${response.status}). The app needs ClusterModule.forRoot() with health.details; --health-path sets another path`,
   );
 }
 
@@ -115,7 +115,7 @@ async function waitForWorkers(url: string, workers: number, over: AbortSignal): 
     });
     if (health !== undefined && health.desired !== workers) {
       throw new ToolError(
-        `the app was started with CLUSTER_WORKERS=${workers} and runs ${health.desired} workers; start it by bootstrap() of nestjs-cluster, and let nothing else set CLUSTER_WORKERS`,
+        `the app was started with CLUSTER_WORKERS=${workers} but runs ${health.desired} workers; start it with bootstrap() of nestjs-cluster, and set CLUSTER_WORKERS nowhere else`,
         64,
       );
     }
@@ -123,7 +123,7 @@ async function waitForWorkers(url: string, workers: number, over: AbortSignal): 
     await delay(POLL_MS, undefined, { signal: over });
   }
   throw new ToolError(
-    `${url} did not show ${workers} ready workers within ${READY_TIMEOUT_MS / 1_000} s. If the app listens elsewhere, give its address in --url`,
+    `${url} did not show ${workers} ready workers within ${READY_TIMEOUT_MS / 1_000} s. If the app listens elsewhere, set its address by --url`,
     69,
   );
 }

@@ -80,7 +80,7 @@ export function recommend(measured: readonly Measurement[]): Recommendation | un
   if (chosen !== best) {
     const limit = percent(margin(chosen, best));
     parts.push(
-      `and ${nameOf(best)} ${percent(gain(chosen, best))} more, which is within the ${limit} of chance`,
+      `and ${nameOf(best)} ${percent(gain(chosen, best))} more, within the margin of ${limit}`,
     );
   }
   const { workers } = chosen;
@@ -105,14 +105,13 @@ function notesOf(measured: readonly Measurement[], chosen: Measurement): string[
   const spread = Math.max(...measured.map(({ spreadRatio }) => spreadRatio));
   const busy = measured.filter((each) => each.generatorUtilization > GENERATOR_LIMIT);
   return [
-    failing.length > 0 &&
-      `requests failed with ${failing.map(nameOf).join(', ')}: left out of the comparison`,
+    failing.length > 0 && `requests failed with ${failing.map(nameOf).join(', ')}: excluded`,
     spread > NOISY_RATIO &&
-      `rounds of the same setting differ by ${percent(spread)} from their middle: something else was running; measure again on a quiet machine, or with more --seconds`,
+      `rounds of the same setting differ by ${percent(spread)} from their median: other programs were running; measure again on an idle machine, or with more --seconds`,
     busy.length > 0 &&
-      `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may answer more; such a light route is better measured from another machine`,
+      `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may be faster; measure such a light route from another machine`,
     chosen.eventLoopUtilization <= IDLE_UTILIZATION &&
-      `the event loops were busy for at most ${percent(chosen.eventLoopUtilization)} of the time: the route waits for something that is not a worker`,
+      `the event loops were busy for at most ${percent(chosen.eventLoopUtilization)} of the time: the route waits for something else, such as a database`,
   ].filter((note) => note !== false);
 }
 

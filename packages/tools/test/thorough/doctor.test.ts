@@ -137,7 +137,7 @@ describe('an app that does not start', () => {
       what: 'throws',
       program: PROGRAMS.app,
       env: { BEHAVE: pathOfBehaviour('crashes#initRejects') },
-      says: ['error: the app ended with code 1; the last it wrote:\n  | '],
+      says: ['error: the app ended with code 1; its last output:\n  | '],
     },
     {
       what: 'has a wrong option',

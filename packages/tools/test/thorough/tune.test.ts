@@ -36,13 +36,13 @@ it.each([
     what: 'an app that takes its number of workers from elsewhere',
     code: 64,
     command: ['env', 'CLUSTER_WORKERS=2', ...SAMPLE_APP],
-    says: 'started with CLUSTER_WORKERS=1 and runs 2 workers',
+    says: 'started with CLUSTER_WORKERS=1 but runs 2 workers',
   },
   {
     what: 'a route that answers 401',
     code: 1,
     command: FAKE_CLUSTER,
-    says: '/ did not answer 2xx or 3xx once',
+    says: '/ never answered 2xx or 3xx',
   },
 ])('refuses $what', async ({ code, command, says }) => {
   const ended = await tune(command, '/');
@@ -58,7 +58,10 @@ it('refuses an address that is in use', async () => {
   const url = `http://127.0.0.1:${port}/`;
 
   const { code, stderr } = await tools(['tune', '--url', url, '--', ...SAMPLE_APP]);
-  expect([code, stderr]).toEqual([69, expect.stringContaining(`something answers at ${url}`)]);
+  expect([code, stderr]).toEqual([
+    69,
+    expect.stringContaining(`another program answers at ${url}`),
+  ]);
 });
 
 it('sends headers, and measures in three rounds', async () => {

@@ -70,7 +70,7 @@ describe('the recommendation', () => {
 
   it('gives its reason', () => {
     expect(recommend([measured(1, 100), measured(2, 195), measured(3, 199)])!.reason).toBe(
-      '2 workers answered 195.0 requests/s, 1.95 times as many as 1 worker, and 3 workers 2.1 % more, which is within the 5.0 % of chance.',
+      '2 workers answered 195.0 requests/s, 1.95 times as many as 1 worker, and 3 workers 2.1 % more, within the margin of 5.0 %.',
     );
   });
 

@@ -38,6 +38,6 @@ dist/main.js with 4 workers: 2 findings
 `,
   );
   expect(pageOf({ ...report, findings: [], ignored: ['cache'] })).toBe(
-    'dist/main.js with 4 workers: 0 findings; left out: cache\n',
+    'dist/main.js with 4 workers: 0 findings; ignored: cache\n',
   );
 });
