@@ -49,8 +49,8 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
     return `${size} of memory, soft limit ${inMegabytes(memory.softLimitBytes)}`;
   }
   if (verdict === 'kill') {
-    const limit = `memory.hardLimitBytes (${inMegabytes(memory.hardLimitBytes)})`;
-    const detail = `it held ${size} of memory, above ${limit}, and was killed`;
+    const limit = inMegabytes(memory.hardLimitBytes);
+    const detail = `it held ${size} of memory, above memory.hardLimitBytes (${limit}), and was killed`;
     killFailed(step, worker, 'memory', detail);
   }
   return undefined;
