@@ -218,10 +218,8 @@ export interface Served {
   readonly endpoints: readonly string[];
 }
 
-export type ShutdownPhase = 'draining' | 'destroying' | 'killing';
-
 export interface ShutdownUnderWay {
-  readonly phase: ShutdownPhase;
+  readonly phase: 'draining' | 'destroying' | 'killing';
   readonly exitCode: number;
   /** The signal that the shutdown hooks of the workers' apps receive. */
   readonly signal: NodeJS.Signals;

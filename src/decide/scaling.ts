@@ -5,7 +5,7 @@ import { retire } from './worker/retire.js';
 import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/restart.policy.js';
 import type { Step } from './step.js';
-import { contendersOf, isServed, isWanted, startSlot, wantedSlots } from './worker/workers.js';
+import { contendersOf, isWanted, startSlot, wantedSlots } from './worker/workers.js';
 
 /**
  * Starts workers for new slots, and retires the workers of slots that are not wanted any more.
@@ -71,6 +71,6 @@ function dismiss(step: Step, slot: Slot): void {
 
 /** Whether a slot has a starting worker and no ready worker. A slot with neither has failed. */
 function isComingUp({ state }: Step, slot: Slot): boolean {
-  if (isServed(state, slot)) return false;
-  return contendersOf(state, slot).some(({ state: each }) => each === 'starting');
+  const states = contendersOf(state, slot).map((each) => each.state);
+  return states.includes('starting') && !states.includes('ready');
 }

@@ -1,7 +1,6 @@
 import { type ClusterError, ClusterWorkersFailedError } from '../contract/errors/index.js';
 import type { ErrorReport } from '../contract/errors/error-report.js';
 import { LEAVE_SIGNAL } from '../contract/messages.js';
-import type { ShutdownPhase } from './cluster-state.js';
 import type { ClusterEvent } from './cluster-event.js';
 import { retire } from './worker/retire.js';
 import { cancelReload } from './replace/reload.js';
@@ -10,13 +9,6 @@ import { cancelRequests } from './replace/answers.js';
 import type { Step } from './step.js';
 
 type Stop = Extract<ClusterEvent, { type: 'stop' }>;
-
-/** The effect of a further signal in each phase of the shutdown. */
-const HARDER: Readonly<Record<ShutdownPhase, (step: Step) => ShutdownPhase>> = {
-  draining: destroyConnections,
-  destroying: killAll,
-  killing: killAll,
-};
 
 /** Stops the cluster. Each further signal stops it more harshly; a further call does nothing. */
 export function stop(step: Step, { reason, signal }: Stop): void {
@@ -27,9 +19,13 @@ export function stop(step: Step, { reason, signal }: Stop): void {
     return begin(step, 0, signal?.name ?? LEAVE_SIGNAL);
   }
   if (signal === undefined) return;
-  const force = shutdown.phase === 'draining' ? 'destroy' : 'kill';
-  step.emit('stopping', { reason, workers, force });
-  const phase = HARDER[shutdown.phase](step);
+  const isFirst = shutdown.phase === 'draining';
+  step.emit('stopping', { reason, workers, force: isFirst ? 'destroy' : 'kill' });
+  for (const worker of step.state.workers.values()) {
+    if (isFirst) step.do({ type: 'force', worker: worker.id });
+    else step.kill(worker, 'SIGKILL');
+  }
+  const phase = isFirst ? 'destroying' : 'killing';
   step.set({ shutdown: { ...shutdown, phase, exitCode: 128 + signal.number } });
 }
 
@@ -81,14 +77,4 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   }
   cancelReload(step);
   cancelRequests(step);
-}
-
-function destroyConnections(step: Step): ShutdownPhase {
-  for (const worker of step.state.workers.keys()) step.do({ type: 'force', worker });
-  return 'destroying';
-}
-
-function killAll(step: Step): ShutdownPhase {
-  for (const worker of step.state.workers.values()) step.kill(worker, 'SIGKILL');
-  return 'killing';
 }

@@ -101,24 +101,23 @@ export function releaseFailed(
   if (cause === 'killed') return;
   const { reload: underWay, release, previous } = step.state;
   const { slot, generation } = worker;
-  const before = underWay === undefined ? previous : underWay.before;
+  const watched: ReloadUnderWay = underWay ?? {
+    generation: release.generation,
+    release,
+    before: previous,
+    startedAt: step.now,
+    outcome: 'reverted',
+    reason: null,
+  };
   const isWatched =
-    underWay === undefined
-      ? generation === release.generation
-      : underWay.outcome === 'completed' && generation === underWay.generation;
+    (underWay === undefined || underWay.outcome === 'completed') &&
+    generation === watched.generation;
+  const { before } = watched;
   const isToBlame =
     before !== undefined && isWatched && countsAgainst(step, worker, before, detail);
   noteEnding(step, generation, detail);
-  if (!isToBlame) return;
-  const reason = `worker=${slot} gen=${generation}: ${detail}`;
-  const observed = {
-    generation,
-    release,
-    before,
-    startedAt: step.now,
-    outcome: 'reverted',
-  } as const;
-  goBack(step, { ...(underWay ?? observed), reason });
+  if (isToBlame)
+    goBack(step, { ...watched, reason: `worker=${slot} gen=${generation}: ${detail}` });
 }
 
 /**

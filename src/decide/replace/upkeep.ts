@@ -43,21 +43,17 @@ export function settleUpkeep(step: Step): void {
 /** Kills a worker above the hard limit. @returns how a worker exceeds the soft limit, in words. */
 function judgeSize(step: Step, worker: Worker, residentBytes: number): string | undefined {
   const { memory } = step.options;
-  const { softLimitBytes, hardLimitBytes } = memory;
-  switch (judgeMemory(residentBytes, memory)) {
-    case 'fine':
-      return undefined;
-    case 'replace':
-      return `${inMegabytes(residentBytes)} of memory, soft limit ${inMegabytes(softLimitBytes)}`;
-    case 'kill':
-      killFailed(
-        step,
-        worker,
-        'memory',
-        `it held ${inMegabytes(residentBytes)} of memory, above memory.hardLimitBytes (${inMegabytes(hardLimitBytes)}), and was killed`,
-      );
-      return undefined;
+  const size = inMegabytes(residentBytes);
+  const verdict = judgeMemory(residentBytes, memory);
+  if (verdict === 'replace') {
+    return `${size} of memory, soft limit ${inMegabytes(memory.softLimitBytes)}`;
   }
+  if (verdict === 'kill') {
+    const limit = inMegabytes(memory.hardLimitBytes);
+    const detail = `it held ${size} of memory, above memory.hardLimitBytes (${limit}), and was killed`;
+    killFailed(step, worker, 'memory', detail);
+  }
+  return undefined;
 }
 
 /** Postpones further replacements, because a new worker would be as large from the start. */

@@ -1,6 +1,6 @@
 import { ClusterWorkersFailedError } from '../../contract/errors/index.js';
 import type { BlockReport } from '../../contract/messages.js';
-import type { ErrorReport } from '../../contract/errors/error-report.js';
+import type { ClusterEventMap } from '../../contract/log/events.js';
 import type { FailureCause, WorkerExit } from '../../contract/snapshot/index.js';
 import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
 import { recordFailure } from '../policies/restart.policy.js';
@@ -23,7 +23,9 @@ export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf
   const end = describeEnd(worker, cause, event.exit);
   emitDied(step, worker, { cause, detail: end, error });
   const detail = worker.error === null ? end : `${end}: ${inWords(worker.error)}`;
-  recover(step, worker, cause, detail, hasStarted(event));
+  // Starting a process needs free descriptors and memory. One that did not start has no exit.
+  const started = event.exit.code !== null || event.exit.signal !== null;
+  recover(step, worker, cause, detail, started);
 }
 
 export function exitDrained(
@@ -118,24 +120,11 @@ function remove(
   step.do({ type: 'gone', worker: worker.id });
 }
 
-/** Whether the process could be started, which needs free descriptors and memory. */
-function hasStarted({ exit: { code, signal } }: WorkerEventOf<'exited'>): boolean {
-  return code !== null || signal !== null;
-}
-
-/**
- * Emits the event for the end of a worker that had not been asked to leave.
- *
- * @param failure its `error` is the report of the worker's last error.
- */
+/** Emits the event for the end of a worker that had not been asked to leave. */
 function emitDied(
   step: Step,
   worker: Worker,
-  failure: {
-    readonly cause: FailureCause;
-    readonly detail: string;
-    readonly error: ErrorReport | null;
-  },
+  failure: Pick<ClusterEventMap['worker-died'], 'cause' | 'detail' | 'error'>,
 ): void {
   const blocked = worker.block === undefined ? null : asOf(worker.block, step.now);
   step.emit('worker-died', {

@@ -1,6 +1,5 @@
 import type { FailureCause } from '../../contract/snapshot/index.js';
 import { restartDelayMs, TOGETHER_MS } from '../policies/restart.policy.js';
-import type { Slot } from '../cluster-state.js';
 import type { Step } from '../step.js';
 import { candidateOf, isWanted, startSlot } from './workers.js';
 
@@ -22,11 +21,6 @@ export function startWhereNeeded(step: Step, index: number): void {
   const slot = state.slots[index]!;
   if (state.shutdown !== undefined || !isWanted(state, index)) return;
   if (slot.worker === undefined && candidateOf(state, index) === undefined) startSlot(step, slot);
-}
-
-/** Ends the slot's crash loop, because a worker has lived long enough. */
-export function forgetFailures(step: Step, { index, failures }: Slot): void {
-  step.setSlot(index, { failures: { ...failures, shortLives: 0, degraded: false } });
 }
 
 export function countRestart(step: Step, index: number, cause: FailureCause): void {

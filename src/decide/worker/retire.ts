@@ -3,6 +3,7 @@ import { LEAVE_SIGNAL } from '../../contract/messages.js';
 import type { ShutdownOptions } from '../../contract/options/index.js';
 import type { RetireCause } from '../../contract/snapshot/index.js';
 import { describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
+import { forgetBootErrors } from './boot-errors.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type {
   DrainingWorker,
@@ -43,6 +44,7 @@ export function retire(
 /** Drains a worker that became ready although it was told to end, because it may serve requests now. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;
+  forgetBootErrors(step);
   if (readyAt !== undefined || retirement === undefined) return;
   askToDrain(step, step.change(worker, { readyAt: step.now }), retirement);
 }

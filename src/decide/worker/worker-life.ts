@@ -31,7 +31,6 @@ import {
   onCandidateReady,
   onCheckOverdue,
 } from '../replace/replacement.js';
-import { forgetFailures } from './restart-slot.js';
 import { giveUp } from '../shutdown.js';
 import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
 import { onVerified, onVerifyOverdue, verify } from './verification.js';
@@ -61,13 +60,13 @@ const nothing = (): void => {};
 
 /** The handler of each event of a worker, by the worker's state. */
 const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
-  ready: { starting: becomeReady, ready: nothing, draining: readyAfterAll },
+  ready: { starting: becomeReady, ready: nothing, draining: drainAfterAll },
   'boot-failed': { starting: noteBootFailure, ready: noteBootFailure, draining: noteBootFailure },
   'ready-overdue': { starting: timeOut, ready: nothing, draining: nothing },
   'foreign-version': { starting: refuseVersion, ready: nothing, draining: nothing },
   verified: { starting: nothing, ready: onVerified, draining: nothing },
   'verify-overdue': { starting: nothing, ready: onVerifyOverdue, draining: nothing },
-  recovered: { starting: nothing, ready: whenRecovered, draining: nothing },
+  recovered: { starting: nothing, ready: onRecovered, draining: nothing },
 
   'canary-over': { starting: nothing, ready: endCanary, draining: nothing },
   checked: { starting: nothing, ready: judgeHealth, draining: nothing },
@@ -130,12 +129,6 @@ function becomeReady(step: Step, worker: StartingWorker, event: WorkerEventOf<'r
   verify(step, ready, verifiable);
 }
 
-/** The worker became ready after it had been told to leave. */
-function readyAfterAll(step: Step, worker: DrainingWorker): void {
-  forgetBootErrors(step);
-  drainAfterAll(step, worker);
-}
-
 /** Ends a cluster in which no worker has ever served, if no restart can fix the error. */
 function noteBootFailure(step: Step, worker: Worker, event: WorkerEventOf<'boot-failed'>): void {
   const { listening, error } = event;
@@ -164,9 +157,11 @@ function refuseVersion(
   killFailed(step, worker, 'boot', detail);
 }
 
-function whenRecovered(step: Step, worker: ReadyWorker): void {
-  const slot = step.slotOf(worker);
-  if (slot.worker === worker.id) forgetFailures(step, slot);
+/** The worker has lived long enough, which ends its slot's crash loop. */
+function onRecovered(step: Step, worker: ReadyWorker): void {
+  const { index, worker: current, failures } = step.slotOf(worker);
+  if (current !== worker.id) return;
+  step.setSlot(index, { failures: { ...failures, shortLives: 0, degraded: false } });
 }
 
 function noteFatal(step: Step, worker: Worker, { error, requests }: WorkerEventOf<'fatal'>): void {

@@ -82,9 +82,8 @@ export function candidateOf({ replacement }: ClusterState, slot: number): Worker
 }
 
 export function contendersOf(state: ClusterState, { index, worker }: Slot): readonly Worker[] {
-  return [worker, candidateOf(state, index)]
-    .map((id) => id !== undefined && state.workers.get(id))
-    .filter((each) => each !== undefined && each !== false);
+  const ids = [worker, candidateOf(state, index)];
+  return ids.flatMap((id) => (id === undefined ? [] : (state.workers.get(id) ?? [])));
 }
 
 export function isServed(state: ClusterState, slot: Slot): boolean {
