@@ -4,13 +4,13 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { MAX_TIMER_MS } from '../../contract/options/schema.js';
 import { inTime } from '../../contract/process/in-time.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
-import type { ProcessLink } from '../link/process-link.js';
+import type { ProcessLink, SentClients } from '../link/process-link.js';
 import type { WorkerApp } from '../boot/served-app.js';
 import type { WorkerSockets } from '../listen/sockets.js';
 import type { Microservices } from '../microservices/microservices.js';
 
 export interface DrainedParts {
-  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
+  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'clients'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
   readonly microservices: Microservices;
   /** The app, in which BullMQ workers are looked for. */
@@ -45,7 +45,8 @@ export async function drain(
   link.tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const deadline = stoppedAt + drainTimeoutMs;
-  const away = Promise.all([paused, link.sendClientsAway(drainTimeoutMs / 2)]);
+  const sent = link.clients.map((clients) => sendAway(clients, drainTimeoutMs / 2));
+  const away = Promise.allSettled([paused, ...sent]);
   const overdue = new AbortController();
   const accepted = parts.sockets.leave(overdue.signal, rpc);
   await untilIdle(parts, { stoppedAt, deadline, accepted, away });
@@ -100,6 +101,29 @@ async function untilIdle(
     // Polls once, so that requests that came while the event loop was blocked are read before the check.
     const looked = delay(SWEEP_MS).then(pollOnce);
     await Promise.race([looked, forced, ...(accepting ? [closed] : [])]);
+  }
+}
+
+/** The CPU time that a reconnecting client costs another worker: about two handshakes. */
+const CLIENT_COST_MS = 2;
+const STEP_MS = 10;
+
+/**
+ * Makes clients reconnect to other workers: a few at a time so that these are not overloaded, and all
+ * of them within `withinMs`. Resolves when all clients have left.
+ */
+export async function sendAway({ present, leave }: SentClients, withinMs: number): Promise<void> {
+  const asked = new Set<unknown>();
+  const until = performance.now() + withinMs;
+  for (let all = present(); all.length > 0; all = present()) {
+    const waiting = all.filter((each) => !asked.has(each));
+    const steps = Math.max(1, (until - performance.now()) / STEP_MS);
+    const now = Math.max(STEP_MS / CLIENT_COST_MS, Math.ceil(waiting.length / steps));
+    for (const one of waiting.slice(0, now)) {
+      asked.add(one);
+      leave(one);
+    }
+    await delay(STEP_MS);
   }
 }
 

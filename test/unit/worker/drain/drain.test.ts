@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { drain, type DrainedParts } from '../../../../src/worker/drain/drain.js';
+import { drain, type DrainedParts, sendAway } from '../../../../src/worker/drain/drain.js';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
@@ -49,7 +49,7 @@ function start({
       link: {
         tracker,
         hasTasksFrom: (before) => [...tasks].some((begun) => begun < before),
-        sendClientsAway: async () => {},
+        clients: [],
       },
       sockets: {
         leave: async (atOnce) => {
@@ -200,5 +200,37 @@ describe('a drain', () => {
     state.tasks.delete(0);
     await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state).toMatchObject({ closed: true, signal: 'SIGINT' });
+  });
+});
+
+describe('clients that are sent away', () => {
+  function start(count: number) {
+    const present = new Set<unknown>(Array.from({ length: count }, (_, index) => index));
+    const leave = vi.fn<(one: unknown) => void>();
+    const over = sendAway({ present: () => [...present], leave }, 1_000);
+    return { present, leave, over };
+  }
+
+  it('are asked once each, a few at a time, until they have left', async () => {
+    const { present, leave, over } = start(50);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(leave.mock.calls.length).toBeGreaterThan(20);
+    expect(leave.mock.calls.length).toBeLessThan(40);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(leave.mock.calls.flat()).toEqual([...present]);
+    present.clear();
+    await vi.advanceTimersByTimeAsync(50);
+    await over;
+  });
+
+  it('are all asked within the time', async () => {
+    const { present, leave, over } = start(10_000);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(leave.mock.calls.length).toBeGreaterThan(3_000);
+    await vi.advanceTimersByTimeAsync(600);
+    expect(leave).toHaveBeenCalledTimes(10_000);
+    present.clear();
+    await vi.advanceTimersByTimeAsync(50);
+    await over;
   });
 });
