@@ -162,14 +162,15 @@ class Standalone {
     let taken = false;
     try {
       const app = await createAppBy(createApp, { worker: this.#link.identity });
-      const url = await this.#served.start(app, {
-        listen: async (httpApp) => {
+      const url = await this.#served.start(
+        app,
+        async (httpApp) => {
           socket ??= await open();
           taken = true; // from here on the server closes the socket
           return listen(httpApp, socket.target, socket.handle);
         },
-        leave: (signal) => this.#shutdown(signal),
-      });
+        (signal) => this.#shutdown(signal),
+      );
       return { app, url };
     } finally {
       if (!taken) socket?.close();

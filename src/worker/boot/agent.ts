@@ -6,10 +6,10 @@ import { reportError } from '../../contract/errors/error-report.js';
 import { LEAVE_SIGNAL, type PrimaryMessage } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from './boot-output.js';
-import { ListenRequest } from '../listen/listen.js';
+import { listen } from '../listen/listen.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../link/rebalance.js';
-import { ServedApp, type WorkerApp } from './served-app.js';
+import { type HttpApp, ServedApp, type WorkerApp } from './served-app.js';
 import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
 import { WorkerLeaderRole } from '../link/worker-leader-role.js';
@@ -23,6 +23,8 @@ const UNCAUGHT_MS = 100;
 /** The time that an app which has closed itself has to end the process with its own exit code. */
 const CLOSED_GRACE_MS = 1_000;
 
+type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
+
 /** Runs a worker: starts the app, follows the primary's messages, drains and ends. */
 export class WorkerAgent {
   #end!: (exitCode: number) => void;
@@ -34,7 +36,12 @@ export class WorkerAgent {
   readonly #rebalance: Rebalance;
   readonly #reports: WorkerReports;
   readonly #served: ServedApp;
-  readonly #listenRequest = new ListenRequest(this.#channel);
+  #answerListen!: (...answer: [ListenAnswer, unknown]) => void;
+  readonly #listenAnswer = new Promise<[ListenAnswer, unknown]>((resolve) => {
+    this.#answerListen = (...answer) => resolve(answer);
+  });
+  /** Whether an error now is an error of listening. */
+  #isListening = false;
   #exitCode = 0;
   #asked = false; // whether the primary was asked to let this worker end
   #resolveDrained!: () => void;
@@ -81,18 +88,13 @@ export class WorkerAgent {
 
   /** Starts the app. If that fails, reports the error, ends the process and returns `undefined`. */
   async run(createApp: () => Promise<WorkerApp>): Promise<WorkerApp | undefined> {
-    let listening = false;
     try {
       const app = await createApp();
-      const url = await this.#served.start(app, {
-        listen: async (httpApp) => {
-          listening = true;
-          const address = await this.#listenRequest.listen(httpApp);
-          listening = false; // an error from here on is not an error of listening
-          return address;
-        },
-        leave: (signal) => this.#closeItself(signal),
-      });
+      const url = await this.#served.start(
+        app,
+        (httpApp) => this.#listen(httpApp),
+        (signal) => this.#closeItself(signal),
+      );
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
       catchAbort((error) => this.#reports.fatal(error, true));
@@ -106,6 +108,7 @@ export class WorkerAgent {
       return app;
     } catch (error) {
       this.#boot.end();
+      const listening = this.#isListening;
       await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
       const isOurs = listening || error instanceof ClusterError;
       if (!isOurs) throwUncaught(error, () => this.#boot.prints); // for the app's own handlers
@@ -114,14 +117,26 @@ export class WorkerAgent {
     }
   }
 
+  /** Makes the app listen on the socket or address from the primary. @returns the app's URL. */
+  async #listen(app: HttpApp): Promise<string> {
+    this.#isListening = true;
+    await this.#channel.send({ type: 'listen-request' });
+    const [answer, handle] = await this.#listenAnswer;
+    if (answer.type === 'listen-refused') {
+      const { message, code } = answer.error;
+      throw Object.assign(new Error(message), { code });
+    }
+    if (answer.target.activated) this.#served.sockets.isHeldBySystemd = true;
+    const url = await listen(app, answer.target, handle);
+    this.#isListening = false;
+    return url;
+  }
+
   #onMessage(message: Exclude<PrimaryMessage, { type: 'answer' }>, handle: unknown): void {
     switch (message.type) {
       case 'listen':
       case 'listen-refused':
-        if (message.type === 'listen' && message.target.activated) {
-          this.#served.sockets.isHeldBySystemd = true;
-        }
-        return this.#listenRequest.answer(message, handle);
+        return this.#answerListen(message, handle);
       case 'adopt':
         return this.#served.sockets.adopt(message.slot, handle);
       case 'release':
@@ -191,7 +206,7 @@ export class WorkerAgent {
     this.#reports.fatal(error, false);
     this.#exitCode = 1;
     this.#served.sockets.clusterContinues();
-    this.#served.cutShort();
+    this.#served.lameDuck.abort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
 

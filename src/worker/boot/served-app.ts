@@ -11,34 +11,28 @@ import { isConsuming, Microservices } from '../microservices/microservices.js';
 
 type Shutdown = ResolvedClusterOptions['shutdown'];
 
-/** The steps of an app's start that depend on the process. */
-export interface StartSteps {
-  /** Makes the app listen on the address of this process. @returns the app's URL. */
-  readonly listen: (app: HttpApp) => Promise<string>;
-  /** Drains the process, and closes the app. Called when the app closes itself. */
-  readonly leave: (signal: string | undefined) => Promise<unknown>;
-}
-
 /** The minimum time for exporting telemetry, even if the drain has used up all its time. */
 const LEAST_TELEMETRY_MS = 250;
 
 /** The app of a process, with or without a primary. Starts the app, drains it and closes it. */
 export class ServedApp {
   readonly sockets: WorkerSockets;
+  readonly microservices = new Microservices();
+  /** The signal that the process got, for the app's hooks. */
   signal: string | undefined;
-  /** Ends the drain now and destroys all open connections. */
-  force!: () => void;
-  readonly #forced = new Promise<void>((resolve) => (this.force = resolve));
-  cutShort!: () => void;
-  readonly #cutShort = new Promise<void>((resolve) => (this.cutShort = resolve));
-  readonly #microservices = new Microservices();
-  #app: WorkerApp | undefined;
-  #close: WorkerApp['close'] | undefined;
+  /** Aborted to end the lame duck phase now. */
+  readonly lameDuck = new AbortController();
+  /** Aborted to end all waiting of the drain now. */
+  readonly forced = new AbortController();
+  /** The app, once it has started. */
+  app: WorkerApp | undefined;
+  /** The app's own `close()`. */
+  close!: WorkerApp['close'];
   /** When the shutdown must have ended, in monotonic ms. */
   #dueAt = 0;
 
   constructor(
-    private readonly link: ProcessLink,
+    readonly link: ProcessLink,
     private readonly warn: (message: string) => void,
   ) {
     this.sockets = new WorkerSockets(link.tracker, warn);
@@ -46,20 +40,26 @@ export class ServedApp {
 
   /** Whether the app has started. If so, the process must drain before it ends. */
   get isUp(): boolean {
-    return this.#close !== undefined;
+    return this.app !== undefined;
   }
 
   /**
    * Initialises an app that was created, and makes it listen.
    *
+   * @param listen makes the app listen on the address of this process, and returns the app's URL.
+   * @param leave drains the process and closes the app. Called when the app closes itself.
    * @returns the app's URL, or `null` without an HTTP server.
    */
-  async start(app: WorkerApp, steps: StartSteps): Promise<string | null> {
-    this.#microservices.follow(app);
-    const url = isHttpApp(app) ? await this.#open(app, steps) : await this.#init(app);
-    this.#microservices.follow(app); // again, because the app's hooks may have connected further microservices
-    this.#app = app;
-    this.#close = takeOverClose(app, steps.leave);
+  async start(
+    app: WorkerApp,
+    listen: (app: HttpApp) => Promise<string>,
+    leave: (signal: string | undefined) => Promise<unknown>,
+  ): Promise<string | null> {
+    this.microservices.follow(app);
+    const url = isHttpApp(app) ? await this.#open(app, listen) : await this.#init(app);
+    this.microservices.follow(app); // again, because the app's hooks may have connected further microservices
+    this.app = app;
+    this.close = takeOverClose(app, leave);
     return url;
   }
 
@@ -70,7 +70,7 @@ export class ServedApp {
     return null;
   }
 
-  async #open(app: HttpApp, { listen }: StartSteps): Promise<string> {
+  async #open(app: HttpApp, listen: (app: HttpApp) => Promise<string>): Promise<string> {
     presetExpressPrototypes(app);
     const server = app.getHttpServer() as Server;
     this.sockets.add(server);
@@ -86,26 +86,17 @@ export class ServedApp {
     return url;
   }
 
-  /**
-   * Drains the process, then closes the app.
-   *
-   * @param beforeClose is called when all requests have ended and no shutdown hook has run.
-   */
+  /** Ends the drain now and destroys all open connections. */
+  force(): void {
+    this.lameDuck.abort();
+    this.forced.abort();
+  }
+
+  /** Drains the process, then closes the app. See {@link drain}. */
   drain(shutdown: Shutdown, beforeClose = async (): Promise<void> => {}): Promise<DrainReport> {
     const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
     this.#dueAt = performance.now() + lameDuckMs + drainTimeoutMs + killTimeoutMs;
-    const parts = {
-      close: this.#close!,
-      link: this.link,
-      sockets: this.sockets,
-      microservices: this.#microservices,
-      app: this.#app,
-      cutShort: this.#cutShort,
-      forced: this.#forced,
-      beforeClose,
-      signal: () => this.signal,
-    };
-    return drain(parts, shutdown);
+    return drain(this, shutdown, beforeClose);
   }
 
   /**

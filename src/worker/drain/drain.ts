@@ -4,26 +4,18 @@ import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { MAX_TIMER_MS } from '../../contract/options/schema.js';
 import { inTime } from '../../contract/process/in-time.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
-import type { ProcessLink } from '../link/process-link.js';
-import type { WorkerApp } from '../boot/served-app.js';
+import type { ProcessLink, SentClients } from '../link/process-link.js';
+import type { ServedApp } from '../boot/served-app.js';
 import type { WorkerSockets } from '../listen/sockets.js';
-import type { Microservices } from '../microservices/microservices.js';
 
-export interface DrainedParts {
-  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'sendClientsAway'>;
+/** The used part of the app that is drained. */
+export type DrainedApp = Pick<
+  ServedApp,
+  'app' | 'close' | 'signal' | 'microservices' | 'lameDuck' | 'forced'
+> & {
+  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'clients'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
-  readonly microservices: Microservices;
-  /** The app, in which BullMQ workers are looked for. */
-  readonly app: unknown;
-  /** Resolves when the lame duck phase must end now. */
-  readonly cutShort: Promise<void>;
-  /** Resolves when all waiting must end now. */
-  readonly forced: Promise<void>;
-  /** Called when all requests have ended and no shutdown hook has run. */
-  beforeClose(): Promise<void>;
-  readonly close: WorkerApp['close'];
-  signal(): string | undefined;
-}
+};
 
 /** The interval at which the drain looks for idle connections. */
 const SWEEP_MS = 50;
@@ -32,59 +24,32 @@ const SWEEP_MS = 50;
  * Drains a process: ends its traffic, and then closes the app. The caller must turn readiness off
  * before. Nest's shutdown hooks run last, because they may close resources that requests in flight
  * need.
+ *
+ * @param beforeClose is called when all requests have ended and no shutdown hook has run.
  */
 export async function drain(
-  parts: DrainedParts,
+  served: DrainedApp,
   { lameDuckMs, drainTimeoutMs, killTimeoutMs }: ResolvedClusterOptions['shutdown'],
+  beforeClose: () => Promise<void>,
 ): Promise<DrainReport> {
-  const { link, microservices } = parts;
-  await Promise.race([delay(lameDuckMs), parts.forced, parts.cutShort]);
+  const { link, microservices, sockets, forced } = served;
+  const { tracker } = link;
+  await waitFor(lameDuckMs, served.lameDuck.signal);
 
-  const paused = pauseQueues(parts.app);
+  const paused = pauseQueues(served.app);
   const rpc = microservices.stop();
-  link.tracker.closeAfterResponse();
+  tracker.closeAfterResponse();
   const stoppedAt = performance.now();
   const deadline = stoppedAt + drainTimeoutMs;
-  const away = Promise.all([paused, link.sendClientsAway(drainTimeoutMs / 2)]);
-  const overdue = new AbortController();
-  const accepted = parts.sockets.leave(overdue.signal, rpc);
-  await untilIdle(parts, { stoppedAt, deadline, accepted, away });
-  overdue.abort();
-  await accepted;
-  // Reads from the connections that were accepted last, so that their clients are counted.
-  if (link.tracker.openConnections > 0) await pollOnce();
-  const cut = link.tracker.destroyAll();
-  const abortedRequests = cut.abortedRequests + microservices.running;
-
-  await parts.beforeClose();
-  const left = deadline + killTimeoutMs - performance.now();
-  const hookError = await closeApp(parts, Math.max(left, killTimeoutMs));
-  return { ...cut, abortedRequests, hookError };
-}
-
-/** Closes connections as they become idle, until nothing is left or the deadline is reached. */
-async function untilIdle(
-  { link, microservices, forced }: DrainedParts,
-  times: {
-    readonly stoppedAt: number;
-    readonly deadline: number;
-    /** Resolves when the listening sockets are closed. */
-    readonly accepted: Promise<void>;
-    /** Resolves when the clients that were asked to reconnect have left, and running jobs are done. */
-    readonly away: Promise<unknown>;
-  },
-): Promise<void> {
-  const { tracker } = link;
-  const { stoppedAt, deadline } = times;
+  let sending = true;
+  const sent = link.clients.map((clients) => sendAway(clients, drainTimeoutMs / 2));
+  void Promise.allSettled([paused, ...sent]).then(() => (sending = false));
   let accepting = true;
-  const closed = times.accepted.then(() => {
+  const overdue = new AbortController();
+  const accepted = sockets.leave(overdue.signal, rpc).then(() => {
     accepting = false;
     tracker.postponeIdle();
   });
-  let sending = true;
-  void times.away.then(() => (sending = false));
-  let isForced = false;
-  void forced.then(() => (isForced = true));
   // Waits only for tasks from before the drain, because the app may start new tasks without end.
   const busy = () =>
     link.hasTasksFrom(stoppedAt) || // first, because the call also announces the drain
@@ -92,25 +57,64 @@ async function untilIdle(
     sending ||
     tracker.openConnections > 0 ||
     microservices.busy;
-  while (busy() && !isForced && performance.now() < deadline) {
+  while (busy() && !forced.signal.aborted && performance.now() < deadline) {
     if (accepting) tracker.postponeIdle();
     const patient = performance.now() < (stoppedAt + deadline) / 2;
     tracker.closeIdle(patient);
     microservices.closeIdle(patient);
     // Polls once, so that requests that came while the event loop was blocked are read before the check.
-    const looked = delay(SWEEP_MS).then(pollOnce);
-    await Promise.race([looked, forced, ...(accepting ? [closed] : [])]);
+    const looked = waitFor(SWEEP_MS, forced.signal).then(pollOnce);
+    await (accepting ? Promise.race([looked, accepted]) : looked);
+  }
+  overdue.abort();
+  await accepted;
+  // Reads from the connections that were accepted last, so that their clients are counted.
+  if (tracker.openConnections > 0) await pollOnce();
+  const cut = tracker.destroyAll();
+  const abortedRequests = cut.abortedRequests + microservices.running;
+
+  await beforeClose();
+  const left = deadline + killTimeoutMs - performance.now();
+  const hookError = await closeApp(served, Math.max(left, killTimeoutMs));
+  return { ...cut, abortedRequests, hookError };
+}
+
+/** Resolves after the time, or when `signal` is aborted. */
+async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => {});
+}
+
+/** The CPU time that a reconnecting client costs another worker: about two handshakes. */
+const CLIENT_COST_MS = 2;
+const STEP_MS = 10;
+
+/**
+ * Makes clients reconnect to other workers: a few at a time so that these are not overloaded, and all
+ * of them within `withinMs`. Resolves when all clients have left.
+ */
+export async function sendAway({ present, leave }: SentClients, withinMs: number): Promise<void> {
+  const asked = new Set<unknown>();
+  const until = performance.now() + withinMs;
+  for (let all = present(); all.length > 0; all = present()) {
+    const waiting = all.filter((each) => !asked.has(each));
+    const steps = Math.max(1, (until - performance.now()) / STEP_MS);
+    const now = Math.max(STEP_MS / CLIENT_COST_MS, Math.ceil(waiting.length / steps));
+    for (const one of waiting.slice(0, now)) {
+      asked.add(one);
+      leave(one);
+    }
+    await delay(STEP_MS);
   }
 }
 
 /** Runs Nest's shutdown hooks. @returns the error of a hook, or `null`. */
 async function closeApp(
-  { close, signal }: Pick<DrainedParts, 'close' | 'signal'>,
+  served: Pick<DrainedApp, 'close' | 'signal'>,
   timeoutMs: number,
 ): Promise<string | null> {
   const late = `app.close() did not end within ${Math.round(timeoutMs)} ms`;
   try {
-    const closed = close(signal()).then(() => null);
+    const closed = served.close(served.signal).then(() => null);
     return await inTime<string | null>(closed, Math.min(timeoutMs, MAX_TIMER_MS), () => late);
   } catch (error) {
     return `a shutdown hook failed: ${error instanceof Error ? error.message : String(error)}`;

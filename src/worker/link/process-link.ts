@@ -17,6 +17,7 @@ import {
   type HealthVerdict,
   type LeaderRole,
   type LinkEventListener,
+  MAX_METRICS_BODY_LENGTH,
   type MetricsContribution,
   type MetricsSource,
   type ReloadResult,
@@ -30,10 +31,8 @@ import {
 } from '../../contract/snapshot/index.js';
 import type { WorkerStats } from '../../contract/stats.js';
 import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.js';
-import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../serve/tracker.js';
 import { watchClient } from '../serve/request.js';
-import { OwnMetrics } from './own-metrics.js';
 import type { PrimaryChannel } from './primary-channel.js';
 
 /** If the primary does not send a snapshot within this time, the last snapshot is used. */
@@ -45,16 +44,13 @@ const THREAD_TIMEOUT_MS = 5_000;
 /** How often the event loop is measured in a process without heartbeats. */
 const MEASURE_MS = 1_000;
 
-/** The length of an interval whose use decides, in ms. */
-const INTERVAL_MS = 50;
-
 /** The event loop is idle if it has used less than this share of an interval. */
 const IDLE_BELOW = 0.5;
+const IDLE_INTERVAL_MS = 50;
 
-/** Maximum wait for an idle interval, in ms. An app under full load has none. */
-const PATIENCE_MS = 1_000;
+/** Maximum wait for an idle interval. An app under full load has none. */
+const IDLE_PATIENCE_MS = 1_000;
 
-/** The parts of a link that depend on the role of the process. */
 interface LinkSetup {
   /** The options of `bootstrap()`; missing without `bootstrap()`. */
   readonly options?: Pick<ResolvedClusterOptions, 'balancing' | 'expose' | 'warnings'>;
@@ -68,6 +64,12 @@ interface LinkSetup {
     readonly channel: PrimaryChannel;
     readonly leaderRole: LeaderRole;
   };
+}
+
+/** Clients of one kind, for example those of Socket.IO. */
+export interface SentClients {
+  present(): readonly unknown[];
+  leave(one: unknown): void;
 }
 
 /** The link of this process, and the state and the measurements of the app that it serves. */
@@ -90,12 +92,19 @@ export class ProcessLink implements ClusterLink {
   readonly events = new EventListeners((message, error) =>
     this.warn(`${message}: ${error.message}`),
   );
-  readonly metrics = new OwnMetrics();
   readonly watchClient = watchClient;
   readonly #channel: PrimaryChannel | undefined;
   #threadUtilization = 0;
   readonly #tasks: ((before: number) => boolean)[] = [];
-  readonly #sendingAway: ((withinMs: number) => Promise<void>)[] = [];
+  /** The clients to send away in a drain. */
+  readonly clients: SentClients[] = [];
+  #metrics: MetricsSource | undefined;
+  readonly #contributions: MetricsContribution[] = [];
+  /** The metrics as they were last serialized, and when that was, in monotonic ms. */
+  #lastMetrics = '';
+  metricsAt = -Infinity;
+  /** Whether the metrics have been sent for the last time. */
+  isSealed = false;
   #lastSnapshot: { readonly snapshot: ClusterSnapshot; readonly at: number } | undefined;
   /** Measures a process that gets no heartbeats. */
   readonly #timer: NodeJS.Timeout | undefined;
@@ -161,7 +170,7 @@ export class ProcessLink implements ClusterLink {
   async collectMetrics(): Promise<CollectedMetrics> {
     if (this.#channel === undefined) {
       const { slot, generation } = this.identity;
-      const workers = [{ slot, generation, ...(await this.metrics.serialize()) }];
+      const workers = [{ slot, generation, ...(await this.serializeMetrics()) }];
       return { snapshot: this.#ownSnapshot(), workers, retired: [] };
     }
     const request = { type: 'collect-request' } as const;
@@ -176,8 +185,20 @@ export class ProcessLink implements ClusterLink {
 
   /** The measurements and the metrics of this process. */
   async report() {
-    const metrics = await this.metrics.serialize();
+    const metrics = await this.serializeMetrics();
     return { stats: this.stats(), ...metrics };
+  }
+
+  /** The metrics of this process. If they cannot be read, or are too long, or sealed: as they were last. */
+  async serializeMetrics(): Promise<{ readonly body: string; readonly ageMs: number }> {
+    // Ignores errors, because the source has logged them.
+    const body = this.isSealed ? undefined : await this.#metrics?.serialize().catch(() => {});
+    if (body !== undefined && body.length <= MAX_METRICS_BODY_LENGTH) {
+      this.#lastMetrics = body;
+      this.metricsAt = performance.now();
+    }
+    const ageMs = this.#lastMetrics === '' ? 0 : Math.round(performance.now() - this.metricsAt);
+    return { body: this.#lastMetrics, ageMs };
   }
 
   /** Whether the last snapshot shows a cluster that is still starting. */
@@ -232,11 +253,13 @@ export class ProcessLink implements ClusterLink {
   }
 
   provideMetrics(source: MetricsSource): void {
-    this.metrics.provide(source);
+    this.#metrics = source;
+    for (const contribution of this.#contributions) void source.extend?.(contribution);
   }
 
   contributeMetrics(contribution: MetricsContribution): void {
-    this.metrics.contribute(contribution);
+    this.#contributions.push(contribution);
+    void this.#metrics?.extend?.(contribution);
   }
 
   observeResponses(observer: ResponseObserver): void {
@@ -279,12 +302,7 @@ export class ProcessLink implements ClusterLink {
   }
 
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void {
-    this.#sendingAway.push((withinMs) => sendAway(present, leave, withinMs));
-  }
-
-  /** Makes clients reconnect to other workers. Resolves when the clients have left. Ignores errors. */
-  async sendClientsAway(withinMs: number): Promise<void> {
-    await Promise.allSettled(this.#sendingAway.map((send) => send(withinMs)));
+    this.clients.push({ present, leave } as SentClients);
   }
 
   /** One piece of work is done after the other, each after an interval in which the event loop was idle. */
@@ -373,10 +391,10 @@ function leaderAlone(link: Pick<ProcessLink, 'accepting'>): LeaderRole {
 }
 
 async function untilIdle(): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + IDLE_PATIENCE_MS;
   for (;;) {
     const utilization = utilizationReader();
-    await delay(INTERVAL_MS, undefined, { ref: false });
+    await delay(IDLE_INTERVAL_MS, undefined, { ref: false });
     if (utilization() < IDLE_BELOW || performance.now() >= deadline) return;
   }
 }

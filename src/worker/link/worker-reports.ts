@@ -35,7 +35,7 @@ export class WorkerReports {
   pong(seq: number): void {
     const { link } = this;
     const stats = link.measure();
-    const due = performance.now() - link.metrics.serializedAt >= PUSH_METRICS_MS;
+    const due = performance.now() - link.metricsAt >= PUSH_METRICS_MS;
     if (due && this.channel.drained) void this.metrics();
     // Replaces the snapshot of a starting cluster. The last snapshot is used if the primary fails.
     if (link.knowsLittle) void link.snapshot();
@@ -64,6 +64,6 @@ export class WorkerReports {
   /** Sends the metrics for the last time. The app's hooks run later and may clear the metrics registry. */
   async lastMetrics(): Promise<void> {
     await Promise.race([this.metrics(), delay(SNAPSHOT_TIMEOUT_MS)]);
-    this.link.metrics.seal();
+    this.link.isSealed = true;
   }
 }

@@ -2,10 +2,9 @@ import type { Server } from 'node:http';
 import type net from 'node:net';
 import tls from 'node:tls';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import type { ListenTarget, PrimaryMessage } from '../../contract/messages.js';
+import type { ListenTarget } from '../../contract/messages.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../boot/served-app.js';
-import type { PrimaryChannel } from '../link/primary-channel.js';
 
 /** The warning for an app whose `createApp()` called `listen()` itself. */
 export const ALREADY_LISTENING =
@@ -75,25 +74,4 @@ export function addressOf(server: net.Server): string {
   const host = bound.address === '::' || bound.address === '0.0.0.0' ? 'localhost' : bound.address;
   const scheme = server instanceof tls.Server ? 'https' : 'http';
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
-}
-
-type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
-
-/** Asks the primary for a socket or an address to listen on. */
-export class ListenRequest {
-  answer!: (message: ListenAnswer, handle: unknown) => void;
-  readonly #answered = new Promise<[ListenAnswer, unknown]>((resolve) => {
-    this.answer = (...answer) => resolve(answer);
-  });
-
-  constructor(private readonly channel: PrimaryChannel) {}
-
-  /** Makes the app listen on the socket or address from the primary. @returns the app's URL. */
-  async listen(app: HttpApp): Promise<string> {
-    await this.channel.send({ type: 'listen-request' });
-    const [answer, handle] = await this.#answered;
-    if (answer.type === 'listen') return listen(app, answer.target, handle);
-    const { message, code } = answer.error;
-    throw Object.assign(new Error(message), { code });
-  }
 }

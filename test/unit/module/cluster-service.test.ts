@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterService } from '../../../src/module/cluster.service.js';
+import { sendAway } from '../../../src/worker/drain/drain.js';
 import { ProcessLink } from '../../../src/worker/link/process-link.js';
 
 it('lets a drain wait for each function of onDrain(), and logs the error of one that fails', async () => {
@@ -15,7 +16,8 @@ it('lets a drain wait for each function of onDrain(), and logs the error of one 
   expect(stop).not.toHaveBeenCalled();
 
   let drained = false;
-  const drain = link.sendClientsAway(1_000).then(() => (drained = true));
+  const sent = link.clients.map((clients) => sendAway(clients, 1_000));
+  const drain = Promise.all(sent).then(() => (drained = true));
   await vi.waitUntil(() => warn.mock.calls.length > 0);
   expect(warn.mock.calls).toEqual([['a function given to onDrain() failed: not connected']]);
   expect(drained).toBe(false);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { drain, type DrainedParts } from '../../../../src/worker/drain/drain.js';
+import { drain, type DrainedApp, sendAway } from '../../../../src/worker/drain/drain.js';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
@@ -16,7 +16,11 @@ const SWEEP_MS = 50;
 beforeEach(() => {
   vi.useFakeTimers();
   vi.spyOn(timers, 'setTimeout').mockImplementation(
-    (ms, value) => new Promise((resolve) => void setTimeout(() => resolve(value!), ms)),
+    (ms, value, { signal } = {}) =>
+      new Promise((resolve) => {
+        setTimeout(() => resolve(value!), ms);
+        signal?.addEventListener('abort', () => resolve(value!));
+      }),
   );
   syncBuiltinESMExports();
 });
@@ -32,14 +36,14 @@ const reports: Promise<unknown>[] = [];
 function start({
   queueEmpty = Promise.resolve(),
   ...more
-}: Partial<DrainedParts> & { queueEmpty?: Promise<void> } = {}) {
+}: Partial<DrainedApp> & { queueEmpty?: Promise<void> } = {}) {
   const server = new FakeServer();
   const { tracker } = server;
   /** When tasks were begun that have not ended; monotonic ms. */
   const tasks = new Set<number>();
   const signal = undefined as string | undefined;
   const state = { tasks, stopped: false, closed: false, queueEmpty, signal };
-  let force = () => {};
+  const forced = new AbortController();
   const report = drain(
     {
       close: async (signal) => {
@@ -49,7 +53,7 @@ function start({
       link: {
         tracker,
         hasTasksFrom: (before) => [...tasks].some((begun) => begun < before),
-        sendClientsAway: async () => {},
+        clients: [],
       },
       sockets: {
         leave: async (atOnce) => {
@@ -58,17 +62,17 @@ function start({
         },
       },
       microservices: new Microservices(),
-      app: {},
-      cutShort: new Promise(() => {}),
-      forced: new Promise<void>((resolve) => (force = resolve)),
-      beforeClose: async () => {},
-      signal: () => undefined,
+      app: {} as never,
+      lameDuck: new AbortController(),
+      forced,
+      signal: undefined,
       ...more,
     },
     SHUTDOWN,
+    async () => {},
   );
   reports.push(report);
-  return { server, state, report, force };
+  return { server, state, report, force: () => forced.abort() };
 }
 
 describe('a drain', () => {
@@ -186,19 +190,48 @@ describe('a drain', () => {
   });
 
   it('ends its lame duck at once where the app has become unfit for requests', async () => {
-    let cutShort = () => {};
-    const { state } = start({
-      cutShort: new Promise((resolve) => (cutShort = resolve)),
-      signal: () => 'SIGINT',
-    });
+    const lameDuck = new AbortController();
+    const { state } = start({ lameDuck, signal: 'SIGINT' });
     state.tasks.add(0);
     await vi.advanceTimersByTimeAsync(1);
-    cutShort();
+    lameDuck.abort();
     await vi.advanceTimersByTimeAsync(0);
     // In flight is what it was: that may end.
     expect(state).toMatchObject({ stopped: true, closed: false });
     state.tasks.delete(0);
     await vi.advanceTimersByTimeAsync(2 * SWEEP_MS);
     expect(state).toMatchObject({ closed: true, signal: 'SIGINT' });
+  });
+});
+
+describe('clients that are sent away', () => {
+  function start(count: number) {
+    const present = new Set<unknown>(Array.from({ length: count }, (_, index) => index));
+    const leave = vi.fn<(one: unknown) => void>();
+    const over = sendAway({ present: () => [...present], leave }, 1_000);
+    return { present, leave, over };
+  }
+
+  it('are asked once each, a few at a time, until they have left', async () => {
+    const { present, leave, over } = start(50);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(leave.mock.calls.length).toBeGreaterThan(20);
+    expect(leave.mock.calls.length).toBeLessThan(40);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(leave.mock.calls.flat()).toEqual([...present]);
+    present.clear();
+    await vi.advanceTimersByTimeAsync(50);
+    await over;
+  });
+
+  it('are all asked within the time', async () => {
+    const { present, leave, over } = start(10_000);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(leave.mock.calls.length).toBeGreaterThan(3_000);
+    await vi.advanceTimersByTimeAsync(600);
+    expect(leave).toHaveBeenCalledTimes(10_000);
+    present.clear();
+    await vi.advanceTimersByTimeAsync(50);
+    await over;
   });
 });

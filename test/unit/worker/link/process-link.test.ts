@@ -256,10 +256,10 @@ describe('the metrics that a worker collects', () => {
 describe('the own metrics of a process', () => {
   it('are an empty text without the module, and before they can be read', async () => {
     const link = alone();
-    expect(await link.metrics.serialize()).toEqual({ body: '', ageMs: 0 });
+    expect(await link.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
     link.provideMetrics({ serialize: () => Promise.reject(new Error('database is gone')) });
-    expect(await link.metrics.serialize()).toEqual({ body: '', ageMs: 0 });
-    expect(link.metrics.serializedAt).toBe(-Infinity);
+    expect(await link.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
+    expect(link.metricsAt).toBe(-Infinity);
   });
 
   it('are those of the last call, with their age, if they cannot be read', async () => {
@@ -267,11 +267,11 @@ describe('the own metrics of a process', () => {
     let fails = false;
     const serialize = async () => (fails ? Promise.reject(new Error('gone')) : 'before');
     link.provideMetrics({ serialize });
-    expect(await link.metrics.serialize()).toEqual({ body: 'before', ageMs: 0 });
-    expect(link.metrics.serializedAt).toBe(performance.now());
+    expect(await link.serializeMetrics()).toEqual({ body: 'before', ageMs: 0 });
+    expect(link.metricsAt).toBe(performance.now());
     fails = true;
     vi.advanceTimersByTime(400);
-    expect(await link.metrics.serialize()).toEqual({ body: 'before', ageMs: 400 });
+    expect(await link.serializeMetrics()).toEqual({ body: 'before', ageMs: 400 });
   });
 });
 

@@ -120,20 +120,12 @@ describe('the metrics of HTTP requests', () => {
     expect(lines).toHaveLength(3 * 2 + 105 * (8 + 9) + 21);
   });
 
-  it.each([0, 4.999, 5, 5.001, 10, 999.9, 1_000, 10_000, 10_000.1, 86_400_000])(
-    'count %d ms in the same buckets as prom-client: a bound belongs to its bucket',
-    async (ms) => {
-      expect(await ours([one(ms)])).toEqual(await theirs([one(ms)]));
-    },
-  );
-
-  it.each([0, 1, 100, 101, 1_000, 1_001, 10_000_000, 10_000_001, 1e12])(
-    'count %d bytes in the same buckets as prom-client',
-    async (bytes) => {
-      const observations = [{ ...one(1), bytes }];
-      expect(await ours(observations)).toEqual(await theirs(observations));
-    },
-  );
+  it.each([
+    ...[0, 4.999, 5, 5.001, 1_000, 10_000, 10_000.1].map((ms) => one(ms)),
+    ...[0, 100, 101, 10_000_000, 10_000_001].map((bytes) => ({ ...one(1), bytes })),
+  ])('count $ms ms and $bytes bytes in the buckets of prom-client', async (observation) => {
+    expect(await ours([observation])).toEqual(await theirs([observation]));
+  });
 
   it('have one series of what no route matched, whatever the method, and one of unknown methods', async () => {
     const METHODS = ['GET', 'POST', 'PROPFIND', 'LOCK'];
@@ -155,14 +147,6 @@ describe('the metrics of HTTP requests', () => {
   it('have no series before the first request, and their HELP and TYPE', async () => {
     expect(await ours([])).toEqual(await theirs([]));
     expect(await ours([])).toHaveLength(6);
-  });
-
-  it('are histograms and a counter that are summed over workers', () => {
-    expect(metricsOf([]).metrics()).toMatchObject([
-      { name: SECONDS, type: 'histogram', aggregator: 'sum' },
-      { name: BYTES, type: 'histogram', aggregator: 'sum' },
-      { name: ABORTED, type: 'counter', aggregator: 'sum' },
-    ]);
   });
 });
 
@@ -196,16 +180,6 @@ describe('more series than there may be', () => {
       'GET /a 200': 2,
       'GET /b 200': 1,
       'GET other 200': 3,
-    });
-  });
-
-  it('are counted over routes, methods and codes', () => {
-    const all = [one(1), { ...one(1), method: 'POST' }, { ...one(1), status: 404 }];
-    expect(countsOf(metricsOf([...all, { ...one(1), status: 500 }], 3))).toEqual({
-      'GET / 200': 1,
-      'POST / 200': 1,
-      'GET / 404': 1,
-      'GET other 500': 1,
     });
   });
 });

@@ -27,19 +27,6 @@ function start() {
 }
 
 describe('scopes of requests', () => {
-  it('are one for each request, and end with its answer', () => {
-    const { server, entered } = start();
-    const client = server.connect();
-    expect(entered()).toHaveLength(0);
-    const first = client.send();
-    expect(entered().map(({ waiting }) => waiting)).toEqual([first.response]);
-    first.finish();
-    const second = client.send();
-    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, second.response]);
-    second.finish();
-    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
-  });
-
   it('are one for each request that is pipelined, and end in the order of the answers', () => {
     const { server, entered } = start();
     const client = server.connect();
@@ -60,14 +47,6 @@ describe('scopes of requests', () => {
     client.parse();
     client.close();
     expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
-  });
-
-  it('are not those of another server', () => {
-    const { entered } = start();
-    const other = new FakeServer();
-    servers.push(other);
-    other.connect().send();
-    expect(entered()).toEqual([]);
   });
 });
 
