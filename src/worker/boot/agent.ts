@@ -1,8 +1,9 @@
 import cluster from 'node:cluster';
+import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../../contract/errors/index.js';
 import type { OwnAssignment } from '../../contract/process/assignment.js';
-import { reportError } from '../../contract/errors/error-report.js';
+import { reportError, reportUncaught } from '../../contract/errors/error-report.js';
 import { LEAVE_SIGNAL, type PrimaryMessage } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { BootWatch } from './boot-output.js';
@@ -13,12 +14,15 @@ import { type HttpApp, ServedApp, type WorkerApp } from './served-app.js';
 import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
 import { WorkerLeaderRole } from '../link/worker-leader-role.js';
-import { ProcessLink } from '../link/process-link.js';
-import { WorkerReports } from '../link/worker-reports.js';
+import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
+import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
 /** How long to wait for a thrown error to end the process. A handler of the app may keep the process alive. */
 const UNCAUGHT_MS = 100;
+
+/** The interval at which metrics are also sent unasked, so that a crash loses few of them. */
+const PUSH_METRICS_MS = 10_000;
 
 /** The time that an app which has closed itself has to end the process with its own exit code. */
 const CLOSED_GRACE_MS = 1_000;
@@ -34,7 +38,6 @@ export class WorkerAgent {
   readonly #channel = new PrimaryChannel();
   readonly #leaderRole = new WorkerLeaderRole((message) => void this.#channel.send(message));
   readonly #rebalance: Rebalance;
-  readonly #reports: WorkerReports;
   readonly #served: ServedApp;
   #answerListen!: (...answer: [ListenAnswer, unknown]) => void;
   readonly #listenAnswer = new Promise<[ListenAnswer, unknown]>((resolve) => {
@@ -70,7 +73,12 @@ export class WorkerAgent {
     this.link = link;
     this.#rebalance = new Rebalance(link.tracker);
     this.#served = new ServedApp(link, (message) => link.warn(message));
-    this.#reports = new WorkerReports(this.#channel, link);
+    if (ARE_CONTEXTS_CHEAP) link.followScopes(true);
+    // 'exit' is emitted in the asynchronous context of the call of process.exit().
+    process.once('exit', () => {
+      const requests = runningRequests(link.tracker);
+      if (link.state === 'ready') void this.#channel.send({ type: 'exiting', requests });
+    });
     this.#channel.onMessage((message, handle) => this.#onMessage(message, handle));
     this.#channel.onClosed(() => void this.#onOrphaned());
     answerSignals(
@@ -97,7 +105,7 @@ export class WorkerAgent {
       );
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
-      catchAbort((error) => this.#reports.fatal(error, true));
+      catchAbort((error) => this.#reportFatal(error, true));
       this.link.serve();
       this.#rebalance.report(); // leaves the cost of the start out of the first load report
       const { endpoints, minReady, threads } = this.link;
@@ -142,13 +150,13 @@ export class WorkerAgent {
       case 'release':
         return this.#served.sockets.release(message.slot);
       case 'ping':
-        return this.#reports.pong(message.seq);
+        return this.#pong(message.seq);
       case 'lead':
         return this.#leaderRole.receive(message);
       case 'check':
-        return void this.#reports.health();
+        return void this.#reportHealth();
       case 'verify':
-        return void this.#reports.threads();
+        return void this.#reportThreads();
       case 'report-load':
         return void this.#channel.send({ type: 'load', ...this.#rebalance.report() });
       case 'give-away':
@@ -164,7 +172,7 @@ export class WorkerAgent {
       case 'event':
         return this.link.receive(message);
       case 'collect':
-        return void this.#reports.metrics();
+        return void this.#sendMetrics();
     }
   }
 
@@ -190,7 +198,7 @@ export class WorkerAgent {
     this.link.state = 'draining';
     this.#leaderRole.resign();
     if (!this.#served.isUp) return this.#end(0);
-    const report = await this.#served.drain(shutdown, () => this.#reports.lastMetrics());
+    const report = await this.#served.drain(shutdown, () => this.#sendLastMetrics());
     await this.#channel.send({ type: 'drained', report });
     await this.#served.endTelemetry(shutdown);
     this.#resolveDrained();
@@ -203,11 +211,52 @@ export class WorkerAgent {
     const isReported = this.#exitCode === 0 && process.connected;
     const { identity } = this.link;
     process.stderr.write(uncaughtText(error, this.options.log, identity, isReported));
-    this.#reports.fatal(error, false);
+    this.#reportFatal(error, false);
     this.#exitCode = 1;
     this.#served.sockets.clusterContinues();
     this.#served.lameDuck.abort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
+  }
+
+  /** Reports an uncaught error, which ends the process. */
+  #reportFatal(error: unknown, abort: boolean): void {
+    const requests = runningRequests(this.link.tracker);
+    void this.#channel.send({ type: 'fatal', error: reportUncaught(error), abort, requests });
+  }
+
+  #pong(seq: number): void {
+    const { link } = this;
+    const stats = link.measure();
+    const due = performance.now() - link.metricsAt >= PUSH_METRICS_MS;
+    if (due && this.#channel.drained) void this.#sendMetrics();
+    // Replaces the snapshot of a starting cluster. The last snapshot is used if the primary fails.
+    if (link.knowsLittle) void link.snapshot();
+    void this.#channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
+  }
+
+  async #reportHealth(): Promise<void> {
+    const verdict = await this.link.checkHealth().catch((error: unknown) => ({
+      healthy: false,
+      detail: reportError(error).message,
+    }));
+    await this.#channel.send({ type: 'checked', ...verdict });
+  }
+
+  /** Answers whether threads can load the `@CpuBound()` methods that they are to run. */
+  async #reportThreads(): Promise<void> {
+    const error = await this.link.threads?.verify().catch(reportError);
+    await this.#channel.send({ type: 'verified', error: error ?? null });
+  }
+
+  /** Sends the metrics. */
+  async #sendMetrics(): Promise<void> {
+    await this.#channel.send({ type: 'metrics', ...(await this.link.report()) });
+  }
+
+  /** Sends the metrics for the last time. The app's hooks run later and may clear the metrics registry. */
+  async #sendLastMetrics(): Promise<void> {
+    await Promise.race([this.#sendMetrics(), delay(SNAPSHOT_TIMEOUT_MS)]);
+    this.link.isSealed = true;
   }
 
   async #onOrphaned(): Promise<void> {

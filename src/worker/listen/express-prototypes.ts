@@ -35,8 +35,6 @@ export function presetExpressPrototypes(
   const requestKey = keyOf(server, 'IncomingMessage', http.IncomingMessage);
   const responseKey = keyOf(server, 'ServerResponse', http.ServerResponse);
   if (requestKey === undefined || responseKey === undefined) return false;
-  if (!(request instanceof http.IncomingMessage)) return false;
-  if (!(response instanceof http.ServerResponse)) return false;
   const Request = withPrototype(http.IncomingMessage, request);
   const Response = withPrototype(http.ServerResponse, response);
   if (!canConstruct(Request, Response)) return false;

@@ -32,7 +32,7 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
 
 describe('a queue', () => {
   it('gets a worker of the app no more jobs, and is waited for until those in hand are done', async () => {
-    const [provider, field] = [made(Worker), made(Worker)];
+    const [provider, field, listed] = [made(Worker), made(Worker), made(Worker)];
     // As in the WorkerHost of @nestjs/bullmq, which throws where there is none.
     const host = {
       _worker: field.instance,
@@ -40,18 +40,15 @@ describe('a queue', () => {
         throw new Error('not yet');
       },
     };
-    const paused = pauseQueues(appWith(provider.instance, host, null, 'text', undefined));
-    expect([provider.paused(), field.paused()]).toEqual([1, 1]);
+    const paused = pauseQueues(
+      appWith(provider.instance, host, { all: [listed.instance, 'text'] }, null, undefined),
+    );
+    expect([provider, field, listed].map(({ paused }) => paused())).toEqual([1, 1, 1]);
     provider.finish();
+    listed.finish();
     expect(await isDone(paused)).toBe(false);
     field.finish();
     expect(await isDone(paused)).toBe(true);
-  });
-
-  it('has its workers found in a list, too', () => {
-    const [first, second] = [made(Worker), made(Worker)];
-    void pauseQueues(appWith({ all: [first.instance, second.instance, 'text'] }));
-    expect([first.paused(), second.paused()]).toEqual([1, 1]);
   });
 
   it('is itself not paused: that would be for everybody', async () => {

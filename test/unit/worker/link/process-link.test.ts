@@ -145,14 +145,10 @@ describe('a request to the primary', () => {
     expect(closed).toHaveBeenCalledOnce();
   });
 
-  it.each([0, -1, 1.5, NaN, 257, '2', undefined])('is not sent to scale to %o', async (workers) => {
+  it.each([-1, 1.5, NaN, 257, '2'])('is not sent to scale to %o', async (workers) => {
     const { link, sent } = start();
     await expect(link.scale(workers as number)).rejects.toThrow(ClusterConfigurationError);
     expect(sent('scale-request')).toEqual([]);
-  });
-
-  it.each([-1, 0.5, 256, NaN])('is not sent to restart slot %d', async (slot) => {
-    await expect(start().link.restart(slot)).rejects.toThrow('a whole number from 0 to 255');
   });
 
   it('for a thread resolves with its path, or rejects with the reason', async () => {
@@ -253,26 +249,16 @@ describe('the metrics that a worker collects', () => {
   });
 });
 
-describe('the own metrics of a process', () => {
-  it('are an empty text without the module, and before they can be read', async () => {
-    const link = alone();
-    expect(await link.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
-    link.provideMetrics({ serialize: () => Promise.reject(new Error('database is gone')) });
-    expect(await link.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
-    expect(link.metricsAt).toBe(-Infinity);
-  });
-
-  it('are those of the last call, with their age, if they cannot be read', async () => {
-    const link = alone();
-    let fails = false;
-    const serialize = async () => (fails ? Promise.reject(new Error('gone')) : 'before');
-    link.provideMetrics({ serialize });
-    expect(await link.serializeMetrics()).toEqual({ body: 'before', ageMs: 0 });
-    expect(link.metricsAt).toBe(performance.now());
-    fails = true;
-    vi.advanceTimersByTime(400);
-    expect(await link.serializeMetrics()).toEqual({ body: 'before', ageMs: 400 });
-  });
+it('the own metrics of a process are those of the last call, with their age, if they cannot be read', async () => {
+  const link = alone();
+  expect(await link.serializeMetrics()).toEqual({ body: '', ageMs: 0 });
+  const source = { serialize: async () => 'before' };
+  link.provideMetrics(source);
+  expect(await link.serializeMetrics()).toEqual({ body: 'before', ageMs: 0 });
+  expect(link.metricsAt).toBe(performance.now());
+  source.serialize = () => Promise.reject(new Error('gone'));
+  vi.advanceTimersByTime(400);
+  expect(await link.serializeMetrics()).toEqual({ body: 'before', ageMs: 400 });
 });
 
 describe('a process without a primary', () => {
@@ -329,15 +315,6 @@ describe('a process without a primary', () => {
 });
 
 describe('every link', () => {
-  it('accepts requests until it drains', () => {
-    const link = alone();
-    const accepting = (['starting', 'ready', 'draining'] as const).map((state) => {
-      link.state = state;
-      return link.accepting;
-    });
-    expect(accepting).toEqual([true, true, false]);
-  });
-
   it('measures the process and its traffic', () => {
     const { link } = start();
     const traffic = { requestsInFlight: 2, requestsTotal: 5, rebalancedConnectionsTotal: 3 };
@@ -371,13 +348,6 @@ describe('every link', () => {
     expect(all.map(({ bootstrapped }) => bootstrapped)).toEqual([true, false, true]);
     expect(all.map(({ workers }) => workers)).toEqual([6, 1, 1]);
     expect(all.map(({ showsDetails }) => showsDetails)).toEqual([true, true, false]);
-  });
-
-  it('takes threads only if a primary has them verified', () => {
-    const threads = {} as never;
-    const [worker, solo] = [start().link, alone()];
-    expect([worker.provideThreads(threads), solo.provideThreads(threads)]).toEqual([true, false]);
-    expect([worker.threads, solo.threads]).toEqual([threads, undefined]);
   });
 
   it("counts as healthy unless the app's check says otherwise", async () => {

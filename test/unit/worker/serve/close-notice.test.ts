@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hasBody } from '../../../../src/worker/serve/connection.js';
 import { type FakeClient, FakeServer } from '../../support/fake-traffic.js';
 
 let server: FakeServer;
@@ -14,20 +13,6 @@ beforeEach(() => {
 afterEach(() => {
   server.stop();
   vi.useRealTimers();
-});
-
-describe('a request', () => {
-  it.each([
-    [{}, false],
-    [{ 'content-length': '0' }, false],
-    [{ 'content-length': '1' }, true],
-    [{ 'content-length': '00' }, true],
-    [{ 'transfer-encoding': 'chunked' }, true],
-    [{ 'content-length': '0', 'transfer-encoding': 'chunked' }, true],
-    [{ host: 'x' }, false],
-  ])('with %j has a body: %s', (headers, has) => {
-    expect(hasBody({ headers } as never)).toBe(has);
-  });
 });
 
 describe('a connection that is to leave', () => {
@@ -80,15 +65,6 @@ describe('a connection that is to leave', () => {
     expect(server.tracker.rebalancedConnectionsTotal).toBe(0);
   });
 
-  it('counts once it has closed, not before', () => {
-    client.connection.leave();
-    const asked = client.use(1).send();
-    asked.finish({ close: false });
-    expect(server.tracker.rebalancedConnectionsTotal).toBe(0);
-    client.close();
-    expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
-  });
-
   it('does not count where its client left unasked', () => {
     client.connection.leave();
     client.use(1).close();
@@ -103,8 +79,12 @@ describe('a request with a body', () => {
     client.use(1);
   });
 
-  it('is answered with the question once the body has been read, not before', () => {
-    const exchange = client.send({ 'content-length': '5' });
+  it.each([
+    { 'content-length': '5' },
+    { 'transfer-encoding': 'chunked' },
+    { 'content-length': '0', 'transfer-encoding': 'chunked' },
+  ])('is answered with the question once the body has been read, not before: %j', (headers) => {
+    const exchange = client.send(headers);
     expect(exchange.asksToClose).toBe(false);
     expect(client.connection.closeNotice?.sent).toBe(false);
     exchange.bodyRead();
@@ -123,16 +103,6 @@ describe('a request with a body', () => {
     expect(client.send().asksToClose).toBe(true);
   });
 
-  it('does not ask where its body ends after its answer, with another request under way', () => {
-    const first = client.send({ 'content-length': '5' });
-    first.finish({ close: false });
-    const second = client.send({ 'content-length': '5' });
-    first.bodyRead();
-    expect([first.asksToClose, second.asksToClose]).toEqual([false, false]);
-    second.bodyRead();
-    expect(second.asksToClose).toBe(true);
-  });
-
   it('does not ask where another was sent behind it before its body was read', () => {
     const first = client.send({ 'content-length': '5' });
     const second = client.parse();
@@ -140,6 +110,11 @@ describe('a request with a body', () => {
     expect([first.asksToClose, second.asksToClose]).toEqual([false, false]);
     expect(client.connection.pipelines).toBe(true);
   });
+});
+
+it('a request with an empty body is asked at once', () => {
+  client.connection.leave();
+  expect(client.use(1).send({ 'content-length': '0' }).asksToClose).toBe(true);
 });
 
 describe('a client that sends before it has its answers', () => {
@@ -196,14 +171,6 @@ describe('a drain', () => {
     const second = client.send();
     expect([first.asksToClose, second.asksToClose]).toEqual([false, true]);
   });
-
-  it('leaves to the app what the app has closed', () => {
-    const first = client.send();
-    first.response.shouldKeepAlive = false;
-    server.tracker.closeAfterResponse();
-    client.send();
-    expect(first.asksToClose).toBe(true);
-  });
 });
 
 describe('an HTTP/2 connection', () => {
@@ -240,14 +207,6 @@ describe('an HTTP/2 connection', () => {
     expect(server.tracker.requestsInFlight).toBe(0);
   });
 
-  it('stays left: what was said cannot be taken back', () => {
-    const session = server.openSession(client);
-    client.connection.leave();
-    request(session);
-    client.connection.stay();
-    expect(client.connection.movable).toBe(false);
-  });
-
   it('may stay where no request has come since', () => {
     const session = server.openSession(client);
     client.connection.leave();
@@ -277,17 +236,6 @@ describe('an HTTP/2 connection', () => {
 });
 
 describe('a connection', () => {
-  it('is movable while it speaks HTTP and has not been asked to leave', () => {
-    const { connection } = client;
-    expect(connection.movable).toBe(true);
-    connection.leave();
-    expect(connection.movable).toBe(false);
-    connection.stay();
-    expect(connection.movable).toBe(true);
-    connection.webSocket = true;
-    expect(connection.movable).toBe(false);
-  });
-
   it('whose client goes away has no request in flight any more', () => {
     client.send();
     client.send();
