@@ -115,7 +115,7 @@ class Standalone {
         process.exit(1);
       });
     }
-    this.#served = new ServedApp(this.#link, this.#warn);
+    this.#served = new ServedApp(this.#link, options.keepAliveTimeoutMs, this.#warn);
     this.#served.sockets.clusterEnds(); // no other process has these sockets
     this.#served.sockets.primaryClosed();
     const warnOnce = onceEach(this.#warn);

@@ -202,6 +202,14 @@ export interface ClusterOptions {
    * `Connection: close` or GOAWAY. Checked once a second. Default true.
    */
   rebalance?: boolean | undefined;
+  /**
+   * How long the app's HTTP server keeps an idle connection, in ms. Set it above the idle time of the
+   * proxy in front. Otherwise the proxy may send a request just as the server closes the
+   * connection, and answers 502. Default 65 000, because nginx, Envoy and AWS load balancers keep
+   * theirs for 60 s or more. A value that the app sets before it listens is kept, such as Fastify's
+   * 72 s.
+   */
+  keepAliveTimeoutMs?: number | undefined;
   /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */
   readyTimeoutMs?: number | undefined;
   /**
@@ -273,6 +281,7 @@ export const clusterOptions = optionGroup({
   ),
   balancing: variable('CLUSTER_BALANCING', option(oneOf(BALANCING_STRATEGIES), 'shared')),
   rebalance: option(flag, true),
+  keepAliveTimeoutMs: option(durationMs(1), 65_000),
   readyTimeoutMs: option(durationMs(1), 30_000),
   hangTimeoutMs: option(hangTimeout, 10_000),
   watchdog: option(flag, true),

@@ -72,7 +72,7 @@ export class WorkerAgent {
     });
     this.link = link;
     this.#rebalance = new Rebalance(link.tracker);
-    this.#served = new ServedApp(link, (message) => link.warn(message));
+    this.#served = new ServedApp(link, options.keepAliveTimeoutMs, (message) => link.warn(message));
     if (ARE_CONTEXTS_CHEAP) link.followScopes(true);
     // 'exit' is emitted in the asynchronous context of the call of process.exit().
     process.once('exit', () => {

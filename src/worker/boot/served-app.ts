@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import { Server } from 'node:http';
 import type { DrainReport } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
@@ -13,6 +13,9 @@ type Shutdown = ResolvedClusterOptions['shutdown'];
 
 /** The minimum time for exporting telemetry, even if the drain has used up all its time. */
 const LEAST_TELEMETRY_MS = 250;
+
+/** How long Node keeps an idle connection, in ms. A server with this value has not been configured by the app. */
+const NODE_KEEP_ALIVE_MS = new Server().keepAliveTimeout;
 
 /** The app of a process, with or without a primary. Starts the app, drains it and closes it. */
 export class ServedApp {
@@ -33,6 +36,7 @@ export class ServedApp {
 
   constructor(
     readonly link: ProcessLink,
+    private readonly keepAliveTimeoutMs: number,
     private readonly warn: (message: string) => void,
   ) {
     this.sockets = new WorkerSockets(link.tracker, warn);
@@ -80,6 +84,10 @@ export class ServedApp {
       url = addressOf(server);
     } else {
       await app.init();
+      // Fastify and many apps set their own value, and HTTP/2 has none.
+      if (server.keepAliveTimeout === NODE_KEEP_ALIVE_MS) {
+        server.keepAliveTimeout = this.keepAliveTimeoutMs;
+      }
       url = await listen(app);
     }
     this.sockets.mayAdopt();

@@ -145,3 +145,16 @@ it('reports a warning of the app to the listeners of bootstrap()', async () => {
 
   expect(warning.mock.calls).toEqual([[{ message: 'a package has a problem' }]]);
 });
+
+it.each([
+  ['is kept for longer than a proxy does, by default', {}, undefined, 65_000],
+  ['is kept for keepAliveTimeoutMs', { keepAliveTimeoutMs: 90_000 }, undefined, 90_000],
+  ['is kept for as long as the app has set', { keepAliveTimeoutMs: 90_000 }, 7_000, 7_000],
+] as const)('an idle connection %s', async (_, given, ofTheApp, expected) => {
+  silence();
+  const app = await create();
+  if (ofTheApp !== undefined) app.getHttpServer().keepAliveTimeout = ofTheApp;
+  const runtime = await runStandalone(async () => app, resolveOptions({ ...OPTIONS, ...given }));
+  onTestFinished(() => runtime.shutdown().then(() => {}));
+  expect(app.getHttpServer().keepAliveTimeout).toBe(expected);
+});
