@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { ClusterAddressError } from '../contract/errors/index.js';
 import type { ClusterEventName, EmitEvent } from '../contract/log/events.js';
-import { machineClockMs } from '../contract/process/machine-clock.js';
+import { machineClockMs } from '../contract/process/in-time.js';
 import type { PrimaryMessage } from '../contract/messages.js';
 import { reportError } from '../contract/errors/error-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';

@@ -1,16 +1,17 @@
 import { checkSlot, checkWorkerCount } from '../contract/options/index.js';
-import type {
-  AgedSnapshot,
-  ClusterLink,
-  ClusterSnapshot,
-  CollectedMetrics,
-  LeaderRole,
-  ReloadResult,
-  RestartResult,
-  WorkerIdentity,
+import {
+  type AgedSnapshot,
+  type ClusterLink,
+  type ClusterSnapshot,
+  type CollectedMetrics,
+  type LeaderRole,
+  type ReloadResult,
+  type RestartResult,
+  type WorkerIdentity,
+  snapshotOf,
+  workerSnapshot,
 } from '../contract/snapshot/index.js';
 import { type WorkerStats, STAT_NAMES } from '../contract/stats.js';
-import { snapshotOf, workerSnapshot } from '../contract/snapshot/snapshot-of.js';
 
 /** A fake cluster for tests. */
 export interface FakeCluster {

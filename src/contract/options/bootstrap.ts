@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import type { ClusterEventListeners } from '../log/events.js';
-import { listeners } from './event-names.js';
+import { EVENT_NAMES } from '../log/lines.js';
+import type { ClusterEventListeners, ClusterEventName } from '../log/events.js';
 import { log, type LogOptions, warnings, type WarningOptions } from './log.js';
 import {
   autoOrInteger,
@@ -18,6 +18,7 @@ import {
   portFromText,
   type SchemaOf,
   text,
+  validate,
   variable,
 } from './schema.js';
 
@@ -157,6 +158,20 @@ const socketPath = v.message(
 const control = optionGroupOrFalse({
   path: v.optional(socketPath),
 } satisfies SchemaOf<ControlOptions>);
+
+const listener = v.optional(v.function('a function that takes the event'));
+
+/** The option `on`. */
+export const listeners = optionGroup(
+  Object.fromEntries(EVENT_NAMES.map((name) => [name, listener])),
+) as v.GenericSchema<never, ClusterEventListeners>;
+
+const eventName = oneOf(EVENT_NAMES);
+
+/** @throws ClusterConfigurationError if no event has that name. */
+export function checkEventName(name: unknown): ClusterEventName {
+  return validate(eventName, name, 'name of an event');
+}
 
 /**
  * How connections reach the workers.

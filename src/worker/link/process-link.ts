@@ -27,9 +27,10 @@ import {
   type ThreadsOfProcess,
   type WorkerIdentity,
   type WorkerState,
+  snapshotOf,
+  workerSnapshot,
 } from '../../contract/snapshot/index.js';
 import type { WorkerStats } from '../../contract/stats.js';
-import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.js';
 import { sendAway } from '../drain/send-away.js';
 import { RequestTracker } from '../serve/tracker.js';
 import { watchClient } from '../serve/request.js';

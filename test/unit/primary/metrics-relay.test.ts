@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { COLLECTION_TIMEOUT_MS } from '../../../src/contract/snapshot/index.js';
+import {
+  COLLECTION_TIMEOUT_MS,
+  type CollectedMetrics,
+} from '../../../src/contract/snapshot/index.js';
 import { decodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
 import { body, relayOf, SNAPSHOT } from '../support/fake-relay.js';
 import { FakeWorker } from '../support/fake-worker.js';
 import { counter } from '../support/metric-json.js';
-import type { CollectedMetrics } from '../../../src/contract/snapshot/collected-metrics.js';
 
 // performance.now() and timers stand still until they are moved.
 beforeEach(() => vi.useFakeTimers());

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type ClusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
 import {
+  type ClusterOptions,
+  resolveOptions,
   type Platform,
   refuseConflicts,
-} from '../../../../src/contract/options/refuse-conflicts.js';
+} from '../../../../src/contract/options/index.js';
 import { refusal as refusalOf } from '../../support/refusal.js';
 
 const LINUX_24: Platform = { system: 'linux', nodeVersion: '24.1.0' };
