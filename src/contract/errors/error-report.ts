@@ -73,7 +73,17 @@ export function reportError(thrown: unknown): ErrorReport {
     };
   } catch {
     // An object without a prototype has no text, and a getter, a proxy or toString() may throw.
-    return { name: 'Error', message: 'a value that cannot be shown as text' };
+    return { name: 'Error', message: UNSHOWN };
+  }
+}
+
+/** Calls a function of the user. Passes its error to `failed`, whether thrown or rejected. */
+export function callSafely(call: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result instanceof Promise) result.catch(failed);
+  } catch (error) {
+    failed(error);
   }
 }
 

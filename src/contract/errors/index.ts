@@ -31,12 +31,6 @@ export class ClusterConfigurationError extends ClusterError {
   readonly exitCode = 78;
 }
 
-/** An error of bind(2) or listen(2), or the report of such an error by another process. */
-export interface AddressFailure {
-  readonly code?: string | undefined;
-  readonly message: string;
-}
-
 /** Errors of bind(2) and listen(2) that a restart of the worker cannot fix, each with its advice. */
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE:
@@ -65,10 +59,10 @@ export class ClusterAddressError extends ClusterError {
   readonly code = 'CLUSTER_ADDRESS_UNAVAILABLE';
   readonly exitCode = 69;
 
-  /** @param cause the system's error; its `code` selects the advice in the message. */
+  /** @param cause the system's error, or a report of it; its `code` selects the advice in the message. */
   constructor(
     readonly address: string,
-    cause: AddressFailure,
+    cause: { readonly code?: string | undefined; readonly message: string },
   ) {
     super(`cannot listen on ${address}: ${REMEDIES[cause.code ?? ''] ?? cause.message}`, { cause });
   }

@@ -155,9 +155,11 @@ const socketPath = v.message(
   `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`,
 );
 
-const control = optionGroupOrFalse({
-  path: v.optional(socketPath),
-} satisfies SchemaOf<ControlOptions>);
+/** `undefined` = no control socket. */
+const control = v.pipe(
+  optionGroupOrFalse({ path: v.optional(socketPath) } satisfies SchemaOf<ControlOptions>),
+  v.transform((given) => given || undefined),
+);
 
 const listener = v.optional(v.function('a function that takes the event'));
 
@@ -272,9 +274,13 @@ const MIN_HANG_TIMEOUT_MS = 3_000;
 
 const EXPECTED_HANG_TIMEOUT = `false or a number of milliseconds from ${MIN_HANG_TIMEOUT_MS} to ${MAX_TIMER_MS}`;
 
-const hangTimeout = v.union(
-  [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],
-  EXPECTED_HANG_TIMEOUT,
+/** `Infinity` = no worker is killed because it does not answer. */
+const hangTimeout = v.pipe(
+  v.union(
+    [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],
+    EXPECTED_HANG_TIMEOUT,
+  ),
+  v.transform((ms) => ms || Infinity),
 );
 
 /** The options of `bootstrap()` with their checks, defaults and variables. */

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/index.js';
 import { availableWorkers } from '../process/machine.js';
 import { type ClusterOptions, clusterOptions } from './bootstrap.js';
-import { type FindingName, type LogFormat, logFormat } from './log.js';
+import { type LogFormat, logFormat } from './log.js';
 import {
   MAX_PORT,
   MAX_WORKERS,
@@ -31,24 +31,15 @@ type Checked = v.InferOutput<typeof clusterOptions>;
 /** {@link ClusterOptions} with the defaults and the environment applied. Frozen. */
 export interface ResolvedClusterOptions extends Omit<
   Checked,
-  'port' | 'host' | 'path' | 'workers' | 'hangTimeoutMs' | 'admin' | 'control' | 'warnings'
+  'port' | 'host' | 'path' | 'workers' | 'admin'
 > {
   readonly address: ListenAddress;
   /** Whether the user gave the address. Otherwise it is the default, which only an app with an HTTP server uses. */
   readonly addressGiven: boolean;
   /** Number of workers at the start; 0 = the app runs in this process, without a cluster. */
   readonly workers: number;
-  /** `Infinity` = no worker is killed because it does not answer. */
-  readonly hangTimeoutMs: number;
   /** `undefined` = no admin listener. */
   readonly admin: ResolvedAdminOptions | undefined;
-  /** `undefined` = no control socket. */
-  readonly control: Exclude<Checked['control'], false> | undefined;
-  readonly warnings: {
-    /** Whether the cluster logs the warnings when it starts. */
-    readonly shown: boolean;
-    readonly ignore: readonly FindingName[];
-  };
 }
 
 /** `AdminOptions` with the defaults and the environment applied. */
@@ -76,7 +67,7 @@ export function resolveOptions(
   const opensAdmin = admin && (input.admin !== undefined || admin.port !== undefined);
   const given = overridden(input, { ...variables, ...(opensAdmin && { admin }) });
   const { port, host, path, ...options } = validate(clusterOptions, given, 'options');
-  const { workers, warnings } = options;
+  const { workers } = options;
   const resolved: ResolvedClusterOptions = Object.freeze({
     ...options,
     address: Object.freeze(
@@ -87,10 +78,7 @@ export function resolveOptions(
     // The variable PORT does not count as a given address: a host may set it for every program.
     addressGiven: (input.port ?? host ?? path) !== undefined,
     workers: workers === 'auto' ? Math.min(autoWorkers(), MAX_WORKERS) : workers,
-    hangTimeoutMs: options.hangTimeoutMs || Infinity,
-    control: options.control || undefined,
     admin: options.admin && resolveAdmin(options.admin),
-    warnings: Object.freeze({ shown: warnings !== false, ignore: warnings ? warnings.ignore : [] }),
   });
   refuseConflicts(input, resolved);
   return resolved;
