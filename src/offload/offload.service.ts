@@ -220,7 +220,7 @@ export class Offload {
     const { metrics } = this.options;
     if (metrics === false) return UNOBSERVED;
     const [{ loadPrometheusClients }, { OffloadMetrics }] = await Promise.all([
-      import('../contract/snapshot/prometheus.js'),
+      import('../contract/options/peers.js'),
       import('./offload.metrics.js'),
     ]);
     const [client] = await loadPrometheusClients();

@@ -111,13 +111,6 @@ export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env
   return given.find((format): format is LogFormat => v.is(logFormat, format)) ?? 'text';
 }
 
-/** The platform. Some balancing strategies do not work on every platform. */
-export interface Platform {
-  readonly system: string;
-  /** The version of Node, as in `process.versions.node`. */
-  readonly nodeVersion: string;
-}
-
 /**
  * Refuses combinations of options that are valid separately but conflict with each other.
  *
@@ -127,7 +120,7 @@ export interface Platform {
 export function refuseConflicts(
   options: ClusterOptions,
   resolved: ResolvedClusterOptions,
-  platform: Platform = { system: process.platform, nodeVersion: process.versions.node },
+  platform = { system: process.platform as string, nodeVersion: process.versions.node },
 ): void {
   const { expose, memory, workers } = resolved;
   for (const key of ['port', 'host'] as const) {
@@ -182,7 +175,7 @@ function refuseAdmin(
 
 function refuseBalancing(
   { address, balancing, workers }: ResolvedClusterOptions,
-  { system, nodeVersion }: Platform,
+  { system, nodeVersion }: { readonly system: string; readonly nodeVersion: string },
 ): void {
   if (balancing !== 'reuse-port' && balancing !== 'ports') return;
   if (address.kind === 'unix') {

@@ -1,5 +1,3 @@
-import { ClusterConfigurationError } from '../errors/index.js';
-
 /**
  * The parts of `prom-client` and of `@prometheus-io/client` that are used. An app has one of them;
  * both have this shape, and the types of neither are needed.
@@ -78,47 +76,4 @@ export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<M
 export function named(name: string, help: string) {
   const registers: [] = []; // none: the default registry of prom-client is the app's
   return { name: `nestjs_cluster_${name}`, help, registers };
-}
-
-const NEW_CLIENT = '@prometheus-io/client';
-const OLD_CLIENT = 'prom-client';
-
-/** The first words of an error about a missing package, of Node, @swc-node/register and Vitest. */
-const NOT_FOUND = /^(?:Cannot find|Could not resolve) [^'"]*['"]([^'"]+)/;
-
-/**
- * Loads the Prometheus clients that are installed, the newer first.
- *
- * @throws ClusterConfigurationError if there is none.
- */
-export async function loadPrometheusClients(): Promise<readonly PrometheusClient[]> {
-  const clients = await Promise.all([
-    // @ts-expect-error: not installed here, an optional peer for Node 22 and later
-    loaded(NEW_CLIENT, import(/* webpackIgnore: true */ '@prometheus-io/client')),
-    loaded(OLD_CLIENT, import('prom-client')),
-  ]);
-  const found = clients.filter((client) => client !== undefined) as unknown as PrometheusClient[];
-  if (found.length > 0) return found;
-  return refuseMissing(
-    'metrics',
-    `a Prometheus client, and none is installed; run npm install ${OLD_CLIENT}, or ${NEW_CLIENT} with Node 22 and later`,
-  );
-}
-
-/** @returns `undefined` if the package itself, not one of its dependencies, is not installed. */
-export async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
-  try {
-    return await module;
-  } catch (error) {
-    // Loaders of TypeScript and bundlers throw errors of their own, without Node's code.
-    if (NOT_FOUND.exec((error as Error).message)?.[1] === name) return undefined;
-    throw error;
-  }
-}
-
-/** @throws ClusterConfigurationError always */
-export function refuseMissing(group: string, needs: string): never {
-  throw new ClusterConfigurationError(
-    `${group} of ClusterModule needs ${needs}; or set ${group}: false in forRoot()`,
-  );
 }

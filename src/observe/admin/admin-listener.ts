@@ -8,7 +8,7 @@ import {
   OnceAMinute,
 } from '../../contract/errors/index.js';
 import type { ResolvedAdminOptions } from '../../contract/options/index.js';
-import { loadPrometheusClients } from '../../contract/snapshot/prometheus.js';
+import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
 import {

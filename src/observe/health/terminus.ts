@@ -2,7 +2,7 @@ import type * as TerminusPackage from '@nestjs/terminus';
 import { Inject, Injectable } from '@nestjs/common';
 import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import type { HealthCheckService } from '@nestjs/terminus';
-import { loaded, refuseMissing } from '../../contract/snapshot/prometheus.js';
+import { loaded, refuseMissing } from '../../contract/options/peers.js';
 
 const TERMINUS = '@nestjs/terminus';
 

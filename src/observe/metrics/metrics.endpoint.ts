@@ -1,4 +1,4 @@
-import { loadPrometheusClients } from '../../contract/snapshot/prometheus.js';
+import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { mountEndpoint, shareInFlight } from '../endpoints/mount-endpoint.js';
