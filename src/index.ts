@@ -19,6 +19,7 @@ export {
 export type {
   ClusterModuleOptions,
   ClusterModuleOptionsFactory,
+  CpuBoundOptions,
   HealthIndicatorEntry,
   HealthIndicatorReport,
   HealthOptions,
@@ -26,6 +27,5 @@ export type {
   MinReady,
   OffloadOptions,
 } from './contract/options/module.js';
-export type { CpuBoundOptions } from './contract/options/cpu-bound.js';
 export * from './bootstrap/index.js';
 export { ClusterUncloneableError } from './contract/errors/index.js';

@@ -43,36 +43,21 @@ export function workersTable(
 }
 
 /** Shows the status once a second until the user or the cluster ends. @throws UnreachableError */
-export async function top(client: ControlClient, json: boolean): Promise<void> {
+export async function top(client: ControlClient, json: boolean): Promise<never> {
   process.stdout.once('error', () => process.exit()); // the reader of the output has ended
   const view = new TopView();
-  const warn = (): void => void process.stderr.write(`${SILENCE}\n`);
-  if (json) return poll(client, printJson, warn);
-  const isTerminal = process.stdout.isTTY;
-  const show = (status: ClusterStatus): void => {
-    const lines = view.linesOf(status);
-    if (isTerminal) draw(lines);
-    else printLines([...lines, '']);
-  };
-  return poll(client, show, warn);
-}
-
-/** Asks for the status once a second. @throws UnreachableError once the primary has ended. */
-async function poll(
-  client: ControlClient,
-  show: (status: ClusterStatus) => void,
-  silent: () => void,
-): Promise<never> {
   let pid: number | undefined;
   for (;;) {
     try {
       const status = await client.status();
       pid = status.pid;
-      show(status);
+      if (json) printJson(status);
+      else if (process.stdout.isTTY) draw(view.linesOf(status));
+      else printLines([...view.linesOf(status), '']);
     } catch (error) {
       if (!(error instanceof UnreachableError) || pid === undefined) throw error;
       if (!isAlive(pid)) throw new UnreachableError(client.label, 'it has ended');
-      silent();
+      process.stderr.write(`${SILENCE}\n`);
     }
     await delay(POLL_MS);
   }
@@ -80,27 +65,22 @@ async function poll(
 
 /** Each status as lines, with the rates since the status before. */
 class TopView {
-  #status: ClusterStatus | undefined;
+  /** The counter belongs to the slot, which may have two processes. */
+  #requests: ReadonlyMap<number, number> = new Map();
   #at = 0;
 
-  linesOf(status: ClusterStatus): readonly string[] {
+  linesOf({ cluster, primary }: ClusterStatus): readonly string[] {
     const at = performance.now();
-    const before = new Map(
-      this.#status?.cluster.workers.map(({ slot, requestsTotal }) => [slot, requestsTotal]),
-    );
     const seconds = (at - this.#at) / 1_000;
-    // The counter belongs to the slot, which may have two processes.
+    const requests = new Map(cluster.workers.map((worker) => [worker.slot, worker.requestsTotal]));
     const rates = new Map(
-      status.cluster.workers
-        .filter(({ slot }) => before.has(slot))
-        .map(({ slot, requestsTotal }) => [
-          slot,
-          Math.max(0, (requestsTotal - before.get(slot)!) / seconds),
-        ]),
+      [...requests].flatMap(([slot, total]) => {
+        const before = this.#requests.get(slot);
+        return before === undefined ? [] : [[slot, Math.max(0, (total - before) / seconds)]];
+      }),
     );
-    this.#status = status;
+    this.#requests = requests;
     this.#at = at;
-    const { cluster, primary } = status;
     const total = [...rates.values()].reduce((sum, rate) => sum + rate, 0);
     const memory = megabytes(primary?.residentMemoryBytes ?? null);
     const own = primary === null ? '' : `, primary pid ${primary.pid} ${memory} MB`;

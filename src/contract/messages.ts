@@ -271,13 +271,18 @@ export function isOurs(
 
 /** The version of a message of this package, if it differs from the version of this process. */
 export function foreignVersionOf(message: unknown): number | undefined {
-  if (!isOurs(message) || message.v === ENVELOPE.v) return undefined;
-  return Number.isInteger(message.v) ? (message.v as number) : undefined;
+  if (!isOurs(message) || message.v === ENVELOPE.v || !Number.isInteger(message.v))
+    return undefined;
+  return message.v as number;
+}
+
+function isCurrent(message: unknown): message is { readonly type?: unknown } {
+  return isOurs(message) && message.v === ENVELOPE.v;
 }
 
 /** The message of a worker, without fields that the protocol does not have; `undefined` if it is not valid. */
 export function parseWorkerMessage(message: unknown): WorkerMessage | undefined {
-  if (!isOurs(message) || message.v !== ENVELOPE.v) return undefined;
+  if (!isCurrent(message)) return undefined;
   const schema = SCHEMAS.get(message.type);
   const result = schema && v.safeParse(schema, message);
   return result?.success ? (result.output as WorkerMessage) : undefined;
@@ -285,14 +290,12 @@ export function parseWorkerMessage(message: unknown): WorkerMessage | undefined 
 
 /** The message of the primary, which is trusted; `undefined` if it is another's or of another version. */
 export function parsePrimaryMessage(message: unknown): PrimaryMessage | undefined {
-  if (!isOurs(message) || message.v !== ENVELOPE.v) return undefined;
-  return message as unknown as PrimaryMessage;
+  return isCurrent(message) ? (message as PrimaryMessage) : undefined;
 }
 
 /** Closes a socket or a server that came with a message but is not used. Otherwise it would stay open. */
 export function closeHandle(handle: unknown): void {
-  if (typeof handle !== 'object' || handle === null) return;
-  const { destroy, close } = handle as { destroy?: unknown; close?: unknown };
-  const end = typeof destroy === 'function' ? destroy : close;
-  if (typeof end === 'function') Reflect.apply(end, handle, []);
+  const closable = handle as { destroy?(): void; close?(): void } | undefined;
+  if (closable?.destroy) closable.destroy();
+  else closable?.close?.();
 }

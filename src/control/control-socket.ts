@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { chmodSync, existsSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   appName,
   claimDirectory,
@@ -11,6 +10,7 @@ import {
 } from '../contract/files/control-address.js';
 import { isAlive, listeningSockets, removeStaleSocket } from '../contract/files/sockets.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import { inTime } from '../contract/process/in-time.js';
 import { type ControlledCluster, ControlServer } from './control-server.js';
 import { statusOf } from './cluster-status.js';
 
@@ -61,7 +61,7 @@ export class ControlSocket {
     clearInterval(this.#check);
     process.off('exit', this.#onExit);
     this.#server?.end(exitCode);
-    await Promise.race([this.#close(), delay(LAST_ANSWERS_MS)]);
+    await inTime(this.#close(), LAST_ANSWERS_MS, () => {});
   }
 
   /** Listens if this cluster has no socket at its path. Checks that the directory is safe. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
 import { messageOf } from '../contract/errors/index.js';
-import { checkEventName } from '../contract/options/event-names.js';
+import { checkEventName } from '../contract/options/bootstrap.js';
 import {
   CLUSTER_LINK,
   type ClusterLink,

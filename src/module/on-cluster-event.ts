@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { ClusterEventMap, ClusterEventName } from '../contract/log/events.js';
-import { checkEventName } from '../contract/options/event-names.js';
+import { checkEventName } from '../contract/options/bootstrap.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
 import { OffloadExplorer } from '../offload/offload.explorer.js';
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { ClusterEventName, EmitEvent } from '../contract/log/events.js';
-import { machineClockMs } from '../contract/process/machine-clock.js';
+import { machineClockMs } from '../contract/process/in-time.js';
 import { reportError } from '../contract/errors/error-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/index.js';
 import type {

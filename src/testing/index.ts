@@ -11,8 +11,9 @@ import {
   type ReloadResult,
   type RestartResult,
   type WorkerIdentity,
+  snapshotOf,
+  workerSnapshot,
 } from '../contract/snapshot/index.js';
-import { snapshotOf, workerSnapshot } from '../contract/snapshot/snapshot-of.js';
 import { STAT_NAMES, type WorkerStats } from '../contract/stats.js';
 import { PUBLIC_PROVIDERS } from '../module/public-providers.js';
 import { Terminus } from '../observe/health/terminus.js';

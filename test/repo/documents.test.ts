@@ -178,7 +178,7 @@ describe('the page of messages', () => {
     expect(parts.filter((part) => !source.includes(part))).toEqual([]);
   });
 
-  const conflicts = sourceOf('src/contract/options/refuse-conflicts.ts').matchAll(
+  const conflicts = sourceOf('src/contract/options/index.ts').matchAll(
     /refuse\(\s*([`"'])(.*?)\1,?\s*\)/gs,
   );
 

@@ -6,8 +6,7 @@ import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
 import { clusterOptions, FINDING_NAMES } from '../../src/contract/options/index.js';
 import { moduleOptions } from '../../src/contract/options/module.js';
-import { offloadVariables } from '../../src/contract/options/offload-variables.js';
-import { leavesOf } from '../../src/contract/options/schema.js';
+import { leavesOf, offloadVariables } from '../../src/contract/options/schema.js';
 import { PACKAGE_READMES, readDocument, rowsOf, sectionOf } from '../support/documents.js';
 
 const root = join(import.meta.dirname, '../..');

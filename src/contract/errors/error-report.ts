@@ -1,4 +1,49 @@
-import { inspected } from './text.js';
+import { inspect, stripVTControlCharacters } from 'node:util';
+
+/** Maximum length of a text in a line, in characters. A longer text is cut before it is cleaned. */
+const MAX_TEXT_LENGTH = 4_096;
+
+/** Formats a text from an app or from outside as one line of a log. */
+export function oneLine(text: string): string {
+  return clean(text)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' | ')
+    .replaceAll('\t', ' ');
+}
+
+/**
+ * Removes escape sequences, control characters other than tabs and line breaks, other line
+ * separators and characters that change the text direction. Cuts a text that is too long.
+ */
+export function clean(text: string): string {
+  return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(
+    /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
+    (character) => ('\n\r\t'.includes(character) ? character : ''),
+  );
+}
+
+const UNSHOWN = 'a value that cannot be shown as text';
+
+/** The message of a thrown value. Never throws, although some values cannot be converted to text. */
+export function messageOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return `${thrown.message}`;
+    return typeof thrown === 'string' ? thrown : inspect(thrown);
+  } catch {
+    return UNSHOWN;
+  }
+}
+
+/** A thrown value in full, with its stack. Never throws, although a getter or a proxy may. */
+export function inspected(thrown: unknown): string {
+  try {
+    return inspect(thrown);
+  } catch {
+    return UNSHOWN;
+  }
+}
 
 /** An error in the form in which it is sent to another process. */
 export interface ErrorReport {
@@ -28,7 +73,17 @@ export function reportError(thrown: unknown): ErrorReport {
     };
   } catch {
     // An object without a prototype has no text, and a getter, a proxy or toString() may throw.
-    return { name: 'Error', message: 'a value that cannot be shown as text' };
+    return { name: 'Error', message: UNSHOWN };
+  }
+}
+
+/** Calls a function of the user. Passes its error to `failed`, whether thrown or rejected. */
+export function callSafely(call: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result instanceof Promise) result.catch(failed);
+  } catch (error) {
+    failed(error);
   }
 }
 
@@ -36,4 +91,24 @@ export function reportError(thrown: unknown): ErrorReport {
 export function reportUncaught(thrown: unknown): ErrorReport {
   const report = reportError(thrown);
   return report.stack === undefined ? report : { ...report, stack: cutText(inspected(thrown)) };
+}
+
+/**
+ * The raw stack frames above the function `above`, at most `limit`. The text of `stack` would not
+ * do: source maps change it.
+ */
+export function callSites(limit: number, above: (...args: never) => unknown): NodeJS.CallSite[] {
+  const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  const { stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = limit;
+    Error.prepareStackTrace = (_error, sites) => sites;
+    const trace: { stack?: NodeJS.CallSite[] } = {};
+    Error.captureStackTrace(trace, above);
+    return trace.stack ?? [];
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    if (prepare === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace');
+    else Object.defineProperty(Error, 'prepareStackTrace', prepare);
+  }
 }

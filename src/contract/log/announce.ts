@@ -1,9 +1,19 @@
-import { workerExitIn } from './event-listeners.js';
 import type { ClusterEventMap, EmitEvent, EventHandlers } from './events.js';
 import { describeEvent } from './lines.js';
 
 /** How long the line with the address waits for the other workers to become ready, in ms. */
 const LATE_MS = 5_000;
+
+/** The event `worker-exit` that follows an event. */
+const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
+  'worker-died': ({ worker, cause, detail }) => ({ worker, cause, failed: true, detail }),
+  'worker-stopped': ({ worker, cause, problem: detail }) => ({
+    worker,
+    cause,
+    failed: false,
+    detail,
+  }),
+};
 
 /**
  * Logs each event of a cluster, and then passes it to the listeners. Adds the events `started` and
@@ -39,7 +49,7 @@ export class Announcer {
   readonly emit: EmitEvent = (name, event) => {
     if (!this.quiet || !this.#repeats[name]?.(event)) this.log(name, event);
     this.tell(name, event);
-    const exit = workerExitIn(name, event);
+    const exit = EXITS[name]?.(event);
     if (exit !== undefined) this.tell('worker-exit', exit);
     this.#follow[name]?.(event);
     const started = this.#started();

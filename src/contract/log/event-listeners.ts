@@ -1,30 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { type ErrorReport, reportError } from '../errors/error-report.js';
+import { callSafely, type ErrorReport, reportError } from '../errors/error-report.js';
 import type { LinkEventListener } from '../snapshot/index.js';
-import type {
-  ClusterEventListeners,
-  ClusterEventMap,
-  ClusterEventName,
-  EmitEvent,
-  EventHandlers,
-} from './events.js';
-
-/** The event `worker-exit` that follows another event; `undefined` if that event does not end a worker. */
-export function workerExitIn<N extends ClusterEventName>(
-  name: N,
-  event: ClusterEventMap[N],
-): ClusterEventMap['worker-exit'] | undefined {
-  const exits: EventHandlers<ClusterEventMap['worker-exit']> = {
-    'worker-died': ({ worker, cause, detail }) => ({ worker, cause, failed: true, detail }),
-    'worker-stopped': ({ worker, cause, problem: detail }) => ({
-      worker,
-      cause,
-      failed: false,
-      detail,
-    }),
-  };
-  return exits[name]?.(event);
-}
+import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './events.js';
 
 /** The event listeners of this process. If a listener throws or rejects, the process goes on. */
 export class EventListeners {
@@ -55,12 +32,7 @@ export class EventListeners {
     const failed = (error: unknown): void =>
       this.warn(`a listener of '${name}' threw`, reportError(error));
     for (const listener of this.#listeners.listeners(name)) {
-      try {
-        const result: unknown = listener(event);
-        if (result instanceof Promise) result.catch(failed);
-      } catch (error) {
-        failed(error);
-      }
+      callSafely(() => listener(event) as unknown, failed);
     }
   };
 }

@@ -165,7 +165,6 @@ function formatMs(ms: number): string {
 
 /** Formats both times in the unit that suits the longer time. */
 function formatRange(fromMs: number, toMs: number): string {
-  return toMs < 1_000
-    ? `${Math.round(fromMs)}–${Math.round(toMs)} ms`
-    : `${(fromMs / 1_000).toFixed(1)}–${(toMs / 1_000).toFixed(1)} s`;
+  const from = toMs < 1_000 ? Math.round(fromMs) : (fromMs / 1_000).toFixed(1);
+  return `${from}–${formatMs(toMs)}`;
 }

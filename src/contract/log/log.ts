@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { clean, oneLine } from '../errors/index.js';
-import { reportError } from '../errors/error-report.js';
+import { callSafely, reportError } from '../errors/error-report.js';
 import {
   LOG_LEVELS,
   type LogFormat,
@@ -68,14 +68,7 @@ function guardWrite(write: Write, format: LogFormat, err: LogStream): Write {
     const warning = { message, error: reportError(thrown) };
     err.write(`${formatLine(format, 'warning', warning, err)}\n`);
   };
-  return (line, level) => {
-    try {
-      const result: unknown = write(line, level);
-      if (result instanceof Promise) result.catch(failed);
-    } catch (error) {
-      failed(error);
-    }
-  };
+  return (line, level) => callSafely(() => write(line, level), failed);
 }
 
 const COLOURS = { info: 'green', warn: 'yellow', error: 'red' } as const;

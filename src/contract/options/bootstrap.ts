@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import type { ClusterEventListeners } from '../log/events.js';
-import { listeners } from './event-names.js';
+import { EVENT_NAMES } from '../log/lines.js';
+import type { ClusterEventListeners, ClusterEventName } from '../log/events.js';
 import { log, type LogOptions, warnings, type WarningOptions } from './log.js';
 import {
   autoOrInteger,
@@ -18,6 +18,7 @@ import {
   portFromText,
   type SchemaOf,
   text,
+  validate,
   variable,
 } from './schema.js';
 
@@ -154,9 +155,25 @@ const socketPath = v.message(
   `a path of 1 to ${MAX_SOCKET_PATH_BYTES} bytes`,
 );
 
-const control = optionGroupOrFalse({
-  path: v.optional(socketPath),
-} satisfies SchemaOf<ControlOptions>);
+/** `undefined` = no control socket. */
+const control = v.pipe(
+  optionGroupOrFalse({ path: v.optional(socketPath) } satisfies SchemaOf<ControlOptions>),
+  v.transform((given) => given || undefined),
+);
+
+const listener = v.optional(v.function('a function that takes the event'));
+
+/** The option `on`. */
+export const listeners = optionGroup(
+  Object.fromEntries(EVENT_NAMES.map((name) => [name, listener])),
+) as v.GenericSchema<never, ClusterEventListeners>;
+
+const eventName = oneOf(EVENT_NAMES);
+
+/** @throws ClusterConfigurationError if no event has that name. */
+export function checkEventName(name: unknown): ClusterEventName {
+  return validate(eventName, name, 'name of an event');
+}
 
 /**
  * How connections reach the workers.
@@ -265,9 +282,13 @@ const MIN_HANG_TIMEOUT_MS = 3_000;
 
 const EXPECTED_HANG_TIMEOUT = `false or a number of milliseconds from ${MIN_HANG_TIMEOUT_MS} to ${MAX_TIMER_MS}`;
 
-const hangTimeout = v.union(
-  [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],
-  EXPECTED_HANG_TIMEOUT,
+/** `Infinity` = no worker is killed because it does not answer. */
+const hangTimeout = v.pipe(
+  v.union(
+    [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],
+    EXPECTED_HANG_TIMEOUT,
+  ),
+  v.transform((ms) => ms || Infinity),
 );
 
 /** The options of `bootstrap()` with their checks, defaults and variables. */

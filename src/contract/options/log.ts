@@ -103,6 +103,12 @@ export interface WarningOptions {
   ignore?: readonly FindingName[] | undefined;
 }
 
-export const warnings = optionGroupOrFalse({
-  ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), []),
-} satisfies SchemaOf<WarningOptions>);
+/** `shown`: whether the cluster logs the warnings when it starts. */
+export const warnings = v.pipe(
+  optionGroupOrFalse({
+    ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), [] as FindingName[]),
+  } satisfies SchemaOf<WarningOptions>),
+  v.transform((given) =>
+    Object.freeze({ shown: given !== false, ignore: given ? given.ignore : ([] as FindingName[]) }),
+  ),
+);

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../errors/cluster.errors.js';
+import { ClusterConfigurationError } from '../errors/index.js';
 
 /** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -229,3 +229,21 @@ export function checkSlot(slot: number): number {
 export function checkWorkerCount(workers: number): number {
   return validate(integer(1, MAX_WORKERS), workers, 'number of workers');
 }
+
+/** Maximum number of threads of a process. A higher number is probably a mistake, and is refused. */
+export const MAX_THREADS = 256;
+
+/** The place where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
+export type OffloadMode = 'threads' | 'inline';
+
+/** The option `offload.threads`. */
+export const threads = variable('CLUSTER_THREADS', option(autoOrInteger(1, MAX_THREADS), 'auto'));
+
+/**
+ * The variables about threads. Separate from the options of `forRoot()`, because the primary checks
+ * them before it forks, and does not load those options.
+ */
+export const offloadVariables = optionGroup({
+  mode: variable('CLUSTER_OFFLOAD', option(oneOf(['threads', 'inline']), undefined)),
+  threads,
+});

@@ -35,7 +35,7 @@ export async function emptyAndClose(
   close: () => void,
 ): Promise<void> {
   const inode = inodeOf(handle.fd);
-  const held = handle.fd !== undefined && handle.fd >= 0;
+  const held = (handle.fd ?? -1) >= 0;
   let accepted = 0;
   const accept = handle.onconnection;
   handle.onconnection = (...args) => {
@@ -81,11 +81,9 @@ export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, num
   const missing = new Set(inodes);
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
     if (missing.size === 0) break;
-    for (const row of listeningRows(path)) {
-      // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
-      const fields = row.trim().split(/\s+/);
-      if (!missing.delete(fields[9]!)) continue;
-      lengths.set(fields[9]!, Number.parseInt(fields[4]!.split(':')[1]!, 16));
+    for (const { inode, length } of listeningRows(path)) {
+      if (!missing.delete(inode)) continue;
+      lengths.set(inode, length);
       if (missing.size === 0) break;
     }
   }
@@ -104,14 +102,10 @@ const HEADER = 'st';
 const ROW_BYTES = 150;
 
 /** Reads the rows of listening sockets, which come first, and stops there: there may be very many other rows. */
-function* listeningRows(path: string): Generator<string> {
-  let file: number;
+function* listeningRows(path: string): Generator<{ inode: string; length: number }> {
+  let file: number | undefined;
   try {
     file = openSync(path, 'r');
-  } catch {
-    return;
-  }
-  try {
     const buffer = Buffer.alloc(ROW_BYTES);
     let rest = '';
     for (;;) {
@@ -120,14 +114,16 @@ function* listeningRows(path: string): Generator<string> {
       const rows = (rest + buffer.toString('latin1', 0, bytes)).split('\n');
       rest = rows.pop()!;
       for (const row of rows) {
-        const state = row.trim().split(/\s+/)[3];
-        if (state === LISTEN) yield row;
-        else if (state !== HEADER) return;
+        // proc(5): …, state, tx_queue:rx_queue, timer, retransmits, uid, timeout, inode, …
+        const [, , , state, queues, , , , , inode] = row.trim().split(/\s+/);
+        if (state === LISTEN) {
+          yield { inode: inode!, length: Number.parseInt(queues!.split(':')[1]!, 16) };
+        } else if (state !== HEADER) return;
       }
     }
   } catch {
-    return;
+    return; // without /proc
   } finally {
-    closeSync(file);
+    if (file !== undefined) closeSync(file);
   }
 }

@@ -1,4 +1,4 @@
-import { messageOf } from '../errors/text.js';
+import { messageOf } from '../errors/error-report.js';
 import { inTime } from './in-time.js';
 
 /** A part of an OpenTelemetry SDK that can be shut down. */

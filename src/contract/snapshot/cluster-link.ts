@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterSnapshot, ReloadResult, RestartResult } from './cluster-snapshot.js';
-import type { WorkerIdentity } from './worker-identity.js';
 import type { WorkerStats } from '../stats.js';
 import type { MetricsContribution } from './prometheus.js';
-import type { CollectedMetrics } from './collected-metrics.js';
+import type { CollectedMetrics, WorkerIdentity } from './index.js';
 
 /** A listener of any event; `contract/log/events.ts` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;

@@ -1,6 +1,5 @@
-import type { FailureCause, ReloadOutcome, RetireCause } from './causes.js';
+import type { FailureCause, ReloadOutcome, RetireCause, WorkerIdentity } from './index.js';
 import type { CounterName, ProcessStats, WorkerStats } from '../stats.js';
-import type { WorkerIdentity } from './worker-identity.js';
 
 /** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */
 export type WorkerState = 'starting' | 'ready' | 'draining' | 'exited';
@@ -98,4 +97,30 @@ export interface ClusterSnapshot {
   readonly leader?: WorkerIdentity | null;
   /** `null` without a primary: with `workers: 0`, and without `bootstrap()`. */
   readonly primary: PrimaryStats | null;
+}
+
+/** The requests and the stack of a worker, whether it is blocked or not. */
+export interface WorkerStack {
+  readonly slot: number;
+  readonly pid: number;
+  /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
+  readonly blockedForMs: number | null;
+  /** Requests in flight, oldest first, at most ten. The path is without the query. */
+  readonly requests: readonly {
+    readonly method: string;
+    readonly path: string;
+    readonly forMs: number;
+  }[];
+  /** JavaScript frames, innermost first; empty if the event loop is idle. */
+  readonly frames: readonly string[];
+  /** Why the stack is not known, in words; `null` if it is known. */
+  readonly problem: string | null;
+}
+
+/** The recordings that also work while a worker is blocked. */
+export type RecordingKind = 'cpu-profile' | 'heap-profile';
+
+export interface Recording {
+  readonly kind: RecordingKind;
+  readonly seconds: number;
 }

@@ -3,8 +3,11 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:net';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError } from '../../contract/errors/error-report.js';
-import type { BalancingStrategy, ResolvedClusterOptions } from '../../contract/options/index.js';
-import { refuseBalancing } from '../../contract/options/refuse-conflicts.js';
+import {
+  type BalancingStrategy,
+  refuseBalancing,
+  type ResolvedClusterOptions,
+} from '../../contract/options/index.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import {
   emptyAndClose,

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError, type ErrorReport } from '../../contract/errors/error-report.js';
-import { explainDoubleClass } from '../../contract/process/two-copies.js';
+import { explainDoubleClass } from '../../contract/process/own-file.js';
 
 /** Maximum length of the kept output on standard error, in characters. Older output is dropped. */
 const MAX_TAIL_LENGTH = 16_384;

@@ -1,5 +1,4 @@
-import { inspected } from '../../contract/errors/text.js';
-import { reportUncaught } from '../../contract/errors/error-report.js';
+import { inspected, reportUncaught } from '../../contract/errors/error-report.js';
 import { warningLine } from '../../contract/log/log.js';
 import type { ResolvedLogOptions } from '../../contract/options/index.js';
 import type { WorkerIdentity } from '../../contract/snapshot/index.js';

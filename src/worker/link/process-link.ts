@@ -28,9 +28,10 @@ import {
   type ThreadsOfProcess,
   type WorkerIdentity,
   type WorkerState,
+  snapshotOf,
+  workerSnapshot,
 } from '../../contract/snapshot/index.js';
 import type { WorkerStats } from '../../contract/stats.js';
-import { snapshotOf, workerSnapshot } from '../../contract/snapshot/snapshot-of.js';
 import { RequestTracker } from '../serve/tracker.js';
 import { watchClient } from '../serve/request.js';
 import type { PrimaryChannel } from './primary-channel.js';

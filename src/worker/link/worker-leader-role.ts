@@ -1,4 +1,4 @@
-import { machineNow } from '../../contract/process/machine-clock.js';
+import { machineNow } from '../../contract/process/in-time.js';
 import type { PrimaryMessage, WorkerMessage } from '../../contract/messages.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
 

@@ -103,15 +103,20 @@ describe('the event started', () => {
   });
 });
 
-it('tells listeners every event, and the exit of each worker', () => {
-  const { told } = announcer(2);
-  expect(told(ready(0), dies(0), restarting(0), stops(1))).toEqual([
+it('tells listeners every event, and how each worker ended', () => {
+  const { tell, told } = announcer(2);
+  expect(told(ready(0), dies(0), restarting(0), stops(1, 'a hook failed'))).toEqual([
     'worker-ready',
     'worker-died',
     'worker-exit',
     'worker-restarting',
     'worker-stopped',
     'worker-exit',
+  ]);
+  const exits = tell.mock.calls.filter(([name]) => name === 'worker-exit');
+  expect(exits.map(([, exit]) => exit as unknown)).toEqual([
+    { worker: workerOf(0), cause: 'boot', failed: true, detail: 'exited with code 1' },
+    { worker: workerOf(1), cause: 'reload', failed: false, detail: 'a hook failed' },
   ]);
 });
 

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import { EventListeners, workerExitIn } from '../../../../src/contract/log/event-listeners.js';
-import { died, stopped, WORKER } from '../../support/cluster-events.js';
+import { EventListeners } from '../../../../src/contract/log/event-listeners.js';
+import { WORKER } from '../../support/cluster-events.js';
 
 const READY = { worker: WORKER, bootMs: 5 };
 
@@ -37,12 +37,4 @@ it('warns of a listener that throws or rejects, and calls the others', async () 
     [message, { name: 'Error', message: 'now' }],
     [message, { name: 'Error', message: 'later' }],
   ]);
-});
-
-it('makes the exit of a worker from its death and from its stop', () => {
-  const of = { worker: WORKER, failed: true, cause: 'crash', detail: 'exited with code 1' };
-  expect(workerExitIn('worker-died', died())).toEqual(of);
-  const stop = { worker: WORKER, failed: false, cause: 'reload', detail: 'a hook failed' };
-  expect(workerExitIn('worker-stopped', stopped({ problem: 'a hook failed' }))).toEqual(stop);
-  expect(workerExitIn('worker-ready', READY)).toBeUndefined();
 });

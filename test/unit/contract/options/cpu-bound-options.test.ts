@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveCpuBoundOptions } from '../../../../src/contract/options/cpu-bound.js';
+import { resolveCpuBoundOptions } from '../../../../src/contract/options/module.js';
 import { refusal as refusalOf } from '../../support/refusal.js';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -4,8 +4,11 @@ import {
   clusterOptions,
   resolveOptions,
 } from '../../../../src/contract/options/index.js';
-import { offloadVariables } from '../../../../src/contract/options/offload-variables.js';
-import { leavesOf, readVariables } from '../../../../src/contract/options/schema.js';
+import {
+  leavesOf,
+  offloadVariables,
+  readVariables,
+} from '../../../../src/contract/options/schema.js';
 import { at, refusal as refusalOf } from '../../support/refusal.js';
 
 const resolve = (env: NodeJS.ProcessEnv, options: ClusterOptions = {}) =>

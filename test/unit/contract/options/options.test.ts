@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkEventName } from '../../../../src/contract/options/event-names.js';
+import { checkEventName } from '../../../../src/contract/options/bootstrap.js';
 import {
   checkWorkerCount,
   type ClusterOptions,

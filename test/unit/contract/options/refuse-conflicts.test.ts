@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type ClusterOptions, resolveOptions } from '../../../../src/contract/options/index.js';
 import {
-  type Platform,
+  type ClusterOptions,
+  resolveOptions,
   refuseConflicts,
-} from '../../../../src/contract/options/refuse-conflicts.js';
+} from '../../../../src/contract/options/index.js';
 import { refusal as refusalOf } from '../../support/refusal.js';
 
-const LINUX_24: Platform = { system: 'linux', nodeVersion: '24.1.0' };
-const OLD_MAC: Platform = { system: 'darwin', nodeVersion: '20.19.0' };
+const LINUX_24 = { system: 'linux', nodeVersion: '24.1.0' };
+const OLD_MAC = { system: 'darwin', nodeVersion: '20.19.0' };
 
 /** The options as if given alone, with what conflicts for the platform put in afterwards. */
 function refuse(options: ClusterOptions, platform = LINUX_24): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explainDoubleClass } from '../../../../src/contract/process/two-copies.js';
+import { explainDoubleClass } from '../../../../src/contract/process/own-file.js';
 
 const notFound = (name: string) =>
   `Nest could not find ${name} element (this provider does not exist in the current context)`;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { machineNow } from '../../../../src/contract/process/machine-clock.js';
+import { machineNow } from '../../../../src/contract/process/in-time.js';
 import type { WorkerMessage } from '../../../../src/contract/messages.js';
 import type { Leading } from '../../../../src/contract/snapshot/index.js';
 import { WorkerLeaderRole } from '../../../../src/worker/link/worker-leader-role.js';
