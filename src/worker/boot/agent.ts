@@ -27,6 +27,12 @@ const PUSH_METRICS_MS = 10_000;
 /** The time that an app which has closed itself has to end the process with its own exit code. */
 const CLOSED_GRACE_MS = 1_000;
 
+/** How long to wait for a primary to exit. It exits shortly after it has closed its channels. */
+const PRIMARY_EXIT_MS = 20;
+
+/** The shutdown times of a worker whose primary is gone. */
+const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
+
 type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
 
 /** Runs a worker: starts the app, follows the primary's messages, drains and ends. */
@@ -218,7 +224,6 @@ export class WorkerAgent {
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
   }
 
-  /** Reports an uncaught error, which ends the process. */
   #reportFatal(error: unknown, abort: boolean): void {
     const requests = runningRequests(this.link.tracker);
     void this.#channel.send({ type: 'fatal', error: reportUncaught(error), abort, requests });
@@ -248,7 +253,6 @@ export class WorkerAgent {
     await this.#channel.send({ type: 'verified', error: error ?? null });
   }
 
-  /** Sends the metrics. */
   async #sendMetrics(): Promise<void> {
     await this.#channel.send({ type: 'metrics', ...(await this.link.report()) });
   }
@@ -260,33 +264,19 @@ export class WorkerAgent {
   }
 
   async #onOrphaned(): Promise<void> {
-    outliveChannel();
+    // Otherwise node:cluster ends the process when its channel closes.
+    if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.#served.signal ??= LEAVE_SIGNAL;
     // Sets its own timers, because a drain that has already begun has the longer times of the options.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
-    if (await isPrimaryGone(this.#primaryPid)) {
+    await delay(PRIMARY_EXIT_MS);
+    // If the app has closed the channel, the primary still runs.
+    if (process.ppid !== this.#primaryPid) {
       this.#served.sockets.clusterEnds();
       this.#served.sockets.primaryClosed();
     }
     await this.#leave(ORPHAN_SHUTDOWN);
   }
-}
-
-/** How long to wait for a primary to exit. A primary exits shortly after it has closed its channels. */
-const PRIMARY_GONE_MS = 20;
-
-/** The shutdown times of a worker whose primary is gone. */
-const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
-
-/** Prevents that node:cluster ends the process when its channel closes. */
-function outliveChannel(): void {
-  if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
-}
-
-/** Whether the primary has ended. If the app has closed the channel, the primary still runs. */
-async function isPrimaryGone(primaryPid: number): Promise<boolean> {
-  await delay(PRIMARY_GONE_MS);
-  return process.ppid !== primaryPid;
 }

@@ -33,7 +33,9 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
  */
 export function removeNestListeners(tookOver: () => void): () => void {
   const onNewListener = (name: string | symbol, listener: () => void): void => {
-    if (typeof name !== 'string' || !name.startsWith('SIG') || !isCalledBy(LISTENS)) return;
+    if (typeof name !== 'string' || !name.startsWith('SIG')) return;
+    const sites = callSites(MAX_FRAMES, onNewListener);
+    if (!sites.some((site) => site.getFunctionName() === LISTENS)) return;
     // Node adds the listener only after this event, so a microtask removes it, before any signal comes.
     queueMicrotask(() => {
       process.off(name, listener);
@@ -42,8 +44,4 @@ export function removeNestListeners(tookOver: () => void): () => void {
   };
   process.on('newListener', onNewListener);
   return () => process.off('newListener', onNewListener);
-}
-
-function isCalledBy(name: string): boolean {
-  return callSites(MAX_FRAMES, isCalledBy).some((site) => site.getFunctionName() === name);
 }

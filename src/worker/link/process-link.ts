@@ -69,8 +69,8 @@ interface LinkSetup {
 
 /** Clients of one kind, for example those of Socket.IO. */
 export interface SentClients {
-  present(): readonly unknown[];
-  leave(one: unknown): void;
+  readonly present: () => readonly unknown[];
+  readonly leave: (one: unknown) => void;
 }
 
 /** The link of this process, and the state and the measurements of the app that it serves. */
@@ -184,7 +184,6 @@ export class ProcessLink implements ClusterLink {
     return collected;
   }
 
-  /** The measurements and the metrics of this process. */
   async report() {
     const metrics = await this.serializeMetrics();
     return { stats: this.stats(), ...metrics };
@@ -248,7 +247,6 @@ export class ProcessLink implements ClusterLink {
     this.events.call(name as ClusterEventName, event as never);
   }
 
-  /** Sends the names of the events that have listeners. */
   #subscribe(): void {
     void this.#channel?.send({ type: 'subscribe', events: this.events.names });
   }
@@ -333,7 +331,6 @@ export class ProcessLink implements ClusterLink {
     if (this.#channel === undefined && this.#apps <= 0) this.end();
   }
 
-  /** The process serves from now on. */
   serve(): void {
     this.state = 'ready';
     this.meter.restart();

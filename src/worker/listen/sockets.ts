@@ -141,7 +141,8 @@ export class WorkerSockets {
 /** The settings of a server's connections, which net.Server keeps under the names of its options. */
 function connectionOptionsOf(server: net.Server & net.ServerOpts): net.ServerOpts {
   // It keeps the delay in seconds.
-  return { ...server, keepAliveInitialDelay: (server.keepAliveInitialDelay ?? 0) * 1_000 };
+  const keepAliveInitialDelay = (server.keepAliveInitialDelay ?? 0) * 1_000;
+  return Object.assign({}, server, { keepAliveInitialDelay });
 }
 
 function isHttpServer(server: unknown): server is Server {

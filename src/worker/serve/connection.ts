@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerResponse, Http2Session } from 'node:http2';
+import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Scope } from './request.js';
 import type { RequestTracker } from './tracker.js';
@@ -159,7 +159,7 @@ export class Connection {
 }
 
 /** `_header` is the text of the sent head. Node keeps headers of `writeHead()` only there. */
-type SentResponse = (ServerResponse | Http2ServerResponse) & { readonly _header?: string | null };
+type SentResponse = ServerResponse & { readonly _header?: string | null };
 
 const EVENT_STREAM = 'text/event-stream';
 
@@ -176,15 +176,12 @@ export function isOpenEventStream(response: SentResponse): boolean {
 }
 
 /** Ends an event stream, which never ends by itself. The client reconnects, to another worker. */
-export function endEventStream(
-  response: ServerResponse | Http2ServerResponse,
-  ended: () => void = () => {},
-): void {
+export function endEventStream(response: ServerResponse, ended = (): void => {}): void {
   response.end(ended);
   // Ignores further writes: the app may write again before it learns that the stream has ended.
   // Over HTTP/2 such a write would reset the stream. Over HTTP/1.1 it would be an uncaught error.
   response.write = () => true;
-  response.end = () => response as never;
+  response.end = () => response;
 }
 
 const ASKED = Symbol('nestjs-cluster.asked-to-close');

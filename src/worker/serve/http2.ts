@@ -4,9 +4,13 @@ import { CONNECTION, type TrackedSession, type TrackedSocket } from './connectio
 import type { Scope } from './request.js';
 import type { RequestTracker } from './tracker.js';
 
+/** Typed as over HTTP/1.1, because the properties that we read are the same. */
+type Http2Request = IncomingMessage & Pick<Http2ServerRequest, 'stream'>;
+type Http2Response = ServerResponse & Pick<Http2ServerResponse, 'stream'>;
+
 interface Http2Exchange {
-  readonly request: Http2ServerRequest;
-  readonly response: Http2ServerResponse;
+  readonly request: Http2Request;
+  readonly response: Http2Response;
   readonly session: TrackedSession | undefined;
   /** When the request began, in monotonic ms. */
   readonly startedAt: number;
@@ -67,14 +71,14 @@ export class Http2Sessions {
     for (const session of this.#sessions) session.destroy();
   }
 
-  readonly #onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
+  readonly #onRequest = (request: Http2Request, response: Http2Response): void => {
     // A server that speaks both protocols emits this event for HTTP/1.1 requests too.
     if (request.httpVersionMajor < 2) return;
     const { tracker } = this;
     const session: TrackedSession | undefined = request.stream.session;
     const startedAt = performance.now();
     tracker.requestsInFlight += 1;
-    const scope = tracker.scopes.begin(...asHttp1(request, response), startedAt);
+    const scope = tracker.scopes.begin(request, response, startedAt);
     const exchange = { request, response, session, startedAt, scope };
     this.#exchanges.add(exchange);
     if (this.#closing) this.#announce(session);
@@ -93,10 +97,9 @@ export class Http2Sessions {
     scope?.end();
     // A CONNECT stream can be a WebSocket over HTTP/2 (RFC 8441), which is not a response.
     if (request.method === 'CONNECT') return;
-    const [asked, answer] = asHttp1(request, response);
-    if (!response.writableEnded) return tracker.aborted(answer);
+    if (!response.writableEnded) return tracker.aborted(response);
     // Frames are not counted, so the size of the response is unknown.
-    tracker.answered(asked, answer, performance.now() - startedAt, undefined);
+    tracker.answered(request, response, performance.now() - startedAt, undefined);
   }
 
   #announce(session: Http2Session | undefined): void {
@@ -104,14 +107,6 @@ export class Http2Sessions {
     this.#announced.add(session);
     announceClose(session);
   }
-}
-
-/** Casts an HTTP/2 request to the types of HTTP/1.1. The properties that we read are the same. */
-function asHttp1(
-  request: Http2ServerRequest,
-  response: Http2ServerResponse,
-): [IncomingMessage, ServerResponse] {
-  return [request, response] as unknown as [IncomingMessage, ServerResponse];
 }
 
 /** The code NO_ERROR (RFC 9113, 7). Node's constant would load node:http2 into every worker. */

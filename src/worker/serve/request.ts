@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest } from '../../contract/messages.js';
 import type { RequestScope } from '../../contract/snapshot/index.js';
@@ -95,7 +94,7 @@ type RequestLine = Partial<Record<'method' | 'url' | 'originalUrl', string>>;
 
 export interface RunningRequest {
   readonly request: RequestLine;
-  readonly response: ServerResponse | Http2ServerResponse;
+  readonly response: ServerResponse;
   /** When the request began, in monotonic ms. */
   readonly startedAt: number;
 }

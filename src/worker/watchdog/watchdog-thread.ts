@@ -1,7 +1,8 @@
 // The thread of the watchdog. It loads nothing of the app and is small, because each worker has
 // such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
 import { readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import type { Session } from 'node:inspector';
+import type { Session } from 'node:inspector/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import type { WatchdogRequest, Envelope, WorkerMessage } from '../../contract/messages.js';
 import type { Recording } from '../../contract/snapshot/index.js';
@@ -102,22 +103,18 @@ function isBlocked(): boolean {
 function askMainThread(report: (found: Description, answered: boolean) => void): void {
   const nothing = () => report({ requests: [], frames: [] }, false);
   const overdue = setTimeout(nothing, ANSWER_TIMEOUT_MS);
-  const answered = (value: unknown): void => {
-    clearTimeout(overdue);
-    if (typeof value === 'string') report(JSON.parse(value) as Description, true);
-    else nothing();
-  };
-  try {
+  const evaluate = async (): Promise<void> => {
     // Some builds of Node have no inspector.
-    const session = new (process.getBuiltinModule('node:inspector').Session)();
+    const session = new (process.getBuiltinModule('node:inspector/promises').Session)();
     session.connectToMainThread();
-    session.post('Runtime.evaluate', { expression: QUESTION }, (error, reply) => {
-      session.disconnect();
-      answered(error === null ? reply.result.value : undefined);
-    });
-  } catch {
-    answered(undefined);
-  }
+    const { result } = await session
+      .post('Runtime.evaluate', { expression: QUESTION })
+      .finally(() => session.disconnect());
+    report(JSON.parse(result.value as string) as Description, true);
+  };
+  evaluate()
+    .catch(nothing)
+    .finally(() => clearTimeout(overdue));
 }
 
 /** Reads requests of the primary. The main thread has made the pipe non-blocking. */
@@ -166,7 +163,7 @@ function write(message: WorkerMessage): void {
  * (Node 20 to 26).
  */
 async function record(job: Recording, blocked: boolean, file: string): Promise<void> {
-  const session = new (process.getBuiltinModule('node:inspector').Session)();
+  const session = new (process.getBuiltinModule('node:inspector/promises').Session)();
   try {
     session.connectToMainThread();
     const profile = await (job.kind === 'cpu-profile'
@@ -182,35 +179,21 @@ async function record(job: Recording, blocked: boolean, file: string): Promise<v
 }
 
 async function recordCpu(session: Session, seconds: number, blocked: boolean): Promise<unknown> {
-  await post(session, 'Profiler.enable');
-  await post(session, 'Profiler.start');
+  await session.post('Profiler.enable');
+  await session.post('Profiler.start');
   if (blocked) {
     // A profile only knows code that V8 compiles during the recording. The time of a blocking
     // loop, which V8 has compiled before, would count for the loop's caller. Starting to count
     // coverage discards all compiled code, even code that runs, so V8 compiles it again.
-    await post(session, 'Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-    await post(session, 'Profiler.stopPreciseCoverage');
+    await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+    await session.post('Profiler.stopPreciseCoverage');
   }
-  await elapsed(seconds);
-  return (await post(session, 'Profiler.stop'))['profile'];
+  await delay(seconds * 1_000);
+  return (await session.post('Profiler.stop')).profile;
 }
 
 async function recordHeap(session: Session, seconds: number): Promise<unknown> {
-  await post(session, 'HeapProfiler.startSampling');
-  await elapsed(seconds);
-  return (await post(session, 'HeapProfiler.stopSampling'))['profile'];
-}
-
-function elapsed(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-}
-
-function post(session: Session, method: string, parameters: object = {}) {
-  return new Promise<Record<string, unknown>>((resolve, reject) => {
-    session.post(method, parameters, (error, result) => {
-      // The inspector's error object is not an instance of Error.
-      if (error !== null) reject(new Error(error.message));
-      else resolve(result as Record<string, unknown>);
-    });
-  });
+  await session.post('HeapProfiler.startSampling');
+  await delay(seconds * 1_000);
+  return (await session.post('HeapProfiler.stopSampling')).profile;
 }
