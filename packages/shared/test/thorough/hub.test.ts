@@ -182,7 +182,7 @@ describe('the hub', () => {
   it('has a missing value computed once for all who ask for it', async () => {
     writeFileSync(file, '');
     const answers = await Promise.all(
-      Array.from({ length: 1_000 }, () => get('/computed/one?ms=300')),
+      Array.from({ length: 1_000 }, () => get('/computed/one/300')),
     );
     expect(lines()).toEqual(['compute one']);
     const right = answers.filter(({ body }) => /"isDate":true,"key":"one"/.test(body));
