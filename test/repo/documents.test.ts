@@ -9,7 +9,6 @@ import {
   readDocument,
   rowsOf,
   sectionOf,
-  sentencesOf,
 } from '../support/documents.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -46,32 +45,6 @@ describe('the documentation', () => {
     const missing = pages.filter((path) => !config.includes(`'${path.slice(5, -3)}']`));
     expect(missing).toEqual([]);
   });
-
-  it.each(DOCUMENTS.filter((path) => path.startsWith('docs/')))(
-    'begins with what its reader can do after it: %s',
-    (path) => {
-      expect(readDocument(path)).toMatch(/^# .+\n\nAfter this page /);
-    },
-  );
-
-  it.each(DOCUMENTS)('gives the port of the admin listener to nothing else: %s', (path) => {
-    const code = [...readDocument(path).matchAll(/^```[jt]s\n.*?^```/gms)].join('\n');
-    const others = code.replaceAll(/admin: \{[^}]*\}/g, '');
-    expect(others).not.toMatch(/\b9464\b/);
-  });
-
-  it.each(DOCUMENTS)('says nothing twice: %s', (path) => {
-    const prose = readDocument(path).replace(/^\|.*$/gm, '');
-    const long = sentencesOf(prose).filter(({ length }) => length > 50);
-    expect(long.filter((sentence, i) => long.indexOf(sentence) !== i)).toEqual([]);
-  });
-
-  it.each(DOCUMENTS)('has no sentence whose subject is a clause: %s', (path) => {
-    const clauses = sentencesOf(readDocument(path)).filter(
-      (sentence) => /^(What|Whoever|Where|Whether) /.test(sentence) && !sentence.endsWith('?'),
-    );
-    expect(clauses).toEqual([]);
-  });
 });
 
 describe('the reference of events', () => {
@@ -87,13 +60,6 @@ describe('the reference of events', () => {
   it.each(DOCUMENTS)('has every event that is listened to, also within a sentence: %s', (path) => {
     const named = [...readDocument(path).matchAll(/`(?:runtime\.on\(|on: \{ )'([\w-]+)'/g)];
     for (const [, name] of named) expect([...documented.keys()]).toContain(name);
-  });
-
-  it('has for the event of node:cluster the one that comes for every worker too', () => {
-    const row = rowsOf(readDocument('docs/migrating-from-node-cluster.md')).find(([theirs]) =>
-      theirs!.startsWith("`cluster.on('exit', …)`"),
-    );
-    expect(row![1]).toContain("'worker-exit'");
   });
 
   it('has every event', () => {

@@ -47,16 +47,6 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
     expect(schemaErrors(manifest)).toEqual([]);
   });
 
-  it('have all that a Deployment needs beside it', () => {
-    expect(manifests.map(({ kind }) => kind)).toEqual([
-      'Deployment',
-      'PodDisruptionBudget',
-      'PodMonitor',
-      'NetworkPolicy',
-      ...{ web: ['Service', 'HorizontalPodAutoscaler'], consumer: ['ScaledObject'] }[overlay],
-    ]);
-  });
-
   it('run as nobody who could do harm, with limits', () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
@@ -144,10 +134,6 @@ describe.each(OVERLAYS)('the manifests of deploy/kubernetes/%s', (overlay) => {
     const open = ingress.filter((rule: { from?: unknown }) => rule.from === undefined);
     expect(policyTypes).toEqual(['Ingress']);
     expect(open).toEqual(overlay === 'web' ? [{ ports: [{ port: 'http' }] }] : []);
-  });
-
-  it('say whether the pod takes jobs', () => {
-    expect(variable('CLUSTER_CONSUME')).toBe(overlay === 'web' ? 'false' : 'true');
   });
 
   it('have a directory for the control socket that is not open to others', () => {

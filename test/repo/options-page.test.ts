@@ -61,7 +61,6 @@ const listOf = (name: string) =>
     .map(({ key, docs }) => `- **\`${key}\`**: ${docs}`)
     .join('\n');
 
-const documented = [...optionsOf('ClusterOptions'), ...optionsOf('ClusterModuleOptions')];
 const leaves = [clusterOptions, moduleOptions].flatMap((group) => [...leavesOf(group)]);
 const keyOf = ({ path }: { readonly path: readonly string[] }) => path.join('.');
 const variables = [...leaves, ...leavesOf(offloadVariables)].flatMap(({ names = [] }) => names);
@@ -85,12 +84,6 @@ it('lists the options by their comments in the source', async () => {
 it('has at most 54 options: one more is a decision', () => {
   const options = leaves.map(keyOf).filter((key) => !key.startsWith('on.'));
   expect(options.length).toBeLessThanOrEqual(54);
-});
-
-it('begins with the seven that most apps set', () => {
-  const rows = rowsOf(sectionOf(page, 'Seven options to set')).slice(2);
-  expect(rows.map(([name]) => codeOf(name!)[0])).toHaveLength(7);
-  for (const [name] of rows) expect(documented.map(({ key }) => key)).toContain(codeOf(name!)[0]);
 });
 
 describe.each([
