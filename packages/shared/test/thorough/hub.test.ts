@@ -18,7 +18,7 @@ import { behaviour } from '../../../../test/support/behaviour.js';
 import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { request } from '../../../../test/support/http-client.js';
-import { type Operation, violationsOf } from '../../../../test/support/register-history.js';
+import { type Operation, violationsOf } from '../support/register-history.js';
 
 /** Eight by hand; in CI a reload of them takes longer than a test waits for one thing. */
 const WORKERS = Number(process.env.HUB_WORKERS ?? 4);
