@@ -84,6 +84,20 @@ describe('an app that cannot be created', () => {
   );
 });
 
+describe('a module with a syntax error', () => {
+  it('ends the cluster with 70, and its file is named once', async () => {
+    const path = join(temporaryDirectory(), 'broken.mjs');
+    writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
+    const cluster = new ClusterProcess({ options: { workers: 1 }, env: { BEHAVE: path } });
+
+    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
+
+    expect(cluster.all('failed')[0]).toMatchObject({ error: { name: 'SyntaxError' } });
+    // Node shows the place where it prints the error itself.
+    expect(cluster.output.split(`${path}:2\n`)).toHaveLength(2);
+  });
+});
+
 describe('a worker that does not become ready', () => {
   it('ends the cluster with 70 when it is each one of them', async () => {
     const cluster = new ClusterProcess({

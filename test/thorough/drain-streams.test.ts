@@ -102,6 +102,21 @@ describe('the drain of WebSockets', () => {
     expectNoCut(cluster);
   });
 
+  it('lets a handshake that the app still decides on end first', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
+      env: on(ONE_ADAPTER, 'drain-bare-ws'),
+    });
+    const opening = WebSocketClient.open(cluster.url, '/deciding');
+    await cluster.until('the app to decide', () => cluster.output.includes('deciding\n'));
+
+    cluster.kill('SIGTERM');
+
+    expect((await (await opening).closed).code).toBe(1001);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+
   it.each([
     { how: 'attached', adapter: ONE_ADAPTER },
     { how: 'routed', adapter: OTHER_ADAPTER },

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.js';
 import type { HealthBody } from '../support/health.js';
 import { Http2Client } from '../support/http2-client.js';
 import { Gates } from '../support/offload.js';
+import { itOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
 afterEach(stopAll);
@@ -160,6 +161,19 @@ describe('the drain of HTTP/2', () => {
       { status: 200, body: '{"passed":"one"}', complete: true },
       { status: 200, body: '{"passed":"other"}', complete: true },
     ]);
+    expect(await cluster.exited()).toEqual(EXITED_WELL);
+    expectNoCut(cluster);
+  });
+
+  itOnce('ends event streams with their bodies complete', async () => {
+    const cluster = await start(ONE_HTTP2, { env: behaviour('streams#events') });
+    const client = await open(cluster, ONE_HTTP2);
+    const stream = client.get('/sse');
+    await eventually('events', () => client.text.split('data: ').length > 3);
+
+    cluster.kill('SIGTERM');
+
+    expect(await stream).toMatchObject({ status: 200, complete: true });
     expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });

@@ -43,7 +43,7 @@ if (!HAS_REUSE_PORT) {
     const cluster = new ClusterProcess({ options: { balancing } });
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
     expect(cluster.output).toContain(
-      `needs Linux and Node 22.12 or later, and this is Node ${VERSION} on ${process.platform}`,
+      `needs Linux and Node 22.12 or later, but this is Node ${VERSION} on ${process.platform}`,
     );
   });
 }
