@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { behaviour, pathOfBehaviour } from '../support/behaviour.js';
-import { Build } from '../support/builds.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { began } from '../support/drain.js';
 import { Load, request } from '../support/http-client.js';
@@ -21,16 +20,24 @@ const GATED = join(import.meta.dirname, '../fixtures/bare.mjs');
 
 describe('a reload of a broken build', () => {
   const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
-  const build = new Build('builds#works', directory);
+  const build = join(directory, 'build.mjs');
+  /** Workers that are forked from now on run this source. */
+  const write = (source: string): void => {
+    writeFileSync(`${build}.new`, source);
+    renameSync(`${build}.new`, build);
+  };
+  const deploy = (name: string): void => {
+    const [path, exported] = pathOfBehaviour(name).split('#');
+    write(`export { ${exported} as setup } from '${pathToFileURL(path!).href}';\n`);
+  };
   let cluster: ClusterProcess;
   let control: PrimaryControl;
   let traffic: Traffic;
   let aborted = 0;
 
   beforeAll(async () => {
-    cluster = await ClusterProcess.start({
-      env: { ...CONTROLLED, ...build.env },
-    });
+    deploy('builds#works');
+    cluster = await ClusterProcess.start({ env: { ...CONTROLLED, BEHAVE: build } });
     control = await PrimaryControl.of(cluster);
     traffic = new Traffic(cluster.url, 1);
     await traffic.serves(50);
@@ -42,27 +49,25 @@ describe('a reload of a broken build', () => {
     rmSync(directory, { recursive: true });
   });
 
-  const deploys = (name: string) => () => build.deploy(name);
-
   it.each([
     {
       what: 'with a syntax error',
-      deploy: () => build.write('export function setup() {'),
+      deploy: () => write('export function setup() {'),
       reason: /SyntaxError/,
     },
     {
       what: 'that ends with 0 before it is ready',
-      deploy: deploys('crashes#exitsBeforeReady'),
+      deploy: () => deploy('crashes#exitsBeforeReady'),
       reason: /exited with code 0/,
     },
     {
       what: 'that dies 500 ms after it is ready',
-      deploy: deploys('builds#dies'),
+      deploy: () => deploy('builds#dies'),
       reason: /the licence has expired/,
     },
     {
       what: 'whose health check is red',
-      deploy: deploys('builds#red'),
+      deploy: () => deploy('builds#red'),
       reason: /health check failed: .*too slow to be of use/,
     },
   ])('$what is aborted, and the workers before it serve on', async ({ deploy, reason }) => {
@@ -93,7 +98,7 @@ describe('a reload of a broken build', () => {
 
   it('that works in the first slot alone stops there', async () => {
     const [, second] = cluster.workerPids;
-    build.write(
+    write(
       `export { works as setup } from ${JSON.stringify(pathToFileURL(pathOfBehaviour('builds')).href)};
        if (JSON.parse(process.env.NESTJS_CLUSTER_WORKER).slot === 1) throw new Error('no room');`,
     );
@@ -113,7 +118,7 @@ describe('a reload of a broken build', () => {
   });
 
   it('is mended by the next one, which completes', async () => {
-    build.deploy('builds#works');
+    deploy('builds#works');
 
     const result = await control.reload();
 

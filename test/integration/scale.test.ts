@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import type http from 'node:http';
 import type { ClusterSnapshot, WorkerIdentity } from 'nestjs-cluster';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Build } from '../support/builds.js';
+import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
@@ -46,17 +43,8 @@ describe('scaling under load', () => {
   let control: PrimaryControl;
   let traffic: Traffic;
 
-  /** Workers of a deployed build `reload-gated` wait for it in their boot. */
-  let gate: string;
-  let build: Build;
-
   beforeAll(async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
-    gate = join(directory, 'gate');
-    build = new Build('builds#works', directory);
-    cluster = await ClusterProcess.start({
-      env: { ...CONTROLLED, ...build.env, TEST_GATE: gate },
-    });
+    cluster = await ClusterProcess.start({ env: { ...CONTROLLED, ...behaviour('builds#works') } });
     control = await PrimaryControl.of(cluster);
     traffic = new Traffic(cluster.url, 1);
     await traffic.serves(50);
@@ -65,7 +53,6 @@ describe('scaling under load', () => {
   afterAll(async () => {
     await traffic.stop();
     await stopAll();
-    rmSync(dirname(gate), { recursive: true });
   });
 
   /** No request was lost, no worker died, and the removed workers ended without a problem. */

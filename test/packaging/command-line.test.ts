@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { npmEnvironment, runCommand } from '../support/run-command.js';
 import { foreignImportsOf } from './support/imports.js';
@@ -32,20 +31,9 @@ describe('npx nestjs-cluster', () => {
     expect(stdout).toContain('Usage: nestjs-cluster');
     expect(stdout).toMatch(/^ +ps\b[^]*^ +reload\b[^]*^ +cpu-profile\b/m);
   });
-
-  it('exits with the code of its error', async () => {
-    expect((await npx('tune', '--url', '/')).code).toBe(64);
-  });
 });
 
 describe('the command', () => {
-  it('is a program of Node that may be run', async () => {
-    const path = project.path('node_modules/.bin/nestjs-cluster');
-
-    expect(await readFile(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
-    expect((await stat(path)).mode & 0o111).toBe(0o111);
-  });
-
   it('is alone in loading what reads command lines', async () => {
     const dist = (file: string) => project.path('node_modules/nestjs-cluster/dist', file);
 

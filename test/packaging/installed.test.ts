@@ -1,5 +1,3 @@
-import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
@@ -179,76 +177,4 @@ describe('both ways to load it', () => {
       shared: bootstrap,
     });
   });
-
-  it('reach nothing that is not exported', async () => {
-    await project.write({
-      'deep.mjs': `
-        const codeOf = (specifier) => import(specifier).then(() => 'loaded', ({ code }) => code);
-        console.log(await codeOf('nestjs-cluster/dist/index.js'));
-        console.log(await codeOf('nestjs-cluster/options'));
-      `,
-      'manifest.cjs': `console.log(require('nestjs-cluster/package.json').name)`,
-    });
-
-    const { stdout } = await project.node('deep.mjs');
-    expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n'.repeat(2));
-    expect((await project.node('manifest.cjs')).stdout).toBe('nestjs-cluster\n');
-  });
 });
-
-describe('a peer that is missing', () => {
-  /** Outside the complete project, because Node looks for a module in all parent folders. */
-  let incomplete: TemporaryProject;
-
-  beforeAll(async () => {
-    incomplete = await TemporaryProject.create();
-  });
-
-  afterAll(() => incomplete.remove());
-
-  it.each([
-    {
-      peer: '@nestjs/terminus',
-      message: 'needs @nestjs/terminus, which is not installed; run npm install @nestjs/terminus',
-    },
-    { peer: 'prom-client', message: 'none is installed; run npm install prom-client' },
-  ])('is named where it is needed: $peer', async ({ peer, message }) => {
-    const folder = `without-${peer.replace('/', '-')}`;
-    await linkModulesExcept(peer, incomplete.path(folder));
-    await incomplete.write({
-      [`${folder}/main.mjs`]: `
-        import 'reflect-metadata';
-        import { Module } from '@nestjs/common';
-        import { NestFactory } from '@nestjs/core';
-        import { ClusterModule } from 'nestjs-cluster';
-        class AppModule {}
-        Module({ imports: [ClusterModule.forRoot()] })(AppModule);
-        const app = await NestFactory.create(AppModule, { logger: false });
-        await app.init();
-      `,
-    });
-
-    const { code, stderr } = await incomplete.node(`${folder}/main.mjs`);
-
-    expect(code).toBe(1);
-    expect(stderr).toContain(message);
-  });
-});
-
-/**
- * Gives `folder` what is installed, but for one package. Ours is copied:
- * through a link it would see the modules that are complete.
- */
-async function linkModulesExcept(missing: string, folder: string): Promise<void> {
-  const from = project.path('node_modules');
-  const to = join(folder, 'node_modules');
-  const scoped = (await readdir(join(from, '@nestjs'))).map((name) => `@nestjs/${name}`);
-  const names = (await readdir(from)).filter((name) => name !== '@nestjs').concat(scoped);
-  await mkdir(join(to, '@nestjs'), { recursive: true });
-  await cp(join(from, 'nestjs-cluster'), join(to, 'nestjs-cluster'), { recursive: true });
-  await Promise.all(
-    names
-      .filter((name) => name !== missing && name !== 'nestjs-cluster')
-      .map((name) => symlink(join(from, name), join(to, name))),
-  );
-}

@@ -1,7 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { describeNestProject } from './support/describe-nest-project.js';
+import { describeNestProject, NO_TYPESCRIPT } from './support/describe-nest-project.js';
 import { makeMonorepo } from './support/monorepo.js';
-import { NO_TYPESCRIPT } from './support/starts.js';
 import { WatchedProject } from './support/watched-project.js';
 
 const SWC_NODE = { execArgv: ['-r', '@swc-node/register'], program: 'src/main.ts' };

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { describeNestProject } from './support/describe-nest-project.js';
+import { describeNestProject, NO_TYPESCRIPT } from './support/describe-nest-project.js';
 import type { NestProject } from './support/nest-project.js';
 import { makeMonorepo } from './support/monorepo.js';
-import { NO_TYPESCRIPT } from './support/starts.js';
 import { WatchedProject } from './support/watched-project.js';
 
 const TSX = { program: 'node_modules/tsx/dist/cli.mjs', args: ['src/main.ts'] };

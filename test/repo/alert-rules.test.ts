@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readDocument, rowsOf } from '../support/documents.js';
-import {
-  alertRules,
-  observabilityFile,
-  recordingRules,
-  ruleTests,
-} from '../support/observability-files.js';
+import { alertRules, observabilityFile, ruleTests } from '../support/observability-files.js';
 
 describe('the alert rules', () => {
   it('each say how urgent they are, what is the matter and what to do', () => {
@@ -54,13 +49,5 @@ describe('the alert rules', () => {
       const kinds = new Set(own.map(({ exp_alerts }) => exp_alerts.length > 0));
       expect(kinds, alert).toEqual(new Set([false, true]));
     }
-  });
-});
-
-describe('the recording rules', () => {
-  it('are named level:metric:operations, and each but once', () => {
-    const records = recordingRules().map(({ record }) => record);
-    expect(new Set(records).size).toBe(records.length);
-    for (const record of records) expect(record).toMatch(/^instance(_[a-z]+)*:[a-z_]+:[a-z0-9_]+$/);
   });
 });

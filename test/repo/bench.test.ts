@@ -1,20 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import {
-  comparedMetrics,
-  differenceOf,
-  neighbourRatios,
-} from '../bench/comparisons/window-statistics.mjs';
+import { differenceOf, neighbourRatios } from '../bench/comparisons/window-statistics.mjs';
 import { mediansOf } from '../bench/comparisons/rows.mjs';
 import { BusyMachineError, Disturbances, othersBetween } from '../bench/machine-use.mjs';
-import { readResults } from '../bench/report.mjs';
-import { errorsByKind, measured } from '../bench/report/metrics.mjs';
-import { ahead, fillFigures } from '../bench/report/pages.mjs';
+import { ahead } from '../bench/report/pages.mjs';
 import { tablesOf } from '../bench/report/tables.mjs';
-
-it('a marked figure without a run is an error', () => {
-  const page = '9<!-- fig keep-alive Express nobody cpuMicros -->';
-  expect(() => fillFigures(page, readResults())).toThrow('keep-alive Express nobody cpuMicros');
-});
 
 describe('a table of the report', () => {
   const rows = [
@@ -31,17 +20,6 @@ describe('a table of the report', () => {
       '| nginx, not run: nginx is missing |  |  |',
       '| nestjs-cluster | 10.0 | 1.00 |',
     ]);
-  });
-
-  it('has three digits of a figure, and errors by kind', () => {
-    expect([10_429, 448.4, 22.345, 0.4, 0.01234].map(measured)).toEqual([
-      '10,400',
-      '448',
-      '22.3',
-      '0.40',
-      '0.0123',
-    ]);
-    expect(errorsByKind({ reset: 1, timeout: 3, status: 0 })).toBe('timeout 3, reset 1');
   });
 
   it('names a system as ahead only by 3 %, and in CPU only by a difference of windows', () => {
@@ -105,12 +83,6 @@ describe('a comparison by windows', () => {
     expect(differenceOf({ ...own, median: 24.1 }, baseline, ratios(1.11, 1.12))).toBe(0);
     expect(differenceOf(own, baseline, ratios(1.11, 0.9))).toBe(0);
     expect(differenceOf(own, baseline, ratios(1.11))).toBeUndefined();
-  });
-
-  it('compares nothing where there is no baseline', () => {
-    const own = windows(1, { 1: 22 });
-    expect(comparedMetrics(own, own, 2)).toMatchObject({ isBaseline: true, cpuRatio: 1 });
-    expect(comparedMetrics(own, undefined, 2)).not.toHaveProperty('cpuRatio');
   });
 
   it('takes the median of rounds, the sum of losses, and the most of one event', () => {

@@ -9,7 +9,6 @@ import {
   readDocument,
   rowsOf,
   sectionOf,
-  sentencesOf,
 } from '../support/documents.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -45,18 +44,6 @@ describe('the documentation', () => {
     const pages = DOCUMENTS.filter((path) => path.startsWith('docs/'));
     const missing = pages.filter((path) => !config.includes(`'${path.slice(5, -3)}']`));
     expect(missing).toEqual([]);
-  });
-
-  it.each(DOCUMENTS)('gives the port of the admin listener to nothing else: %s', (path) => {
-    const code = [...readDocument(path).matchAll(/^```[jt]s\n.*?^```/gms)].join('\n');
-    const others = code.replaceAll(/admin: \{[^}]*\}/g, '');
-    expect(others).not.toMatch(/\b9464\b/);
-  });
-
-  it.each(DOCUMENTS)('says nothing twice: %s', (path) => {
-    const prose = readDocument(path).replace(/^\|.*$/gm, '');
-    const long = sentencesOf(prose).filter(({ length }) => length > 50);
-    expect(long.filter((sentence, i) => long.indexOf(sentence) !== i)).toEqual([]);
   });
 });
 

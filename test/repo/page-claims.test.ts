@@ -5,22 +5,7 @@ import {
   PACKAGE_READMES,
   readDocument,
   rowsOf,
-  sectionOf,
 } from '../support/documents.js';
-
-describe('the promise that no request is lost', () => {
-  it('names its exceptions, in the README and where they are explained', () => {
-    const promise = /^- \*\*No lost requests in a deploy\.\*\* .*$/m.exec(
-      readDocument('README.md'),
-    )![0];
-    const page = sectionOf(readDocument('docs/reload-and-releases.md'), 'What is lost');
-    expect(promise).toContain('reload-and-releases.md#what-is-lost');
-    for (const text of [promise, page]) {
-      expect(text).toMatch(/\bPOST\b.*\bidle connection/s);
-      expect(text).toContain('killed worker');
-    }
-  });
-});
 
 describe('the page of compatibility', () => {
   const supported = new Map(
@@ -62,26 +47,16 @@ describe('the page of compatibility', () => {
   });
 });
 
-describe('the page of security', () => {
-  it('counts the dependencies', () => {
-    const { dependencies } = JSON.parse(readDocument('package.json')) as { dependencies: object };
-    const page = readDocument('docs/security.md');
-    const [, word] = /The package has (\w+) dependencies/.exec(page)!;
-    const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
-    expect(words.indexOf(word!)).toBe(Object.keys(dependencies).length);
-  });
-
-  it('names every dependency, also of the packages beside this one', () => {
-    const manifests = [
-      'package.json',
-      ...PACKAGE_READMES.map((path) => path.replace('README.md', 'package.json')),
-    ];
-    const names = manifests.flatMap((path) =>
-      Object.keys((JSON.parse(readDocument(path)) as { dependencies?: object }).dependencies ?? {}),
-    );
-    const line = /^.*The package has \w+ dependencies.*$/m.exec(
-      readDocument('docs/security.md'),
-    )![0];
-    expect(names.filter((name) => !line.includes(name))).toEqual([]);
-  });
+it('the page of security counts and names every dependency', () => {
+  const dependenciesOf = (path: string) =>
+    Object.keys((JSON.parse(readDocument(path)) as { dependencies?: object }).dependencies ?? {});
+  const own = dependenciesOf('package.json');
+  const beside = PACKAGE_READMES.map((path) => path.replace('README.md', 'package.json'));
+  const [line, word] = /^.*The package has (\w+) dependencies.*$/m.exec(
+    readDocument('docs/security.md'),
+  )!;
+  const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
+  expect(words.indexOf(word!)).toBe(own.length);
+  const names = [...own, ...beside.flatMap(dependenciesOf)];
+  expect(names.filter((name) => !line.includes(name))).toEqual([]);
 });

@@ -2,14 +2,35 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ClusterOptions } from 'nestjs-cluster';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type Exit, stopAll } from '../support/cluster-process.js';
 import { began, NEVER_MS } from '../support/drain.js';
 import { request } from '../support/http-client.js';
-import { orphans } from '../support/orphans.js';
 import { childrenOf, isReaped } from '../support/processes.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
 import { GOING_AWAY, openDeafWebSocket } from '../support/web-socket-client.js';
+import { hang } from '../support/hang.js';
+import { RawClient } from '../support/raw-client.js';
+
+/**
+ * Kills the primary of workers of which one is idle, one blocked, one in a loop, and one blocked in
+ * its boot.
+ */
+async function orphans(hangTimeoutMs: ClusterOptions['hangTimeoutMs']): Promise<ClusterProcess> {
+  const cluster = new ClusterProcess({
+    options: { workers: 4, hangTimeoutMs },
+    env: { ...behaviour('hang-routes'), TEST_BLOCKED_BOOT: '3' },
+  });
+  await cluster.until('three workers', () => cluster.all('worker-ready').length === 3);
+  await cluster.until('a blocked boot', () => cluster.output.includes('boot blocked'));
+  const looping = await hang(cluster, await RawClient.open(cluster.url), 'loop');
+  const waiting = await hang(cluster, await RawClient.open(cluster.url), 'wait');
+  expect(cluster.workerPids).toEqual(expect.arrayContaining([looping, waiting]));
+  expect(cluster.survivors()).toHaveLength(5);
+  cluster.kill('SIGKILL');
+  return cluster;
+}
 
 // Promises in seconds of how something ends; that it ends well, under whatever load, is in the
 // tests of the other folders.

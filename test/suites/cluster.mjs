@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -119,4 +120,14 @@ export class Cluster {
     this.events.push(event);
     if (event.event === 'worker-ready') this.workers.set(event.worker, event.pid);
   }
+}
+
+/** Starts an app that `serve()` runs, as plain Nest. @returns its port, and what ends it. */
+export async function startPlain(program) {
+  const plain = spawn(process.execPath, [program], {
+    env: { ...process.env, SUITE_PLAIN: '1' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [port] = await once(plain.stdout, 'data');
+  return { port: String(port).trim(), stop: () => plain.kill() };
 }

@@ -45,6 +45,14 @@ export class Verdict {
     for (const { fullTitle, err } of [...tests, ...hooks]) this.add(fullTitle, err.message);
   }
 
+  /** Ends a cluster, and adds whether it ends well and no worker has died but those that were killed. */
+  async addEnd(cluster, killed = 0) {
+    const died = cluster.events.filter(({ event }) => event === 'worker-died').length;
+    this.add('no worker dies', died === killed ? undefined : cluster.output());
+    const code = await cluster.stop();
+    this.add('the cluster ends', code === 0 ? undefined : `it ended with ${code}`);
+  }
+
   /** Prints the counts. The process exits with 1 if a case ended in an unexpected way. */
   end() {
     for (const name of this.#expected.keys()) {

@@ -51,19 +51,6 @@ export function sectionOf(text: string, title: string): string {
   return after.split('\n## ')[0]!;
 }
 
-/**
- * Sentences of the prose of a page: of its paragraphs, list items and table
- * cells. Code and headings are left out.
- */
-export function sentencesOf(text: string): string[] {
-  return text
-    .replace(/^\s*```.*?^\s*```/gms, '')
-    .replace(/^#.*$/gm, '')
-    .split(/\n|(?<=[.?!:])\s+|\s\|\s|^\|\s|\s\|$/m)
-    .map((part) => part.replace(/^\s*(?:[-*>|]|\d+\.)?\s*(?:\*\*|_)?/, '').trim())
-    .filter((part) => part !== '');
-}
-
 /** Rows of all tables of a page: the text of each cell. */
 export function rowsOf(text: string): string[][] {
   return [...text.matchAll(/^\| (.*) \|$/gm)].map(([, row]) =>

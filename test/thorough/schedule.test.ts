@@ -94,7 +94,7 @@ describe('scheduled jobs of a cluster', () => {
     // A leader that is blocked: the other worker leads long before the heartbeats tell.
     const before = await leader();
     for (let blocked = false; !blocked;) {
-      const answer = getJson(cluster.url, '/schedule/block?ms=2500').catch(() => undefined);
+      const answer = getJson(cluster.url, '/schedule/block/2500').catch(() => undefined);
       blocked = await Promise.race([answer.then(() => false), delay(300, true)]);
     }
     const after = await eventually(

@@ -4,6 +4,8 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { ClusterProcess, NODE, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { printed } from '../support/command-line.js';
 import { readDocument } from '../support/documents.js';
@@ -11,11 +13,56 @@ import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { NewConnections } from '../support/new-connections.js';
-import { NotifyListener } from '../support/notify-listener.js';
 import { IS_FIRST_RUN } from '../support/once.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { describeWith } from '../support/system-packages.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
+
+/** Prints each datagram as one line. Perl, because Node has no datagram sockets of the family unix. */
+const PROGRAM = `
+  $| = 1;
+  socket(my $s, AF_UNIX, SOCK_DGRAM, 0) or die $!;
+  bind($s, pack_sockaddr_un($ARGV[0])) or die $!;
+  print "bound\\n";
+  while (defined recv($s, my $m, 65536, 0)) { print join("\\x1f", split(/\\n/, $m)), "\\n" }`;
+
+/** Listens on a NOTIFY_SOCKET, as systemd does. Ends with the test. */
+class NotifyListener {
+  /** The variables of each message. */
+  readonly messages: string[][] = [];
+
+  private constructor(readonly path: string) {}
+
+  static async open(): Promise<NotifyListener> {
+    const listener = new NotifyListener(join(temporaryDirectory(), 'notify'));
+    const child = spawn('perl', ['-MSocket', '-e', PROGRAM, listener.path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void child.kill());
+    let rest = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop()!;
+      listener.messages.push(...lines.map((line) => line.split('\x1f')));
+    });
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error('perl has ended')));
+    await Promise.race([once(child.stdout, 'data'), ended]);
+    listener.messages.shift();
+    return listener;
+  }
+
+  /** The states READY, RELOADING and STOPPING, in order. Each message repeats the state. */
+  get states(): string[] {
+    return this.messages
+      .flat()
+      .filter((each) => /^(READY|RELOADING|STOPPING)=1$/.test(each))
+      .filter((each, index, all) => each !== all[index - 1]);
+  }
+
+  count(variable: string): number {
+    return this.messages.flat().filter((each) => each === variable).length;
+  }
+}
 
 afterEach(stopAll);
 

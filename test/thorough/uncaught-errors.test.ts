@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
@@ -8,23 +6,23 @@ import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
+import { Gates } from '../support/offload.js';
 import { isReaped } from '../support/processes.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
 
 afterEach(stopAll);
 
 /** Two workers; the first has a request in flight that waits for `release()`. */
 async function startWithHeldRequest() {
-  const file = join(temporaryDirectory(), 'release');
+  const gates = Gates.forTest();
   const cluster = await ClusterProcess.start({
-    env: { ...behaviour('crashes#faults'), TEST_RELEASE: file },
+    env: { ...behaviour('crashes#faults'), ...gates.env },
   });
   const [victim, other] = cluster.workerPids as [number, number];
   const [holding, crashing] = [
     await agentOf(cluster.url, victim),
     await agentOf(cluster.url, victim),
   ];
-  const held = request(cluster.url, '/hold', { agent: holding });
+  const held = request(cluster.url, '/gate/held', { agent: holding });
   await eventually(
     'the request in flight',
     async () => (await clusterReport(cluster.url)).workers.find(({ pid }) => pid === victim),
@@ -40,7 +38,7 @@ async function startWithHeldRequest() {
       await request(cluster.url, path, { agent: crashing });
       return cluster.event('worker-failing');
     },
-    release: () => writeFileSync(file, ''),
+    release: () => gates.open('held'),
   };
 }
 

@@ -1,11 +1,83 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ClusterProcess, stopAll } from '../../support/cluster-process.js';
-import { request } from '../../support/http-client.js';
+import { ClusterProcess, NODE, stopAll } from '../../support/cluster-process.js';
+import { getJson, request } from '../../support/http-client.js';
 import { MetricsPage } from '../../support/metrics-page.js';
-import { describeOnEachNode } from '../../support/nodes.js';
+import { describeOnEachNode, nodeFor } from '../../support/nodes.js';
 import { NestProject } from './nest-project.js';
-import { expectEnding, expectServing } from './serving.js';
-import { describeStarts, type Start } from './starts.js';
+import { eventually } from '../../support/eventually.js';
+
+/** An app of a project that runs as a cluster of two; `where` its @CpuBound() method runs. */
+async function expectServing(
+  cluster: ClusterProcess,
+  where: 'thread' | 'event loop',
+): Promise<void> {
+  await cluster.event('started');
+
+  expect((await request(cluster.url, '/')).body).toBe('Hello World!');
+  // On a machine that is at work elsewhere the first thread may take longer than a call waits.
+  const report = await eventually(
+    'a thread',
+    () => request(cluster.url, '/report'),
+    (answer) => answer.status !== 503,
+  );
+  expect([report.status, report.body]).toEqual([200, where]);
+  const { status, body } = await getJson(cluster.url, '/health');
+  expect([status, body.details.cluster.ready]).toEqual([200, 2]);
+}
+
+/** It ends when it is asked to, and leaves nothing. */
+async function expectEnding(cluster: ClusterProcess): Promise<void> {
+  cluster.kill('SIGTERM');
+  expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+  expect(cluster.survivors()).toEqual([]);
+}
+
+/** One row of the table of docs/development.md. */
+interface Start {
+  readonly name: string;
+  /** Before that: what it is built by, and what has to change. */
+  readonly prepare?: (project: NestProject) => Promise<void>;
+  readonly execArgv?: readonly string[];
+  /** In the project. */
+  readonly program: string;
+  readonly args?: readonly string[];
+  /** The major version of Node, if not the one under test. */
+  readonly node?: 20 | 22;
+  /** The message with which the start fails, if threads cannot load the app. */
+  readonly refusal?: RegExp;
+  /** Checks only the refusal: another row checks that the app serves without threads. */
+  readonly onlyRefused?: boolean;
+}
+
+/** The class has its own file, but a thread cannot load TypeScript. */
+export const NO_TYPESCRIPT =
+  /a thread cannot import \S+\/src\/app\.service\.ts, which declares AppService\.report: .*tsx on Node 22 or later.* set CLUSTER_OFFLOAD=inline/;
+
+function describeStarts(project: () => NestProject, starts: readonly Start[]): void {
+  it.for(starts)('works as docs/development.md says: $name', async (start, context) => {
+    const node = start.node === undefined ? NODE : nodeFor(start.node, context);
+    await start.prepare?.(project());
+    const run = (env: Record<string, string>) =>
+      new ClusterProcess({
+        node,
+        execArgv: start.execArgv,
+        program: project().path(start.program),
+        args: start.args,
+        cwd: project().directory,
+        env: { PORT: '0', CLUSTER_WORKERS: '2', CLUSTER_THREADS: '1', ...env },
+      });
+
+    if (start.refusal !== undefined) {
+      const refused = run({});
+      expect((await refused.exited()).code, refused.output).toBe(78);
+      expect(refused.all('failed')[0]?.message).toMatch(start.refusal);
+      if (start.onlyRefused) return;
+    }
+    const cluster = run(start.refusal === undefined ? {} : { CLUSTER_OFFLOAD: 'inline' });
+    await expectServing(cluster, start.refusal === undefined ? 'thread' : 'event loop');
+    await expectEnding(cluster);
+  });
+}
 
 /** The parts of a project's tests that differ between the versions of Nest. */
 interface More {

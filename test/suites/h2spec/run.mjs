@@ -1,10 +1,9 @@
 // Runs h2spec on an app with HTTP/2: on plain Nest, and in a cluster. A case that fails on both is not a
 // defect of this package.
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Cluster } from '../cluster.mjs';
+import { Cluster, startPlain } from '../cluster.mjs';
 import { goProgram, INSTALLED } from '../install.mjs';
 import { Verdict } from '../verdict.mjs';
 
@@ -28,24 +27,16 @@ function check(port) {
   return results;
 }
 
-const plain = spawn(process.execPath, [program], {
-  env: { ...process.env, SUITE_PLAIN: '1' },
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [port] = await once(plain.stdout, 'data');
-const reference = check(String(port).trim());
-plain.kill();
+const plain = await startPlain(program);
+const reference = check(plain.port);
+plain.stop();
 
 const cluster = await Cluster.start({ program });
 const results = check(new URL(cluster.url).port);
-const code = await cluster.stop();
-
 const failing = [...reference].filter(([, problem]) => problem !== undefined);
 const verdict = new Verdict(
   Object.fromEntries(failing.map(([name]) => [name, 'it fails on plain Nest too'])),
 );
 for (const [name, problem] of results) verdict.add(name, problem);
-const died = cluster.events.filter(({ event }) => event === 'worker-died').length;
-verdict.add('no worker dies', died === 0 ? undefined : cluster.output());
-verdict.add('the cluster ends', code === 0 ? undefined : `it ended with ${code}`);
+await verdict.addEnd(cluster);
 verdict.end();

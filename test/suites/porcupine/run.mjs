@@ -1,13 +1,13 @@
 // Records what the workers of a cluster do with cache, rate limits, locks and limits under faults, and has
 // porcupine check that the history is linearizable. Options: --operations 50000,
 // --mutation stale-read|one-more, --keep.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Cluster } from '../cluster.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -21,44 +21,22 @@ const directory = mkdtempSync(join(tmpdir(), 'porcupine-'));
 const hubThread = join(here, '../../fixtures/preload/hub-thread.mjs');
 const now = () => Number(process.hrtime.bigint() / 1_000n);
 
-const cluster = spawn(process.execPath, ['--import', hubThread, join(here, 'app.mjs')], {
-  stdio: ['ignore', 'pipe', 'pipe'],
-  env: {
-    ...process.env,
-    CLUSTER_LOG_FORMAT: 'json',
-    CLUSTER_LOG_LEVEL: 'debug',
-    RECORD_DIR: directory,
-    XDG_RUNTIME_DIR: directory,
-    MUTATION: options.mutation,
-  },
+const cluster = new Cluster({
+  program: join(here, 'app.mjs'),
+  execArgv: ['--import', hubThread],
+  env: { RECORD_DIR: directory, MUTATION: options.mutation },
 });
-const ended = new Promise((resolve) =>
-  cluster.once('exit', (code, signal) => resolve({ code, signal })),
-);
-const workers = new Map();
-let hubEnds = 0;
-let reloads = 0;
-const hear = (line) => {
-  if (!line.startsWith('{')) return console.log(line);
-  const event = JSON.parse(line);
-  if (event.event === 'worker-ready') workers.set(event.worker, event.pid);
-  if (event.event === 'reload-ended') reloads += 1;
-  if (event.message.startsWith('the thread of @nestjs-cluster/shared ended')) hubEnds += 1;
-};
-for (const input of [cluster.stdout, cluster.stderr]) createInterface({ input }).on('line', hear);
-
-const until = async (what, is, ms = 30_000) => {
-  for (let left = ms; !is(); left -= 20) {
-    if (left <= 0 || cluster.exitCode !== null) throw new Error(`not in time: ${what}`);
-    await delay(20);
-  }
-};
+const { workers } = cluster;
+const count = (is) => cluster.events.filter(is).length;
+const reloads = () => count(({ event }) => event === 'reload-ended');
+const hubEnds = () =>
+  count(({ message }) => message.startsWith('the thread of @nestjs-cluster/shared ended'));
 const anyWorker = () => [...workers][Math.floor(Math.random() * workers.size)];
 const faults = {
   async 'a worker is killed'() {
     const [slot, pid] = anyWorker();
     process.kill(pid, 'SIGKILL');
-    await until('another worker', () => workers.get(slot) !== pid);
+    await cluster.until('another worker', () => workers.get(slot) !== pid);
   },
   async 'a worker is stopped'() {
     const [, pid] = anyWorker();
@@ -67,20 +45,20 @@ const faults = {
     process.kill(pid, 'SIGCONT');
   },
   async 'the primary is stopped'() {
-    cluster.kill('SIGSTOP');
+    cluster.child.kill('SIGSTOP');
     await delay(700);
-    cluster.kill('SIGCONT');
+    cluster.child.kill('SIGCONT');
   },
   async 'the workers are replaced'() {
-    const known = reloads;
-    cluster.kill('SIGHUP');
-    await until('the end of the reload', () => reloads > known, 60_000);
+    const known = reloads();
+    cluster.child.kill('SIGHUP');
+    await cluster.until('the end of the reload', () => reloads() > known, 60_000);
   },
   async 'the hub ends'() {
-    const known = hubEnds;
+    const known = hubEnds();
     const call = now();
-    cluster.kill('SIGURG');
-    await until('another hub', () => hubEnds > known);
+    cluster.child.kill('SIGURG');
+    await cluster.until('another hub', () => hubEnds() > known);
     await delay(2_500); // workers are connected again, and locks are given
     resets.push({ kind: 'reset', call, return: now() });
   },
@@ -96,9 +74,9 @@ const lines = () =>
     .map((line) => JSON.parse(line));
 
 const done = new Map();
-let exit;
+let code;
 try {
-  await until('all workers', () => workers.size === 4, 60_000);
+  await cluster.until('all workers', () => workers.size === 4, 60_000);
   const names = Object.keys(faults);
   const recorded = () => lines().filter((line) => 'return' in line).length;
   for (let n = 0; n < names.length || recorded() < options.operations; n += 1) {
@@ -110,10 +88,7 @@ try {
   writeFileSync(join(directory, 'stop'), '');
   await delay(1_500);
 } finally {
-  cluster.kill('SIGTERM');
-  const timer = setTimeout(() => cluster.kill('SIGKILL'), 20_000);
-  exit = await ended;
-  clearTimeout(timer);
+  code = await cluster.stop();
 }
 
 const calls = new Map();
@@ -127,5 +102,5 @@ console.log(`faults: ${[...done].map(([name, count]) => `${name} ×${count}`).jo
 const checked = spawnSync('go', ['run', '.', history], { cwd: here, stdio: 'inherit' });
 if (options.keep || checked.status !== 0) console.log(`the history: ${history}`);
 else rmSync(directory, { recursive: true });
-if (exit.code !== 0) console.log(`the cluster ended with ${exit.code ?? exit.signal}`);
-process.exitCode = checked.status === 0 && exit.code === 0 ? 0 : 1;
+if (code !== 0) console.log(`the cluster ended with ${code}\n${cluster.output()}`);
+process.exitCode = checked.status === 0 && code === 0 ? 0 : 1;

@@ -84,9 +84,5 @@ for (const [name, [path, flags]] of Object.entries(ATTACKS)) {
     }),
   );
 }
-const died = cluster.events.filter(({ event }) => event === 'worker-died').length;
-const killed = Object.keys(ATTACKS).length;
-verdict.add('no worker dies but the killed ones', died === killed ? undefined : cluster.output());
-const code = await cluster.stop();
-verdict.add('the cluster ends', code === 0 ? undefined : `it ended with ${code}`);
+await verdict.addEnd(cluster, Object.keys(ATTACKS).length);
 verdict.end();

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Cluster } from '../cluster.mjs';
+import { Cluster, startPlain } from '../cluster.mjs';
 import { INSTALLED, pythonPackages } from '../install.mjs';
 import { Verdict } from '../verdict.mjs';
 
@@ -44,13 +44,9 @@ const isGood = ({ behavior, behaviorClose }) =>
   ['OK', 'INFORMATIONAL'].includes(behaviorClose);
 const problemOf = (result) => (isGood(result) ? undefined : JSON.stringify(result));
 
-const plain = spawn(process.execPath, [program], {
-  env: { ...process.env, SUITE_PLAIN: '1' },
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [port] = await once(plain.stdout, 'data');
-const reference = await check(String(port).trim());
-plain.kill();
+const plain = await startPlain(program);
+const reference = await check(plain.port);
+plain.stop();
 
 const failing = reference.filter(([, result]) => !isGood(result));
 const verdict = new Verdict(
@@ -74,9 +70,6 @@ for (let again = 0; again < 2; again += cluster.event('reload-ended') ? 1 : 0) {
   }
   ending ||= cluster.event('reload-ended') !== undefined;
 }
-const died = cluster.events.filter(({ event }) => event === 'worker-died').length;
-verdict.add('no worker dies', died === 0 ? undefined : cluster.output());
-const code = await cluster.stop();
-verdict.add('the cluster ends', code === 0 ? undefined : `it ended with ${code}`);
+await verdict.addEnd(cluster);
 console.log(`the reload closed ${closed} connections with 1001`);
 verdict.end();

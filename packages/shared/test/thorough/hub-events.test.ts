@@ -68,7 +68,7 @@ it(
   async () => {
     const { cluster, ask, heardBy } = await start(WORKERS);
     const emit = async (): Promise<number> => {
-      const path = `/emit/${EVENTS / SENDERS}?bytes=${EVENT_BYTES}`;
+      const path = `/emit/${EVENTS / SENDERS}/${EVENT_BYTES}`;
       const sent = await Promise.all(Array.from({ length: SENDERS }, () => ask(path)));
       return sent.reduce((sum, each) => sum + each, 0);
     };

@@ -10,7 +10,7 @@ import { behaviour } from '../../../../test/support/behaviour.js';
 import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { request } from '../../../../test/support/http-client.js';
-import { type Operation, violationsOf } from '../../../../test/support/register-history.js';
+import { type Operation, violationsOf } from '../support/register-history.js';
 
 /** Eight by hand; in CI a reload of them takes longer than a test waits for one thing. */
 const WORKERS = Number(process.env.HUB_WORKERS ?? 4);
@@ -139,7 +139,7 @@ describe('the hub', () => {
   it('has a missing value computed once for all who ask for it', async () => {
     writeFileSync(file, '');
     const answers = await Promise.all(
-      Array.from({ length: 1_000 }, () => get('/computed/one?ms=300')),
+      Array.from({ length: 1_000 }, () => get('/computed/one/300')),
     );
     expect(lines()).toEqual(['compute one']);
     const right = answers.filter(({ body }) => /"isDate":true,"key":"one"/.test(body));

@@ -4,7 +4,7 @@ import { ClusterProcess, stopAll } from '../../../../test/support/cluster-proces
 import { freePorts } from '../../../../test/support/free-ports.js';
 import { request } from '../../../../test/support/http-client.js';
 import { NetworkNamespace } from '../../../../test/support/network-namespace.js';
-import { NginxProcess } from '../../../../test/support/nginx-process.js';
+import { NginxProcess } from '../support/nginx-process.js';
 import { RawClient } from '../../../../test/support/raw-client.js';
 import { describeWith } from '../../../../test/support/system-packages.js';
 import { Traffic } from '../../../../test/support/traffic.js';

@@ -1,4 +1,4 @@
-import http, { type IncomingMessage } from 'node:http';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -6,7 +6,24 @@ import express from 'express';
 import { request as fetchWith } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { presetExpressPrototypes } from '../../../../src/worker/listen/express-prototypes.js';
-import { upgradeOf } from '../../../support/upgrade-request.js';
+
+/** The answer to a request for an upgrade, taken or not. */
+function upgradeOf(url: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
+    http
+      .get(`http://${url}`, { headers, agent: false })
+      .on('upgrade', (response, socket) => {
+        socket.destroy();
+        resolve(response);
+      })
+      .on('response', (response: IncomingMessage & Partial<ServerResponse>) => {
+        response.resume();
+        resolve(response);
+      })
+      .on('error', reject);
+  });
+}
 
 const open: http.Server[] = [];
 

@@ -3,10 +3,25 @@ import net, { type AddressInfo, type Server } from 'node:net';
 import tls from 'node:tls';
 import { concat, isObservable, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import * as nest12 from '@nestjs/microservices';
+import { createRequire } from 'node:module';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { selfSignedCertificate } from '../../../support/certificate.js';
-import { NEST_MICROSERVICES } from '../../../support/nest-microservices.js';
 import { PATIENCE_MS } from '../../../support/patience.js';
+
+/** @nestjs/microservices of each Nest that is supported. */
+const NEST_MICROSERVICES: readonly {
+  readonly nest: number;
+  readonly microservices: typeof nest12;
+}[] = [
+  { nest: 12, microservices: nest12 },
+  {
+    nest: 11,
+    microservices: createRequire(
+      new URL('../../../fixtures/nest-11/package.json', import.meta.url),
+    )('@nestjs/microservices') as typeof nest12,
+  },
+];
 
 /** For what a real socket does in its own time. */
 const soon = (check: () => void) => vi.waitFor(check, { timeout: PATIENCE_MS });

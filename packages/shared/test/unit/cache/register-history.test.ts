@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Operation, violationsOf } from '../../../../../test/support/register-history.js';
+import { type Operation, violationsOf } from '../../support/register-history.js';
 
 const operation =
   (kind: 'read' | 'write') =>

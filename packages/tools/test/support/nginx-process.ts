@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RawClient } from './raw-client.js';
-import { runCommand } from './run-command.js';
-import { ServerProcess } from './server-process.js';
-import { SYSTEM_ENVIRONMENT } from './system-packages.js';
+import { RawClient } from '../../../../test/support/raw-client.js';
+import { runCommand } from '../../../../test/support/run-command.js';
+import { ServerProcess } from '../../../../test/support/server-process.js';
+import { SYSTEM_ENVIRONMENT } from '../../../../test/support/system-packages.js';
 
 /** The main configuration that includes `conf.d`. nginx uses no files outside of `directory`. */
 function mainFile(directory: string): string {
