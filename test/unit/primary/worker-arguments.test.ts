@@ -77,7 +77,7 @@ describe('the heap of a worker where a container limits memory', () => {
 });
 
 it('the heap of a worker where nothing limits memory is left to V8', () => {
-  expect(argumentsOf(64, { memoryBytes: undefined })).toEqual([]);
+  expect(argumentsOf(64, { memoryBytes: Infinity })).toEqual([]);
 });
 
 describe('the arguments of a worker', () => {

@@ -45,10 +45,10 @@ const NO_QUOTAS = [
 ];
 
 describe('the CPU quota', () => {
-  it.each<[text: string, cpus: number | undefined]>([
+  it.each<[text: string, cpus: number]>([
     ['250000 100000', 2.5],
     ['400000 50000', 8],
-    ...NO_QUOTAS.map((text): [string, undefined] => [text, undefined]),
+    ...NO_QUOTAS.map((text): [string, number] => [text, Infinity]),
   ])('of cgroup v2 with %j is %s', (text, cpus) => {
     expect(read(v2('/'), { '/cpu.max': text }).cpus).toBe(cpus);
   });
@@ -67,11 +67,11 @@ describe('the CPU quota', () => {
     expect(read(v2(membership), Object.fromEntries(quotas) as Files).cpus).toBe(cpus);
   });
 
-  it.each<[what: string, files: Files, cpus: number | undefined]>([
+  it.each<[what: string, files: Files, cpus: number]>([
     ['its own', quota('/cpu/docker/abc', 250_000), 2.5],
     ['of the mount', quota('/cpu', 250_000), 2.5],
-    ['none for -1', quota('/cpu', -1), undefined],
-    ['none without a period', { '/cpu/cpu.cfs_quota_us': '100000' }, undefined],
+    ['none for -1', quota('/cpu', -1), Infinity],
+    ['none without a period', { '/cpu/cpu.cfs_quota_us': '100000' }, Infinity],
     [
       'that of the strictest group',
       {
@@ -97,13 +97,13 @@ describe('the memory limit', () => {
   });
 
   it.each(['max', '', 'garbage', '-1', '0'])('of cgroup v2 is none where it is %j', (text) => {
-    expect(read(v2('/'), { '/memory.max': text }).memoryBytes).toBeUndefined();
+    expect(read(v2('/'), { '/memory.max': text }).memoryBytes).toBe(Infinity);
   });
 
   it.each([
     ['/docker/abc', `${256 * MIB}`, 256 * MIB],
     ['', `${256 * MIB}`, 256 * MIB],
-    ['', '9223372036854771712', undefined], // the largest multiple of a page
+    ['', '9223372036854771712', Infinity], // the largest multiple of a page
   ])('of cgroup v1, in "%s", of %s is %s', (path, text, bytes) => {
     const files = { [`/memory${path}/memory.limit_in_bytes`]: text };
     expect(read(V1, files).memoryBytes).toBe(bytes);
@@ -159,29 +159,28 @@ it.each<[what: string, membership: string | undefined, files?: Files]>([
   ['the files are garbage', '0::/\n', { '/memory.events': 'oom_kill many', '/cpu.max': 'many' }],
 ])('nothing is known where %s', (_, membership, files = {}) => {
   expect(read(membership, files)).toEqual({
-    cpus: undefined,
-    memoryBytes: undefined,
+    cpus: Infinity,
+    memoryBytes: Infinity,
     oomKills: undefined,
   });
 });
 
 describe('workers: auto', () => {
   it.each([
-    [0.25, undefined, 1],
-    [1.99999, undefined, 1],
-    [2.5, undefined, 2],
-    [8, undefined, 8],
-    [16, undefined, 8],
-    [undefined, undefined, 8],
-    [undefined, 16, 1],
-    [undefined, 512, 1],
-    [undefined, 544, 2],
-    [undefined, 1_024, 5],
-    [undefined, 4_096, 8],
+    [0.25, Infinity, 1],
+    [1.99999, Infinity, 1],
+    [2.5, Infinity, 2],
+    [8, Infinity, 8],
+    [16, Infinity, 8],
+    [Infinity, Infinity, 8],
+    [Infinity, 16, 1],
+    [Infinity, 512, 1],
+    [Infinity, 544, 2],
+    [Infinity, 1_024, 5],
+    [Infinity, 4_096, 8],
     [6, 704, 3],
     [2, 704, 2],
   ])('with %s cores and %s MiB is %d on a machine of 8', (cpus, mib, workers) => {
-    const memoryBytes = mib === undefined ? undefined : mib * MIB;
-    expect(availableWorkers({ cpus, memoryBytes }, 8)).toBe(workers);
+    expect(availableWorkers({ cpus, memoryBytes: mib * MIB }, 8)).toBe(workers);
   });
 });
