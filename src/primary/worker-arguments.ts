@@ -1,9 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import {
-  type CgroupLimits,
-  MEMORY_OF_PRIMARY_BYTES,
-  readCgroupLimits,
-} from '../contract/process/machine.js';
+import { MEMORY_OF_PRIMARY_BYTES, readCgroupLimits } from '../contract/process/machine.js';
 import { ownFile } from '../contract/process/own-file.js';
 
 const MIB = 1024 * 1024;
@@ -21,7 +17,8 @@ const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
 export interface HeapSituation {
   readonly execArgv: readonly string[];
   readonly nodeOptions: string | undefined;
-  readonly memoryBytes: CgroupLimits['memoryBytes'];
+  /** `Infinity` = no limit. */
+  readonly memoryBytes: number;
   /** The heap that V8 alone would allow each worker. */
   readonly defaultHeapBytes: number;
 }
@@ -66,7 +63,6 @@ export function heapArguments(
   situation: HeapSituation = currentSituation(),
 ): string[] {
   const { execArgv, nodeOptions, memoryBytes, defaultHeapBytes } = situation;
-  if (memoryBytes === undefined) return [];
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);

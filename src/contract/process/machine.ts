@@ -5,11 +5,11 @@ import { posix } from 'node:path';
 /** Reads a file of /proc or /sys as text; `undefined` if there is none. */
 export type FileReader = (path: string) => string | undefined;
 
-/** The limits of the control groups of this process. `undefined` = no limit. */
+/** The limits of the control groups of this process. `Infinity` = no limit. */
 export interface CgroupLimits {
   /** CPU quota in cores; may be fractional. */
-  cpus: number | undefined;
-  memoryBytes: number | undefined;
+  cpus: number;
+  memoryBytes: number;
 }
 
 const ROOT = '/sys/fs/cgroup';
@@ -33,12 +33,12 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
     ...groupFiles(read, '', 'memory.max'),
     ...groupFiles(read, 'memory', 'memory.limit_in_bytes'),
   ].map((file) => parseBytes(read(file)));
-  return { cpus: smallest(cpus), memoryBytes: smallest(memory) };
+  return { cpus: Math.min(...cpus), memoryBytes: Math.min(...memory) };
 }
 
 /** The memory that this process can use: at most the limit of its control groups and the memory of the machine. */
 export function memoryBytes(): number {
-  return Math.min(totalmem(), readCgroupLimits().memoryBytes ?? Infinity);
+  return Math.min(totalmem(), readCgroupLimits().memoryBytes);
 }
 
 /** The number of processes of this control group that were killed for lack of memory; `undefined` if unknown. */
@@ -72,10 +72,8 @@ export function availableWorkers(
   affine: number = availableParallelism(),
 ): number {
   const cores = availableCores(limits, affine);
-  const byMemory =
-    limits.memoryBytes === undefined
-      ? cores
-      : Math.floor((limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES) / MEMORY_PER_WORKER_BYTES) - 1;
+  const forWorkers = limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES;
+  const byMemory = Math.floor(forWorkers / MEMORY_PER_WORKER_BYTES) - 1;
   return Math.max(1, Math.min(cores, byMemory));
 }
 
@@ -88,7 +86,7 @@ export function availableCores(
   // availableParallelism() calls sched_getaffinity(2) on every supported Node
   affine: number = availableParallelism(),
 ): number {
-  return Math.max(1, Math.min(affine, Math.floor(limits.cpus ?? affine)));
+  return Math.max(1, Math.min(affine, Math.floor(limits.cpus)));
 }
 
 /**
@@ -109,20 +107,15 @@ function groupFiles(read: FileReader, controller: string, file: string): string[
 }
 
 /** `max 100000` or `150000 100000`: quota and period in µs. */
-function parseQuota(text: string | undefined): number | undefined {
+function parseQuota(text: string | undefined): number {
   const [quota, period] = text?.trim().split(/\s+/) ?? [];
   const cpus = Number(quota) / Number(period);
-  return cpus > 0 && Number.isFinite(cpus) ? cpus : undefined;
+  return cpus > 0 ? cpus : Infinity;
 }
 
-function parseBytes(text: string | undefined): number | undefined {
-  const bytes = Number(text?.trim() || NaN);
-  return bytes > 0 && bytes < V1_UNLIMITED_BYTES ? bytes : undefined;
-}
-
-function smallest(values: readonly (number | undefined)[]): number | undefined {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === 0 ? undefined : Math.min(...known);
+function parseBytes(text: string | undefined): number {
+  const bytes = Number(text);
+  return bytes > 0 && bytes < V1_UNLIMITED_BYTES ? bytes : Infinity;
 }
 
 function readTextFile(path: string): string | undefined {

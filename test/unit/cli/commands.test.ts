@@ -23,19 +23,23 @@ beforeEach(() => {
   onTestFinished(() => void vi.unstubAllEnvs());
 });
 
-/** A control socket of a cluster that shows this status. */
-async function running(name: string, pid: number, status: object = {}): Promise<void> {
-  const server = http.createServer((request, response) => {
-    void text(request).then((body) => {
-      bodies.push(body);
-      response.end(JSON.stringify({ ...STATUS, name, pid, ...status }));
-    });
-  });
-  const path = join(runtime, 'nestjs-cluster', `${name}.${pid}.sock`);
+/** A control socket of a cluster that answers so. */
+async function listenAt(path: string, answer: http.RequestListener): Promise<void> {
+  const server = http.createServer(answer);
   await once(server.listen(path), 'listening');
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
+  });
+}
+
+/** A control socket of a cluster that shows this status. */
+function running(name: string, pid: number, status: object = {}): Promise<void> {
+  return listenAt(join(runtime, 'nestjs-cluster', `${name}.${pid}.sock`), (request, response) => {
+    void text(request).then((body) => {
+      bodies.push(body);
+      response.end(JSON.stringify({ ...STATUS, name, pid, ...status }));
+    });
   });
 }
 
@@ -50,18 +54,16 @@ function inAppOf(name?: string): void {
 }
 
 describe('a command without --cluster in the directory of an app', () => {
-  it('takes the cluster of this app, whatever else runs', async () => {
+  it('takes the cluster of this app, whatever else runs, or the one that --cluster names', async () => {
     await running('acme-shop', 4711);
     await running('billing', 4712);
     inAppOf('@acme/shop');
-
-    const { code, stdout } = await commandLine('status');
-
-    expect(code).toBe(0);
-    expect(stdout).toContain('acme-shop (primary pid 4711,');
+    const shown = async (...args: string[]) => (await commandLine('status', ...args)).stdout;
+    expect(await shown()).toContain('acme-shop (primary pid 4711,');
+    expect(await shown('-c', 'billing')).toContain('billing (primary pid 4712,');
   });
 
-  it.each(['status', 'stop', 'reload', 'scale 3', 'restart 0'])(
+  it.each(['status', 'stop'])(
     'refuses `%s` if the app does not run, also if there is only one cluster',
     async (command) => {
       await running('p12', 4712);
@@ -111,38 +113,16 @@ describe('a command without --cluster in the directory of an app', () => {
       expect.stringContaining(`cannot reach the cluster ${path}`),
     ]);
   });
-
-  it('takes the cluster that --cluster names', async () => {
-    await running('billing', 4712);
-    inAppOf('shop');
-
-    const { code, stdout } = await commandLine('status', '-c', 'billing');
-
-    expect(code).toBe(0);
-    expect(stdout).toContain('billing (primary pid 4712,');
-  });
 });
 
-describe('a command without --cluster outside any project', () => {
-  beforeEach(() => inAppOf());
-
-  it('takes the only cluster', async () => {
-    await running('shop', 4711);
-    const { code, stdout } = await commandLine('status');
-    expect(code).toBe(0);
-    expect(stdout).toContain('shop (primary pid 4711,');
-  });
-
-  it('refuses to choose between several', async () => {
-    await running('shop', 4711);
-    await running('billing', 4712);
-
-    const { code, stdout, stderr } = await commandLine('status');
-
-    expect([code, stdout]).toEqual([64, '']);
-    expect(stderr).toContain('billing (pid 4712)');
-    expect(stderr).toContain('choose one with --cluster');
-  });
+it('a command outside any project takes the only cluster, and refuses to choose between several', async () => {
+  inAppOf();
+  await running('shop', 4711);
+  expect((await commandLine('status')).stdout).toContain('shop (primary pid 4711,');
+  await running('billing', 4712);
+  const { code, stdout, stderr } = await commandLine('status');
+  expect([code, stdout]).toEqual([64, '']);
+  expect(stderr).toContain('choose one with --cluster');
 });
 
 describe('a command that acts on a cluster', () => {
@@ -180,7 +160,7 @@ it('a command that waits prints how far a change is, and warns of a primary that
   /** The generations of the workers, one row for each status. `null` is a primary that is silent. */
   const statuses = [[0, 0], [0, 0], [1, 0], null];
   let asked = 0;
-  const server = http.createServer((request, response) => {
+  await listenAt(join(runtime, 'nestjs-cluster', 'shop.4711.sock'), (request, response) => {
     if (request.method === 'POST') {
       void (async () => {
         for (let poll = 1; poll <= statuses.length; poll += 1) {
@@ -197,8 +177,6 @@ it('a command that waits prints how far a change is, and warns of a primary that
     const workers = generations!.map((generation) => ({ generation, state: 'ready' }));
     response.end(JSON.stringify({ ...STATUS, cluster: { ...STATUS.cluster, workers } }));
   });
-  await once(server.listen(join(runtime, 'nestjs-cluster', 'shop.4711.sock')), 'listening');
-  onTestFinished(() => void server.close());
 
   expect(await commandLine('reload')).toEqual({
     code: 0,
@@ -216,11 +194,8 @@ it('finds a cluster whose name had no room in the path of its socket', async () 
   vi.stubEnv('XDG_RUNTIME_DIR', deep);
   const name = 'the-gateway-of-the-shop-of-the-company';
   inAppOf(name);
-  const server = http.createServer((_request, response) => response.end(JSON.stringify(STATUS)));
-  await once(server.listen(defaultSocketPath(name, 4711)), 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
+  await listenAt(defaultSocketPath(name, 4711), (_request, response) => {
+    response.end(JSON.stringify(STATUS));
   });
 
   expect(await commandLine('status')).toMatchObject({ code: 0, stderr: '' });

@@ -54,7 +54,7 @@ describe('the heap of a worker', () => {
   });
 
   it('is not set without a memory limit', () => {
-    expect(heapOf(64, { memoryBytes: undefined })).toEqual([]);
+    expect(heapOf(64, { memoryBytes: Infinity })).toEqual([]);
   });
 });
 

@@ -174,97 +174,52 @@ const LINES = TEXTS.trim()
     return { level: level as Level, text: text!, named: EVENTS[index]! };
   });
 
-/** An event with `text` from an app's error, for each place that takes some. */
-const HOSTILE: readonly [place: string, (text: string) => NamedEvent][] = [
-  [
-    'the message of an error',
-    (text) => ['worker-died', died({ error: { name: 'Error', message: text } })],
-  ],
-  [
-    'the name of an error',
-    (text) => ['worker-died', died({ error: { name: text, message: 'x' } })],
-  ],
-  [
-    'the stack of an error',
-    (text) => ['warning', { message: 'x', error: { ...ERROR, stack: `Error\n    at ${text}` } }],
-  ],
-  [
-    'the path of a request that blocks',
-    (text) => ['worker-died', died({ requests: [{ method: 'GET', path: text, forMs: 1 }] })],
-  ],
-  [
-    'the method of a request that blocks',
-    (text) => ['worker-died', died({ requests: [{ method: text, path: '/', forMs: 1 }] })],
-  ],
-  ['a frame of a block', (text) => ['worker-died', died({ blocked: { ...TICK, frames: [text] } })]],
-  [
-    'the reason of an aborted reload',
-    (text) => ['reload-ended', { outcome: 'aborted', generation: 1, reason: text, durationMs: 1 }],
-  ],
-  ['a warning', (text) => ['warning', { message: text, worker: WORKER }]],
-  ['the problem of a drain', (text) => ['worker-stopped', stopped({ problem: text })]],
-  ['an endpoint of an app', (text) => ['listening', { ...LISTENING, endpoints: [text] }]],
+/** An event with `text` from an app, for each place that takes some. */
+const HOSTILE: readonly ((text: string) => NamedEvent)[] = [
+  (text) => ['worker-died', died({ error: { name: 'Error', message: text } })],
+  (text) => ['worker-died', died({ error: { name: text, message: 'x' } })],
+  (text) => ['warning', { message: 'x', error: { ...ERROR, stack: `Error\n    at ${text}` } }],
+  (text) => ['worker-died', died({ requests: [{ method: 'GET', path: text, forMs: 1 }] })],
+  (text) => ['worker-died', died({ requests: [{ method: text, path: '/', forMs: 1 }] })],
+  (text) => ['worker-died', died({ blocked: { ...TICK, frames: [text] } })],
+  (text) => ['reload-ended', { outcome: 'aborted', generation: 1, reason: text, durationMs: 1 }],
+  (text) => ['warning', { message: text, worker: WORKER }],
+  (text) => ['worker-stopped', stopped({ problem: text })],
+  (text) => ['listening', { ...LISTENING, endpoints: [text] }],
 ];
 
-const DANGEROUS: readonly [what: string, text: string][] = [
-  ['line breaks', 'one\ntwo\r\nthree\rfour'],
-  ['a forged line', `x\n${NOW} info  [cluster] all is well`],
-  ['colours', 'a\u001b[31mred\u001b[0m'],
-  ['a window title', 'a\u001b]0;owned\u0007b'],
-  ['a cleared screen', '\u001b[2J\u001b[H'],
-  ['cursor moves of one byte', 'a\u009b2Jb'],
-  ['bells, backspaces and NULs', 'a\u0000\u0007\b\v\f\u007fb'],
-  ['the other line break', 'a\u0085b'],
-];
+/** Line breaks, a forged line, colours, a window title, cursor moves and other control characters. */
+const DANGEROUS = `one\ntwo\r\nthree\rfour\u0085x\n${NOW} info  [cluster] all is well\u001b[31mred\u001b[0m\u001b]0;owned\u0007\u001b[2J\u001b[H\u009b2J\u0000\u0007\b\v\f\u007fb`;
 
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-describe('the text log', () => {
+describe.each(['text', 'json'] as const)('the log in %s', (format) => {
   it.each(LINES)('writes "$text"', ({ named, level, text }) => {
-    const { emit, written } = startLog({});
-    emit(...named);
-    const line = `${NOW} ${level.padEnd(5)} [cluster] ${text}\n`;
-    expect(written).toEqual(level === 'info' ? { out: line, err: '' } : { out: '', err: line });
-  });
-
-  it('has a line for each event of the table', () => expect(LINES).toHaveLength(EVENTS.length));
-
-  it.each([
-    ['first\n  second\r\nthird', '[cluster] first | second | third\n'],
-    ['a\u001b[31mred\u001b[0m \u001b]0;title\u0007b', '[cluster] ared b\n'],
-  ])('keeps further lines, and nothing of colours and titles: %j', (message, line) => {
-    const { emit, written } = startLog({});
-    emit('warning', { message });
-    expect(written.err).toContain(line);
-  });
-
-  it('is written quickly, however much white space an app puts into its error', () => {
-    vi.useRealTimers();
-    const { emit } = startLog({});
-    const error = { name: 'Error', message: `x${' '.repeat(64 * 1024 - 2)}x` };
-    const took = Array.from({ length: 3 }, () => {
-      const startedAt = performance.now();
-      emit('warning', { message: 'x', worker: WORKER, error });
-      return performance.now() - startedAt;
-    });
-    // About 1 ms for what grows with the length, seconds for what grows with its square. At best: a
-    // machine that is busy elsewhere delays one, not each.
-    expect(Math.min(...took)).toBeLessThan(250);
-  });
-});
-
-describe.each(['text', 'json'] as const)('a line in %s', (format) => {
-  it.each(
-    HOSTILE.flatMap(([place, make]) => DANGEROUS.map((each) => [...each, place, make] as const)),
-  )('is one clean line with %s (%o) in %s', (_, text, _place, make) => {
     const { emit, written } = startLog({ format });
-    emit(...make(text));
-    const [line, ...rest] = (written.out + written.err).split('\n');
-    expect(rest).toEqual(['']);
-    expect(line).not.toMatch(CONTROL);
-    if (format === 'text') expect(line!.startsWith(NOW)).toBe(true);
-    else expect(JSON.parse(line!)).toMatchObject({ time: NOW });
+    emit(...named);
+    const [used, unused] = level === 'info' ? (['out', 'err'] as const) : (['err', 'out'] as const);
+    expect(written[unused]).toBe('');
+    if (format === 'text') {
+      expect(written[used]).toBe(`${NOW} ${level.padEnd(5)} [cluster] ${text}\n`);
+      return;
+    }
+    const { worker, ...fields } = named[1] as { worker?: object };
+    const identity = worker && { worker: 2, gen: 1, pid: 4242 };
+    const event = { ...fields, time: NOW, level, event: named[0], message: text, ...identity };
+    expect(JSON.parse(written[used])).toEqual(JSON.parse(JSON.stringify(event)));
+  });
+
+  it('writes one clean line, whatever an app puts into an event', () => {
+    for (const make of HOSTILE) {
+      const { emit, written } = startLog({ format });
+      emit(...make(DANGEROUS));
+      const [line, ...rest] = (written.out + written.err).split('\n');
+      expect(rest).toEqual(['']);
+      expect(line).not.toMatch(CONTROL);
+      if (format === 'text') expect(line!.startsWith(NOW)).toBe(true);
+      else expect(JSON.parse(line!)).toMatchObject({ time: NOW });
+    }
   });
 
   it('cuts a long text', () => {
@@ -276,48 +231,40 @@ describe.each(['text', 'json'] as const)('a line in %s', (format) => {
   });
 });
 
-describe('colours', () => {
-  const line = (level: Level, isTTY = true) => {
-    const { emit, written } = startLog({}, { isTTY });
-    emit(...LINES.find((each) => each.level === level)!.named);
-    return written.out + written.err;
-  };
+it('has a line for each event of the table', () => expect(LINES).toHaveLength(EVENTS.length));
 
-  it.each([
-    ['info', 32],
-    ['warn', 33],
-    ['error', 31],
-  ] as const)('are on a terminal alone: %s is ESC[%dm', (level, colour) => {
-    expect(line(level)).toContain(`\u001b[${colour}m${level}`);
-    expect(line(level, false)).not.toContain('\u001b');
+it('keeps further lines of a text, and removes colours and titles', () => {
+  const { emit, written } = startLog({});
+  emit('warning', {
+    message: 'first\n  second\r\nthird a\u001b[31mred\u001b[0m \u001b]0;t\u0007b',
   });
-
-  it('are not where NO_COLOR is set', () => {
-    vi.stubEnv('NO_COLOR', '1');
-    expect(line('error')).not.toContain('\u001b');
-  });
-
-  it('are never in JSON', () => {
-    const { emit, written } = startLog({ format: 'json' }, { isTTY: true });
-    for (const { named } of LINES) emit(...named);
-    expect(written.out + written.err).not.toContain('\u001b');
-  });
+  expect(written.err).toContain('[cluster] first | second | third ared b\n');
 });
 
-describe('the JSON log', () => {
-  /** The line of an event, parsed. */
-  function parsed(...named: NamedEvent) {
-    const { emit, written } = startLog({ format: 'json' });
-    emit(...named);
-    return { written, line: JSON.parse(written.out + written.err) as Record<string, unknown> };
-  }
-
-  it.each(LINES)('writes "$text" as one object with all fields', ({ named, level, text }) => {
-    const { written, line } = parsed(...named);
-    const { worker, ...fields } = named[1] as { worker?: object };
-    expect(written[level === 'info' ? 'err' : 'out']).toBe('');
-    const identity = worker && { worker: 2, gen: 1, pid: 4242 };
-    const event = { ...fields, time: NOW, level, event: named[0], message: text, ...identity };
-    expect(line).toEqual(JSON.parse(JSON.stringify(event)));
+it('is written quickly, however much white space an app puts into its error', () => {
+  vi.useRealTimers();
+  const { emit } = startLog({});
+  const message = `x${' '.repeat(64 * 1024 - 2)}x`;
+  const took = Array.from({ length: 3 }, () => {
+    const startedAt = performance.now();
+    emit('warning', { message: 'x', worker: WORKER, error: { name: 'Error', message } });
+    return performance.now() - startedAt;
   });
+  // About 1 ms if the time grows with the length, seconds if it grows with its square.
+  expect(Math.min(...took)).toBeLessThan(250);
+});
+
+it('has colours on a terminal alone, without NO_COLOR, and never in JSON', () => {
+  const written = (format: 'text' | 'json', isTTY: boolean) => {
+    const log = startLog({ format }, { isTTY });
+    for (const { named } of LINES) log.emit(...named);
+    return log.written.out + log.written.err;
+  };
+  for (const [level, colour] of Object.entries({ info: 32, warn: 33, error: 31 })) {
+    expect(written('text', true)).toContain(`\u001b[${colour}m${level}`);
+  }
+  expect(written('text', false)).not.toContain('\u001b');
+  expect(written('json', true)).not.toContain('\u001b');
+  vi.stubEnv('NO_COLOR', '1');
+  expect(written('text', true)).not.toContain('\u001b');
 });

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   type ClusterModuleOptions,
+  resolveCpuBoundOptions,
   resolveModuleOptions,
 } from '../../../../src/contract/options/module.js';
 import { nested, refusal as refusalOf } from '../../support/refusal.js';
@@ -51,27 +52,12 @@ class Database {
 /** A registry of another client. */
 const ALIKE = { getMetricsAsJSON: async () => [] };
 
-describe('defaults of forRoot()', () => {
-  it.each([
-    undefined,
-    {},
-    { health: undefined, metrics: undefined, offload: undefined },
-    { health: {}, metrics: {}, offload: {} },
-    {
-      health: { path: undefined },
-      metrics: { buckets: undefined },
-      offload: { threads: undefined },
-    },
-  ])('hold for %j', (options) => {
-    expect(resolve(options)).toEqual(DEFAULTS);
-  });
-
-  it('are frozen, since all modules share them', () => {
-    const { health, metrics } = resolveModuleOptions();
-    if (health === false || metrics === false) throw new Error('one of them is off');
-    expect(Object.isFrozen(health.indicators)).toBe(true);
-    expect(Object.isFrozen(metrics.buckets)).toBe(true);
-  });
+it('has these defaults, which are frozen, since all modules share them', () => {
+  const nothing = { health: { path: undefined }, metrics: {}, offload: undefined };
+  for (const options of [undefined, {}, nothing]) expect(resolve(options)).toEqual(DEFAULTS);
+  const { health, metrics } = resolveModuleOptions();
+  expect(Object.isFrozen(health && health.indicators)).toBe(true);
+  expect(Object.isFrozen(metrics && metrics.buckets)).toBe(true);
 });
 
 it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[], allowed: string]>([
@@ -143,16 +129,11 @@ it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[],
   }
 });
 
-it.each([
-  [{ health: { detail: false } }, /health\.detail:.*path, details, minReady/],
-  [{ metrics: { bucket: [1] } }, /metrics\.bucket:.*path, buckets, registry, perWorker/],
-  [
-    { offload: { thread: 5 } },
-    /offload\.thread:.*known are threads, minThreads, module, maxQueue, timeoutMs/,
-  ],
-  [{ helth: {} }, /helth:.*known are health, metrics/],
-])('refuses the unknown key in %j with those that are known', (options, message) => {
-  expect(refusal(options)).toMatch(message);
+it('refuses an unknown key with those that are known', () => {
+  expect(refusal({ health: { detail: false } })).toMatch(
+    /health\.detail:.*path, details, minReady/,
+  );
+  expect(refusal({ helth: {} })).toMatch(/helth:.*known are health, metrics/);
 });
 
 describe('offload', () => {
@@ -163,10 +144,6 @@ describe('offload', () => {
     ],
     [{ CLUSTER_OFFLOAD: 'threads' }, { mode: 'threads', threads: 2 }],
     [{ CLUSTER_THREADS: 'auto' }, { mode: 'threads', threads: 'auto' }],
-    [
-      { CLUSTER_OFFLOAD: '', CLUSTER_THREADS: '' },
-      { mode: 'threads', threads: 2 },
-    ],
   ])('gives way to the environment: %j', (env, expected) => {
     const { offload } = resolve({ offload: { threads: 2, maxQueue: 3 } }, env);
     expect(offload).toEqual({ ...DEFAULTS.offload, ...expected, maxQueue: 3 });
@@ -193,22 +170,39 @@ describe('offload', () => {
   });
 });
 
-describe('module options', () => {
-  it.each(['/health', '/health/live', '/health/ready'])(
-    'are refused where metrics are at %s, which is health',
-    (path) => {
-      const message = refusal({ metrics: { path } });
-      expect(message).toContain(`metrics.path ("${path}")`);
-      expect(message).toContain('health.path ("/health")');
-      expect(message).toContain('change one');
-    },
-  );
-
-  it.each([
+it('refuses metrics on a path of health, if both are served', () => {
+  for (const path of ['/health', '/health/live', '/health/ready']) {
+    expect(refusal({ metrics: { path } })).toContain(
+      `health.path ("/health") and metrics.path ("${path}") name the same endpoint; change one`,
+    );
+  }
+  for (const options of [
     { metrics: { path: '/metrics/live' } },
     { health: false, metrics: { path: '/health' } },
     { health: { path: '/metrics' }, metrics: false },
-  ])('may use the path of an endpoint that is off, or another: %j', (options) => {
+  ]) {
     expect(resolve(options)).toMatchObject(options);
-  });
+  }
+});
+
+it('checks the options of @CpuBound(), and names its method', () => {
+  const check = (options: unknown) => resolveCpuBoundOptions(options, 'Cats.count()');
+  const most = { name: 'x'.repeat(100), timeoutMs: MAX_TIMER_MS, queue: 'a_B.9-' };
+  for (const options of [{}, { name: 'a_B.9:-', timeoutMs: 1, abortOnDisconnect: true }, most]) {
+    expect(check(options)).toEqual(options);
+  }
+  for (const [key, expected, values] of [
+    ['name', "1 to 100 letters, digits and '_', '.', ':' or '-'", ['', 'a b', 'é', 'a\n', 5]],
+    ['name', '1 to 100 letters', ['x'.repeat(101)]],
+    ['timeoutMs', 'a number of milliseconds from 1', [0, NaN, MAX_TIMER_MS + 1, '5']],
+    ['abortOnDisconnect', 'true or false', [1, null]],
+    ['queue', "1 to 100 letters, digits and '_', '.' or '-'", ['', 'a:b', 'x'.repeat(101)]],
+    ['timeout', 'known are name, timeoutMs, abortOnDisconnect', [5]],
+  ] as const) {
+    for (const value of values) {
+      const message = refusalOf(() => check({ [key]: value }));
+      expect(message).toContain(`options of @CpuBound() on Cats.count(): ${key}: `);
+      expect(message).toContain(expected);
+    }
+  }
 });

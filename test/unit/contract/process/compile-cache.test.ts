@@ -43,30 +43,12 @@ it('gives Node a resolved directory that only this user can enter', () => {
   expect(statSync(cache).mode & 0o777).toBe(0o700);
 });
 
-it.each<[problem: string, prepare: () => void]>([
-  [
-    'is open to other users',
-    () => {
-      mkdirSync(own, { mode: 0o700 });
-      mkdirSync(cache, { mode: 0o755 });
-    },
-  ],
-  [
-    'is open to other users; chmod 700 it',
-    () => {
-      mkdirSync(own);
-      chmodSync(own, 0o777);
-    },
-  ],
-  [
-    'is not a directory',
-    () => {
-      mkdirSync(own, { mode: 0o700 });
-      symlinkSync(temporaryDirectory(), cache);
-    },
-  ],
-])('starts without a cache if the directory or its parent %s', (problem, prepare) => {
-  prepare();
+it.each([
+  ['its directory', 'is open to other users'],
+  ['the parent of it', 'is open to other users; chmod 700 it'],
+])('starts without a cache if others could change %s', (which, problem) => {
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  chmodSync(which === 'its directory' ? cache : own, 0o755);
   const node = fakeNode();
 
   const line = openCompileCache(undefined, node);

@@ -33,23 +33,13 @@ describe('an encoded body', () => {
     expect(roundTrip({ ...bare, values: [{ value: 1 }] })).toEqual([counter(1)]);
   });
 
-  it.each([
-    '',
-    'x',
-    '{',
-    '{}',
-    'null',
-    '1',
-    '""',
-    '"text"',
-    '[null]',
-    '[1]',
-    '[{}]',
-    '[{"values":""}]',
-  ])('is no metrics if a process has sent %s', (text) => {
-    expect(decodeMetrics(text)).toEqual([]);
-    expect(decodeMetrics(addUp(encodeMetrics([counter(2)]), text))).toEqual([counter(2)]);
-  });
+  it.each(['', '{', '{}', 'null', '"text"', '[null]', '[{}]'])(
+    'is no metrics if a process has sent %s',
+    (text) => {
+      expect(decodeMetrics(text)).toEqual([]);
+      expect(decodeMetrics(addUp(encodeMetrics([counter(2)]), text))).toEqual([counter(2)]);
+    },
+  );
 });
 
 describe('the label of the worker', () => {
