@@ -220,11 +220,9 @@ export interface ClusterOptions {
    */
   rebalance?: boolean | undefined;
   /**
-   * How long the app's HTTP server keeps an idle connection, in ms. Set it above the idle time of the
-   * proxy in front. Otherwise the proxy may send a request just as the server closes the
-   * connection, and answers 502. Default 65 000, because nginx, Envoy and AWS load balancers keep
-   * theirs for 60 s or more. A value that the app sets before it listens is kept, such as Fastify's
-   * 72 s.
+   * How long the app's HTTP server keeps an idle connection, in ms. Must be longer than the proxy in
+   * front keeps it, or else the proxy sometimes answers 502. A value that the app sets before it
+   * listens is kept, such as Fastify's 72 s. Default 65 000.
    */
   keepAliveTimeoutMs?: number | undefined;
   /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */

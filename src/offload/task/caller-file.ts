@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { callSites } from '../../contract/errors/error-report.js';
+import { callSites } from '../../contract/errors/call-sites.js';
 import { OWN_DIRECTORY } from '../../contract/process/own-directory.js';
 
 /** Maximum number of stack frames that are searched. A decorator is called a few frames below its class. */

@@ -1,4 +1,4 @@
-import { callSites } from '../../contract/errors/error-report.js';
+import { callSites } from '../../contract/errors/call-sites.js';
 import { LEAVE_SIGNAL } from '../../contract/messages.js';
 
 /** Signals that a terminal or shell sends to the whole process group. Workers leave them to the primary. */
