@@ -67,7 +67,7 @@ interface LinkSetup {
   };
 }
 
-/** Clients of one kind, for example those of Socket.IO. */
+/** Clients of one kind, for example of Socket.IO. */
 export interface SentClients {
   readonly present: () => readonly unknown[];
   readonly leave: (one: unknown) => void;

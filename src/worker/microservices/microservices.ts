@@ -44,7 +44,7 @@ const QUIET_MS = 100;
  * `ClusterService.onDrain()`.
  */
 export class Microservices {
-  /** The transports, those of TCP with their servers. */
+  /** The transports. Only TCP has a server here. */
   readonly #transports = new Map<RpcTransport, Server | undefined>();
   /** The connections over TCP. Clients keep them open and may send at any time. */
   readonly #connections = new Map<Socket, TcpConnection>();

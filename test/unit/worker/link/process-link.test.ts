@@ -266,6 +266,7 @@ describe('a process without a primary', () => {
     const link = alone({ options: optionsWith() });
     link.provideMetrics({ serialize: async () => 'OWN' });
     link.provideHealth(async () => ({ healthy: false, detail: null }), 'all');
+    expect(link.provideThreads({} as never)).toBe(false); // no primary asks to verify them
     link.attach(undefined);
     const { snapshot, ...collected } = await link.collectMetrics();
     expect(collected).toEqual({

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { watchClient } from '../../../../src/worker/serve/request.js';
 
-/** What carries a response: the socket of a connection, or a stream of HTTP/2. */
+/** The socket of a connection, or a stream of HTTP/2. */
 class Carrier extends EventEmitter {
   destroyed = false;
 
