@@ -19,7 +19,6 @@ export {
 export type {
   ClusterModuleOptions,
   ClusterModuleOptionsFactory,
-  CpuBoundOptions,
   HealthIndicatorEntry,
   HealthIndicatorReport,
   HealthOptions,
@@ -27,5 +26,6 @@ export type {
   MinReady,
   OffloadOptions,
 } from './contract/options/module.js';
+export type { CpuBoundOptions } from './contract/options/cpu-bound.js';
 export * from './bootstrap/index.js';
 export { ClusterUncloneableError } from './contract/errors/index.js';

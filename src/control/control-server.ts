@@ -6,8 +6,12 @@ import {
   Refusal,
   ClusterConfigurationError,
 } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS } from '../contract/options/schema.js';
-import { checkWorkerCount } from '../contract/options/index.js';
+import {
+  checkWorkerCount,
+  integer,
+  MAX_PROFILE_SECONDS,
+  validate,
+} from '../contract/options/schema.js';
 import type {
   ClusterSnapshot,
   Recording,
@@ -143,14 +147,12 @@ function routesOf(
   };
 }
 
-const DEFAULT_SECONDS = '10';
+const DEFAULT_SECONDS = 10;
 
+/** @throws ClusterConfigurationError */
 function secondsIn(query: URLSearchParams): number {
-  const given = query.get('seconds') ?? DEFAULT_SECONDS;
-  const seconds = /^\d{1,2}$/.test(given) ? Number(given) : 0;
-  if (seconds >= 1 && seconds <= MAX_PROFILE_SECONDS) return seconds;
-  const message = `invalid seconds; expected a whole number from 1 to ${MAX_PROFILE_SECONDS}`;
-  throw new Refusal(400, 'BAD_REQUEST', message);
+  const seconds = Number(query.get('seconds') ?? DEFAULT_SECONDS);
+  return validate(integer(1, MAX_PROFILE_SECONDS), seconds, 'seconds');
 }
 
 /** @throws Refusal if the body is not JSON, or too long. Another error if the client leaves. */

@@ -1,7 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { ClusterConfigurationError } from '../contract/errors/index.js';
 import type { Class } from '../contract/options/module.js';
-import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/module.js';
+import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/cpu-bound.js';
 import { callerFile } from './task/caller-file.js';
 
 /** Any method. */

@@ -200,9 +200,16 @@ export function resolveModuleOptions(
   const options = validate(moduleOptions, input, 'module options');
   const mode = isVitest(env) ? 'vitest' : 'threads';
   const offload = { mode, ...options.offload, ...readVariables(offloadVariables, env) } as const;
-  const resolved: ResolvedModuleOptions = { ...options, offload };
-  refuseSamePath(resolved);
-  return resolved;
+  const { health, metrics } = options;
+  if (health && metrics) {
+    const taken = [health.path, `${health.path}/live`, `${health.path}/ready`];
+    if (taken.includes(metrics.path)) {
+      throw new ClusterConfigurationError(
+        `invalid module options: health.path ("${health.path}") and metrics.path ("${metrics.path}") name the same endpoint; change one of them`,
+      );
+    }
+  }
+  return { ...options, offload };
 }
 
 /** Whether this is the process of a test. A program that the test starts inherits only the variable. */
@@ -210,54 +217,7 @@ function isVitest(env: NodeJS.ProcessEnv): boolean {
   return env['VITEST'] !== undefined && '__vitest_worker__' in globalThis;
 }
 
-function refuseSamePath({ health, metrics }: ResolvedModuleOptions): void {
-  if (health === false || metrics === false) return;
-  const taken = [health.path, `${health.path}/live`, `${health.path}/ready`];
-  if (taken.includes(metrics.path)) {
-    throw new ClusterConfigurationError(
-      `invalid module options: health.path ("${health.path}") and metrics.path ("${metrics.path}") name the same endpoint; change one of them`,
-    );
-  }
-}
-
 /** A class that creates the options for `forRootAsync()`, given as `useClass` or `useExisting`. */
 export interface ClusterModuleOptionsFactory {
   createClusterModuleOptions(): ClusterModuleOptions | Promise<ClusterModuleOptions>;
-}
-
-/** Options of one `@CpuBound()` method. */
-export interface CpuBoundOptions {
-  /** Name of the method in metrics and messages: letters, digits and `_ . : -`. Default `Class.method`. */
-  readonly name?: string | undefined;
-  /** Maximum run time, in ms. A longer call fails with 504, and its thread is replaced. Default `offload.timeoutMs`. */
-  readonly timeoutMs?: number | undefined;
-  /**
-   * Whether a running call is ended, together with its thread, when the client of its request
-   * disconnects. A waiting call of that client never runs. Default false.
-   */
-  readonly abortOnDisconnect?: boolean | undefined;
-  /**
-   * Name of a queue, 1 to 100 letters, digits and `_ . -`. Any process that consumes this queue, on
-   * any machine, runs the calls. Needs `ClusterQueueModule` of `@nestjs-cluster/bullmq`. Default: no
-   * queue; a thread of this process runs the calls.
-   */
-  readonly queue?: string | undefined;
-}
-
-const cpuBoundOptions = optionGroup({
-  name: v.optional(text(/^[\w.:-]{1,100}$/, "1 to 100 letters, digits and '_', '.', ':' or '-'")),
-  timeoutMs: v.optional(durationMs(1)),
-  abortOnDisconnect: v.optional(flag),
-  // It becomes a part of keys in Redis.
-  queue: v.optional(text(/^[\w.-]{1,100}$/, "1 to 100 letters, digits and '_', '.' or '-'")),
-} satisfies SchemaOf<CpuBoundOptions>);
-
-/**
- * Checks the options of `@CpuBound()`.
- *
- * @param subject the method, for the message.
- * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
- */
-export function resolveCpuBoundOptions(input: unknown, subject: string): CpuBoundOptions {
-  return validate(cpuBoundOptions, input, `options of @CpuBound() on ${subject}`);
 }

@@ -2,9 +2,9 @@ import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   type ClusterModuleOptions,
-  resolveCpuBoundOptions,
   resolveModuleOptions,
 } from '../../../../src/contract/options/module.js';
+import { resolveCpuBoundOptions } from '../../../../src/contract/options/cpu-bound.js';
 import { nested, refusal as refusalOf } from '../../support/refusal.js';
 
 beforeEach(() => void vi.stubEnv('VITEST', undefined));
