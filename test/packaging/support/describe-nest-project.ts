@@ -4,7 +4,6 @@ import { getJson, request } from '../../support/http-client.js';
 import { MetricsPage } from '../../support/metrics-page.js';
 import { describeOnEachNode, nodeFor } from '../../support/nodes.js';
 import { NestProject } from './nest-project.js';
-import { expectEnding, expectServing } from './serving.js';
 import { eventually } from '../../support/eventually.js';
 
 /** An app of a project that runs as a cluster of two; `where` its @CpuBound() method runs. */
