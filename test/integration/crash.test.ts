@@ -2,7 +2,7 @@ import type http from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { expectRestarts, forkedAt, replacementOf, timeOf } from '../support/crashes.js';
+import { expectRestarts, forkedAt, replacementOf, timeOf } from '../support/replacements.js';
 import { holdPort } from '../support/free-ports.js';
 import { getJson, Load, type Outcome, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';

@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { BARE } from '../support/crashes.js';
 
 afterEach(stopAll);
 
@@ -34,7 +33,7 @@ it.each(['app', 'nest11'] as const)(
 
 it('the option on hears what is before the first worker is ready, and throws to no effect', async () => {
   const cluster = await ClusterProcess.start({
-    program: BARE,
+    program: 'bare',
     options: { workers: 1 },
     env: { TEST_ON: '["starting","worker-ready","worker-exit","stopped"]' },
   });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { replacementOf } from '../support/crashes.js';
+import { replacementOf } from '../support/replacements.js';
 import { eventually } from '../support/eventually.js';
 import { type Block, hang, HANG_TIMEOUT_MS } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';

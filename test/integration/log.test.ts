@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { BARE } from '../support/crashes.js';
 import { commandLineOf } from '../support/processes.js';
 
 /** Also ESC, by which colours begin. */
@@ -51,7 +50,7 @@ describe('the log', () => {
 describe('the option log', () => {
   it('has each line in its format given to a function of the primary, whose errors end nothing', async () => {
     const cluster = new ClusterProcess({
-      program: BARE,
+      program: 'bare',
       options: { workers: 1, log: { format: 'json' } },
       env: { TEST_WRITE: 'yes', CLUSTER_LOG_FORMAT: '' },
     });

@@ -10,13 +10,10 @@ import { Load, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { ended, generations, onlyLeft } from '../support/reloads.js';
+import { ended, generations, onlyLeft } from '../support/replacements.js';
 import { scrape } from '../support/scrape.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { Traffic } from '../support/traffic.js';
-
-/** A program whose workers are ready within a moment, or wait for a file. */
-const GATED = join(import.meta.dirname, '../fixtures/bare.mjs');
 
 describe('a reload of a broken build', () => {
   const directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-'));
@@ -143,7 +140,7 @@ describe('a reload whose new worker never becomes ready', () => {
     const gate = join(temporaryDirectory(), 'gate');
     writeFileSync(gate, '');
     const cluster = await ClusterProcess.start({
-      program: GATED,
+      program: 'bare',
       // Many times what its workers take, which have no Nest.
       options: { readyTimeoutMs: 5_000 },
       env: { TEST_GATE: gate },

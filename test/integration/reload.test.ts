@@ -11,7 +11,7 @@ import { agentOf } from '../support/keep-alive-agent.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { childrenOf } from '../support/processes.js';
 import { Releases } from '../support/releases.js';
-import { ascending, ended, generations, nextReady, onlyLeft } from '../support/reloads.js';
+import { ascending, ended, generations, nextReady, onlyLeft } from '../support/replacements.js';
 import { scrape } from '../support/scrape.js';
 import { Traffic } from '../support/traffic.js';
 

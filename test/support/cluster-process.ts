@@ -15,6 +15,8 @@ export const PROGRAMS = {
   app: join(root, 'test/fixtures/app.mjs'),
   /** The same on Nest 11. */
   nest11: join(root, 'test/fixtures/nest-11/app.mjs'),
+  /** An app without Nest, whose workers are ready within a moment. */
+  bare: join(root, 'test/fixtures/bare.mjs'),
   /** An app without an HTTP server; see the file. */
   noHttp: join(root, 'test/fixtures/no-http.mjs'),
   /** The same on Nest 11. */
@@ -150,6 +152,11 @@ export class ClusterProcess {
   /** The URL that the cluster listens on, from its `listening` event. */
   get url(): string {
     return String(this.all('listening')[0]?.['url']);
+  }
+
+  /** The URL of its admin listener. */
+  get adminUrl(): string {
+    return String(this.all('listening')[0]?.['adminUrl']);
   }
 
   all(event: ClusterEventName): LogLine[] {

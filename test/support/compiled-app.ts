@@ -16,7 +16,7 @@ export interface BuildOptions {
   /** Helpers come from tslib instead of being in each file (tsc). Default false. */
   readonly importHelpers?: boolean;
   /** Default 12, in few files; see `quick-packages.mjs`. */
-  readonly nest?: 11 | 12 | 'installed';
+  readonly nest?: 11 | 12;
 }
 
 /** Sources by their path without `.ts`. */
@@ -60,11 +60,10 @@ export class CompiledApp {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Gives the app the packages of the fixtures, or the packages installed in the repository. */
+  /** Gives the app the packages of the fixtures. */
   #link(): void {
     const installed = join(root, 'node_modules');
     const target = join(this.directory, 'node_modules');
-    if (this.options.nest === 'installed') return symlinkSync(installed, target);
     if (this.options.nest !== 11) return symlinkSync(QUICK_PACKAGES, target);
     const nest11 = join(root, 'test/fixtures/nest-11/node_modules');
     mkdirSync(target);

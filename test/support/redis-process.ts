@@ -12,14 +12,9 @@ export class RedisProcess {
 
   /** @param directory keeps its data after its end; default: nothing does. */
   static async start(directory?: string): Promise<RedisProcess> {
-    const redis = await RedisProcess.prepare(directory);
+    const redis = new RedisProcess(await freePorts(1), directory);
     await redis.run();
     return redis;
-  }
-
-  /** One that does not run yet. */
-  static async prepare(directory?: string): Promise<RedisProcess> {
-    return new RedisProcess(await freePorts(1), directory);
   }
 
   get pid(): number {

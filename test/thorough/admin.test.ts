@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { adminUrlOf, probe } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
@@ -9,6 +8,13 @@ import type { HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { RawClient } from '../support/raw-client.js';
 import { anyPage, hasPrimary, scrape, scrapeAll } from '../support/scrape.js';
+
+/** The statuses of a cluster's `/health/live` and `/health/ready`, and the reason it gives. */
+async function probe(url: string) {
+  const { status: live } = await request(url, '/health/live');
+  const { status: ready, body } = await getJson<HealthBody>(url, '/health/ready');
+  return { live, ready, reason: body.details.cluster.reason };
+}
 
 /** Pings often, so that a test need not wait; kills nobody. */
 const PATIENT = 120_000;
@@ -40,7 +46,7 @@ describe('the admin listener', () => {
       },
       env: behaviour('metrics#ofEachType'),
     });
-    admin = adminUrlOf(cluster);
+    admin = cluster.adminUrl;
     // So that each worker has sent what it measures.
     await scrapeAll(cluster.url);
   });
@@ -179,7 +185,7 @@ describe('the admin listener for other machines', () => {
       options: { admin: { port: 0 }, expose: 'admin' },
       env: { CLUSTER_ADMIN_TOKEN: token },
     });
-    const admin = adminUrlOf(cluster);
+    const admin = cluster.adminUrl;
     const headers = { authorization: `Bearer ${token}`, host: 'my-pod.example:9464' };
     await request(cluster.url, '/hello');
 

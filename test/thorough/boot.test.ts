@@ -12,7 +12,6 @@ import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-process
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const fixtures = join(import.meta.dirname, '../fixtures');
-const BARE = join(fixtures, 'bare.mjs');
 /** The primary, two tries of each slot, and one that is under way when the last fails. */
 const mostProcesses = (workers: number): number => 1 + 2 * workers + 1;
 
@@ -288,7 +287,7 @@ if (mayMakeGroups) {
       const group = ControlGroup.ofCpu(1.25)!;
       onTestFinished(() => group.remove());
       const cluster = await ClusterProcess.start({
-        program: BARE,
+        program: 'bare',
         options: { workers: 'auto' },
         within: group.within,
       });

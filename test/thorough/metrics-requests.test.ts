@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
@@ -141,7 +140,7 @@ describeOnce('metrics of each worker (perWorker)', () => {
         TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { perWorker: true } }),
       },
     });
-    admin = adminUrlOf(cluster);
+    admin = cluster.adminUrl;
   });
 
   afterAll(stopAll);

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { Jobs, Messages } from '../support/consumers.js';
@@ -31,7 +30,7 @@ describe('an app without an HTTP server', () => {
         options: { admin: { port: 0 } },
         env: behaviour('context'),
       });
-      const admin = adminUrlOf(cluster);
+      const admin = cluster.adminUrl;
       const [listening] = cluster.all('listening');
       expect(listening).toMatchObject({ url: null, balancing: 'none', ports: [], endpoints: [] });
       expect(listening!.message).toBe(

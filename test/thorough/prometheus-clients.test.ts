@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { adminUrlOf } from '../support/admin.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { getJson } from '../support/http-client.js';
@@ -55,7 +54,7 @@ describe.each([
   });
 
   async function expectOnBothPages(cluster: ClusterProcess, asked: number): Promise<void> {
-    for (const url of [cluster.url, adminUrlOf(cluster)]) {
+    for (const url of [cluster.url, cluster.adminUrl]) {
       const page = await scrapeAll(url);
       for (const [i, help] of installed.entries()) {
         expect(page.text).toContain(`# HELP client_${i}_total ${help}\n`);

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { Releases } from '../support/releases.js';
-import { generations } from '../support/reloads.js';
+import { generations } from '../support/replacements.js';
 import { SteadyLoad } from '../support/steady-load.js';
 
 const BARE = pathToFileURL(join(import.meta.dirname, '../fixtures/bare.mjs')).href;

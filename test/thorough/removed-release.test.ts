@@ -2,7 +2,6 @@ import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
-import { adminUrlOf } from '../support/admin.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 
 import { request } from '../support/http-client.js';
@@ -88,5 +87,5 @@ it('answers commands, begins the hub, and begins threads after its first release
   expect(await locked()).toBe('done');
 
   // The first scrape.
-  expect((await scrape(adminUrlOf(cluster))).values('nestjs_cluster_worker_up')).toEqual([1]);
+  expect((await scrape(cluster.adminUrl)).values('nestjs_cluster_worker_up')).toEqual([1]);
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
-import { expectRestarts, replacementOf } from '../support/crashes.js';
+import { expectRestarts, replacementOf } from '../support/replacements.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';

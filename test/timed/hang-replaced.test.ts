@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { replacementOf, timeOf } from '../support/crashes.js';
+import { replacementOf, timeOf } from '../support/replacements.js';
 import { type Block, hang } from '../support/hang.js';
 import { clusterReport } from '../support/health.js';
 import { RawClient } from '../support/raw-client.js';

@@ -2,9 +2,9 @@ import { autocannon } from '../load/autocannon.mjs';
 import { probeApart } from '../load/light-route.mjs';
 import { loadtest } from '../load/loadtest.mjs';
 import { warmUp, wrk } from '../load/wrk.mjs';
+import { heavyPath } from '../systems/index.mjs';
 import { measureUsage } from '../usage.mjs';
 import { compare } from './compare.mjs';
-import { heavyPath } from './mixed.mjs';
 
 const gzipPage = {
   name: 'gzip-page',

@@ -18,13 +18,11 @@ export function runClient({ enter }, command, args) {
   });
 }
 
-/**
- * Runs a client that is a script of this folder: it is given one object, and what it makes of it
- * is what it writes.
- */
-export async function runScript(target, script, parameters) {
+/** Runs `measure()` of a module of this folder in a process of its own. @returns its result. */
+export async function measureApart(target, client, parameters) {
   const lines = await runClient(target, process.execPath, [
-    fileURLToPath(new URL(script, import.meta.url)),
+    fileURLToPath(new URL('process.mjs', import.meta.url)),
+    client,
     JSON.stringify({ port: target.port, ...parameters }),
   ]);
   return JSON.parse(lines.at(-1));

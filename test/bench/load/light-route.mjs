@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { quantile } from '../statistics.mjs';
-import { runScript } from './client.mjs';
+import { measureApart } from './client.mjs';
 
 const EVERY_MS = 10;
 
@@ -9,13 +9,17 @@ const EVERY_MS = 10;
 const LAST_MS = 10_000;
 
 /**
- * Asks a light route every 10 ms, whatever the last answer does: on kept
+ * Asks a light route, in a process of its own, every 10 ms, whatever the last answer does: on kept
  * connections, one for each request that is not answered yet. Parses next to
  * nothing: a probe should cost the machine next to nothing.
  *
  * @returns what the answers took, in ms; a request that has none at the end counts by its age.
  */
-export async function probe(port, path, seconds) {
+export function probeApart(target, parameters) {
+  return measureApart(target, 'light-route', parameters);
+}
+
+export async function measure({ port, path, seconds }) {
   const request = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
   const idle = [];
   const times = [];
@@ -40,22 +44,10 @@ export async function probe(port, path, seconds) {
   const now = performance.now();
   const all = [...times, ...[...waiting].map((startedAt) => now - startedAt)];
   return {
-    answered: times.length,
-    unanswered: waiting.size,
-    p50: quantile(all, 0.5),
-    p99: quantile(all, 0.99),
-    max: Math.max(...all),
-  };
-}
-
-/** The same from a process of its own, as metrics of a row. */
-export async function probeApart(target, parameters) {
-  const light = await runScript(target, 'light-route-process.mjs', parameters);
-  return {
-    lightP50Ms: light.p50,
-    lightP99Ms: light.p99,
-    lightMaxMs: light.max,
-    lightUnanswered: light.unanswered,
+    lightP50Ms: quantile(all, 0.5),
+    lightP99Ms: quantile(all, 0.99),
+    lightMaxMs: Math.max(...all),
+    lightUnanswered: waiting.size,
   };
 }
 

@@ -31,3 +31,8 @@ export const SYSTEMS = [
 
 /** Systems that serve every route of the sample app without threads. */
 export const EVERYBODY = SYSTEMS.filter(({ offload }) => !offload).map(({ name }) => name);
+
+/** The path of fibonacci(35): in a thread where the system offloads it. */
+export function heavyPath(offload) {
+  return offload ? '/offload/test' : '/test';
+}
