@@ -40,15 +40,15 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 18_636,
-  decide: 2_942,
-  observe: 1_614,
-  offload: 2_227,
-  all: 20_403,
+  core: 17_984,
+  decide: 2_860,
+  observe: 1_592,
+  offload: 2_058,
+  all: 19_723,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
-const MOST_FILES = 197;
+const MOST_FILES = 162;
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
