@@ -32,6 +32,14 @@ describe('ClusterTestingModule', () => {
     expect(await cluster.snapshot()).toMatchObject({ desired: 1, ready: 1 });
   });
 
+  it.each([
+    { identity: { slot: 0 }, leads: true },
+    { identity: { slot: 1 }, leads: false },
+  ])('leads by default only as worker 0: $identity', async ({ identity, leads }) => {
+    const { cluster } = (await start({ identity })).get(Subject);
+    expect(cluster.isLeader).toBe(leads);
+  });
+
   it('is the worker of the cluster that the test makes up', async () => {
     const app = await start({ identity: { slot: 2, generation: 5, pid: 42 }, workers: 4 });
     const { cluster } = app.get(Subject);

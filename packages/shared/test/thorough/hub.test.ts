@@ -137,6 +137,7 @@ describe('the hub', () => {
   });
 
   it('has a missing value computed once for all who ask for it', async () => {
+    await allConnected();
     writeFileSync(file, '');
     const answers = await Promise.all(
       Array.from({ length: 1_000 }, () => get('/computed/one/300')),

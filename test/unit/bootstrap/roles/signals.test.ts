@@ -48,3 +48,13 @@ it('adds workers by SIGTTIN up to four for each core', () => {
   signal('SIGTTOU');
   expect(desired()).toBe(most - 1);
 });
+
+it('removes workers by SIGTTOU down to one', () => {
+  const { signal, warnings, desired } = start();
+  signal('SIGTTIN');
+  signal('SIGTTOU');
+  expect([desired(), warnings]).toEqual([1, []]);
+  signal('SIGTTOU');
+  expect(desired()).toBe(1);
+  expect(warnings).toEqual([expect.stringContaining('there cannot be 0 workers')]);
+});

@@ -156,6 +156,14 @@ describe('the heartbeat', () => {
       return started;
     }
 
+    it('begins the time of a block again after a late round of the primary, also without an open ping', () => {
+      const { worker } = blocked();
+      worker.answerPing();
+      clock.frozenMs = 20_000;
+      wait(600); // a round
+      expectKill(worker, 10_000);
+    });
+
     it('kills the worker when its time is up by that: between two rounds, and before the ping would tell', () => {
       const { cluster, worker } = blocked();
       expectKill(worker, 5_000);

@@ -87,6 +87,21 @@ function alone(setup: ConstructorParameters<typeof ProcessLink>[0] = {}) {
   return link;
 }
 
+it('a channel is drained when the kernel has taken all messages, so that metrics do not add up', () => {
+  const taken: (() => void)[] = [];
+  const send = (_message: unknown, _handle: unknown, _options: unknown, done: () => void) =>
+    taken.push(done);
+  const channel = new PrimaryChannel(
+    Object.assign(new EventEmitter(), { connected: true, send }) as never,
+  );
+  expect(channel.drained).toBe(true);
+  for (let n = 0; n < 2; n += 1) void channel.send({ type: 'leaving' });
+  taken[0]!();
+  expect(channel.drained).toBe(false);
+  taken[1]!();
+  expect(channel.drained).toBe(true);
+});
+
 describe('a request to the primary', () => {
   it('is sent once for all who make it, and resolves for all, however long it takes', async () => {
     const { link, sent, answer } = start();

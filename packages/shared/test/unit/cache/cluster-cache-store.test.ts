@@ -46,7 +46,7 @@ describe('the store of CacheModule', () => {
 
   it('forgets what is over, and knows when that will be', async () => {
     const cache = await create();
-    await cache.set('short', 1, 30);
+    await cache.set('short', 1, 500);
     expect(await cache.get('short')).toBe(1);
     await eventually('its end', async () => (await cache.get('short')) === undefined);
     const before = Date.now();
