@@ -171,7 +171,7 @@ export class WorkerMessages {
   #warnOnce(message: string, worker: WorkerHandle): void {
     if (this.#warned.has(message)) return;
     if (this.#warned.size >= MAX_WARNINGS) {
-      const why = `${MAX_WARNINGS} different ones are the most that are logged`;
+      const why = `${MAX_WARNINGS} different warnings are the most that are logged`;
       return this.#dropped.say(`dropped a warning, because ${why}`, 'dropped');
     }
     this.#warned.add(message);

@@ -25,7 +25,7 @@ async function silentConnections(url: string, count: number): Promise<net.Socket
   onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
   for (let i = 0; i < count; i += 1) {
     const socket = net.connect(Number(port), hostname);
-    // One that is turned away is closed, or reset.
+    // One that is rejected is closed, or reset.
     sockets.push(socket.on('error', () => {}).resume());
     await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
   }
@@ -33,7 +33,7 @@ async function silentConnections(url: string, count: number): Promise<net.Socket
 }
 
 describe('1,300 silent connections to a worker that may open 1,024 files', () => {
-  it('are turned away beyond its limit, and the cluster lives, answers and serves again', async () => {
+  it('are rejected beyond its limit, and the cluster lives, answers and serves again', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
       within: ['prlimit', '--nofile=1024:1024'],
@@ -69,7 +69,11 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
     );
     expect(workers.map(({ pid }) => pid)).toEqual(pids);
     expect(turnedAway()).toMatchObject([
-      { message: expect.stringContaining('768 are open, and it may open 1024 files') as string },
+      {
+        message: expect.stringContaining(
+          '768 are open, and the process may have 1024 files',
+        ) as string,
+      },
     ]);
     expect(cluster.all('worker-died')).toEqual([]);
   });

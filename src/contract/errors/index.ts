@@ -108,7 +108,7 @@ export class Refusal extends Error {
 
 const QUIET_MS = 60_000;
 
-/** Logs at most one line of each kind a minute. For lines that every call may cause. */
+/** Logs at most one line per kind and minute. For messages that every call could cause. */
 export class OnceAMinute {
   readonly #kinds = new Map<string, { skipped: number; readonly due: number }>();
 

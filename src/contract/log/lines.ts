@@ -50,7 +50,7 @@ const LINES: {
   'worker-restarting': ({ slot, delayMs, failures, degraded }) =>
     (degraded ? error : warn)(
       `worker=${slot} restarting in ${Math.round(delayMs)} ms` +
-        `${failures > 1 ? ` (failure ${failures} in a row)` : ''}` +
+        `${failures > 1 ? ` (${failures} failures in a row)` : ''}` +
         `${degraded ? ' (crash loop: degraded)' : ''}`,
     ),
   'worker-draining': ({ worker, cause }) =>

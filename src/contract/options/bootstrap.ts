@@ -121,7 +121,7 @@ const address = v.message(
 /** At least 16 random characters, which cannot be guessed. */
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 const EXPECTED_TOKEN =
-  '16 to 512 characters of ASCII without spaces, as `openssl rand -hex 32` prints them';
+  '16 to 512 ASCII characters without spaces, such as the output of `openssl rand -hex 32`';
 const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false to let everyone read`;
 const tokenOrFalse = v.union(
   [v.literal(false), text(TOKEN, EXPECTED_TOKEN_OR_FALSE)],

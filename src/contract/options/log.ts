@@ -9,7 +9,7 @@ import {
 } from './schema.js';
 
 /**
- * How a line of the cluster looks.
+ * The format of the cluster's log lines.
  *
  * - `text`: time, level and event in words.
  * - `json`: one JSON object, with the fields of the event.

@@ -370,7 +370,7 @@ export class ProcessLink implements ClusterLink {
   #noPrimary(what: string): never {
     const why =
       this.#channel === undefined
-        ? 'this process runs alone; start the app by bootstrap() with workers of 1 or more'
+        ? 'this process runs alone; start the app with bootstrap() and at least 1 worker'
         : 'the primary of this worker has died; the worker is shutting down';
     throw new ClusterNoPrimaryError(what, why);
   }

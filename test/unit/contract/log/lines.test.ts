@@ -143,7 +143,7 @@ error ${IDENTITY} failing, draining: uncaught error; in flight: GET /cats/7 for 
 error ${IDENTITY} failing, draining: uncaught error
 info  ${IDENTITY} being replaced (cause=memory): 210 MB of memory
 warn  worker=2 restarting in 100 ms
-error worker=2 restarting in 15000 ms (failure 6 in a row) (crash loop: degraded)
+error worker=2 restarting in 15000 ms (6 failures in a row) (crash loop: degraded)
 info  ${IDENTITY} draining (cause=shutdown)
 info  ${IDENTITY} stopped after 15 ms (cause=shutdown)
 warn  ${IDENTITY} stopped after 10.0 s (cause=reload); in the end destroyed 3 connections with 2 requests

@@ -24,7 +24,7 @@ const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => resolve(env));
 const MS = 'a number of milliseconds from 0 to 2147483647';
 const BYTES = 'a whole number from 16777216 to 9007199254740991';
 const WORKERS = "'auto' or a whole number from 0 to 256";
-const TOKEN = '16 to 512 characters of ASCII without spaces';
+const TOKEN = '16 to 512 ASCII characters without spaces';
 
 /** Each variable with its option, a text and its value, a text that is refused, and what is allowed. */
 const VARIABLES: readonly (readonly [string, string, string, unknown, string, string])[] = [

@@ -310,7 +310,7 @@ describe('a process without a primary', () => {
     for (const [name, call] of Object.entries(calls)) {
       await expect(call()).rejects.toThrow(ClusterNoPrimaryError);
       await expect(call()).rejects.toThrow(name);
-      await expect(call()).rejects.toThrow(/bootstrap\(\).*workers/);
+      await expect(call()).rejects.toThrow(/bootstrap\(\).*worker/);
     }
   });
 
