@@ -88,13 +88,11 @@ describe('a start', () => {
     for (const line of attempts) {
       expect(line).toMatch(/^worker=2 .*: (Error: no such table|the same error \(Error\)$)/);
     }
-    // A worker that comes up meanwhile lets the error be printed once more, with a line in full. The
-    // worker and the primary write by themselves, so one may be seen before the other.
-    await cluster.until(
-      'the error as often as its line in full',
-      () =>
-        linesOf(cluster).filter((line) => line === 'Error: no such table').length ===
-        count(cluster, ': Error: no such table'),
-    );
+    // Whether a worker prints its error is decided when it is forked, and whether its line is in full
+    // when it dies. Another worker that comes up in between makes the line be in full alone.
+    const inFull = attempts.filter((line) => line.includes('no such table')).length;
+    const printed = linesOf(cluster).filter((line) => line === 'Error: no such table').length;
+    expect(printed).toBeGreaterThan(0);
+    expect(printed).toBeLessThanOrEqual(inFull);
   });
 });
