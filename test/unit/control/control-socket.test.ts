@@ -62,6 +62,15 @@ async function leaveStale(path: string): Promise<void> {
 const mode = (path: string): number => lstatSync(path).mode & 0o777;
 
 describe('the control socket', () => {
+  it('does not end the primary if there is no free descriptor for a connection', async () => {
+    const listening = vi.spyOn(Server.prototype, 'listen');
+    onTestFinished(() => listening.mockRestore());
+    await open(join(temporaryDirectory(), 'a.sock'));
+    const [server] = listening.mock.contexts as Server[];
+    // Node emits this if accept() fails.
+    expect(() => server!.emit('error', new Error('accept EMFILE'))).not.toThrow();
+  });
+
   it('belongs to its owner alone from the first moment on, also with a umask of 0', async () => {
     const directory = join(temporaryDirectory(), 'own');
     const before = process.umask(0);
