@@ -119,19 +119,6 @@ describe('a worker that ends by its own fault', () => {
     await expectRestarts(cluster, { [cause]: 1 });
     expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
   });
-
-  it('by process.exit() is logged with the requests that it was serving', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { ...behaviour('crashes#faults'), TEST_RELEASE: '/never' },
-    });
-    const held = request(cluster.url, '/hold');
-    await request(cluster.url, '/hello'); // it connects later, so `held` is being served
-    await request(cluster.url, '/faults/exit');
-
-    expect((await cluster.event('worker-died')).message).toContain('GET /hold');
-    expect((await held).outcome).toBe('reset');
-  });
 });
 
 /** Each wait is twice the one before, up to 1 s, with its jitter of 20 %. */
