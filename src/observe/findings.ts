@@ -31,7 +31,7 @@ interface NestModule {
 interface NestWrapper {
   readonly token?: unknown;
   readonly metatype?: Class | null; // the class, or the function of a factory
-  readonly inject?: unknown; // of a factory alone
+  readonly inject?: unknown; // only a factory has it
   readonly instance?: unknown;
   readonly isAlias?: boolean; // another token for an instance, by `useExisting`
 }

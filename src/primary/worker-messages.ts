@@ -171,8 +171,8 @@ export class WorkerMessages {
   #warnOnce(message: string, worker: WorkerHandle): void {
     if (this.#warned.has(message)) return;
     if (this.#warned.size >= MAX_WARNINGS) {
-      const why = `${MAX_WARNINGS} different warnings are the most that are logged`;
-      return this.#dropped.say(`dropped a warning, because ${why}`, 'dropped');
+      const why = `dropped a warning, because only ${MAX_WARNINGS} different warnings are logged`;
+      return this.#dropped.say(why, 'dropped');
     }
     this.#warned.add(message);
     this.to.emit('warning', { message, worker: worker.identity });

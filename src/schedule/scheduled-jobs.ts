@@ -172,7 +172,7 @@ function providersOf<T>(modules: ModulesContainer, className: string) {
 type Wrapped = (this: unknown, ...args: never[]) => unknown;
 
 /**
- * Wraps methods of these providers. A wrapper gets the original method and the call's arguments. Another app in this process has the same class, but its providers are not wrapped.
+ * Wraps methods of this app's providers. A wrapper gets the original method and the arguments.
  *
  * @returns a function that restores the methods, or `undefined` if the app has no such provider.
  */

@@ -14,7 +14,7 @@ import { MAX_WORKERS } from '../../contract/options/schema.js';
 import { availableCores } from '../../contract/process/machine.js';
 import { transition } from '../../decide/transition.js';
 import { forkWorker } from '../../primary/fork-worker.js';
-import { NO_HTTP_SERVER, takeActivatedSocket } from '../../primary/listening/activated-socket.js';
+import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { ClusterAcceptors, Listening } from '../../primary/listening/listening.js';
 import { Program } from '../../primary/release.js';
 import { PackageThreads } from '../../primary/package-threads.js';
@@ -24,7 +24,7 @@ import { endTelemetry } from '../../contract/process/telemetry.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
 import { isTickLate } from '../../decide/worker/liveness.js';
 import { ControlSocket } from '../../control/control-socket.js';
-import { setTitle } from './role.js';
+import { NO_HTTP_SERVER, setTitle } from './role.js';
 
 type Warn = (message: string) => void;
 

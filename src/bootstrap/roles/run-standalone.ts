@@ -5,7 +5,7 @@ import type { EmitEvent } from '../../contract/log/events.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import { lossOf } from '../../contract/log/lines.js';
 import type { ResolvedClusterOptions, FindingName } from '../../contract/options/index.js';
-import { NO_HTTP_SERVER, takeActivatedSocket } from '../../primary/listening/activated-socket.js';
+import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { BoundSocket } from '../../primary/listening/bound-socket.js';
 import type { AppView, Finding } from '../../observe/findings.js';
 import { whenFree } from '../../contract/process/in-time.js';
@@ -21,6 +21,7 @@ import type { AppFactory, StandaloneRuntime } from '../cluster-runtime.interface
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
+import { NO_HTTP_SERVER } from './role.js';
 
 /** Signals that drain and end the process. SIGHUP also does, because a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;

@@ -201,11 +201,10 @@ export function validate<const T extends v.GenericSchema>(
   const result = v.safeParse(schema, input);
   if (result.success) return result.output;
   const problems = result.issues.map((issue) => {
-    const key = v.getDotPath(issue) ?? subject;
-    const seen = SECRET.test(key) ? 'its value' : show(issue.input);
-    return issue.message.startsWith(UNKNOWN)
-      ? `${key}: ${seen} is not allowed; ${issue.message}`
-      : `${key}: ${seen} is not allowed; expected ${issue.message}`;
+    const key = v.getDotPath(issue);
+    const seen = SECRET.test(key ?? subject) ? 'its value' : show(issue.input);
+    const expected = issue.message.startsWith(UNKNOWN) ? '' : 'expected ';
+    return `${key === null ? '' : `${key}: `}${seen} is not allowed; ${expected}${issue.message}`;
   });
   throw new ClusterConfigurationError(`invalid ${subject}: ${[...new Set(problems)].join(' | ')}`);
 }

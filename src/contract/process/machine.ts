@@ -91,7 +91,7 @@ export function availableCores(
 
 /**
  * The paths of a file in the cgroup of this process and in all cgroups above it. In a container the
- * path of the group may be a path on the host. In that case only the root group is found.
+ * cgroup's path may be a path on the host. Then only the root cgroup is found.
  *
  * @param controller the controller of cgroup v1; for v2 the empty string.
  */

@@ -116,8 +116,8 @@ export function releaseFailed(
   const isToBlame =
     before !== undefined && isWatched && countsAgainst(step, worker, before, detail);
   noteEnding(step, generation, detail);
-  if (isToBlame)
-    goBack(step, { ...watched, reason: `worker=${slot} gen=${generation}: ${detail}` });
+  if (!isToBlame) return;
+  goBack(step, { ...watched, reason: `worker=${slot} gen=${generation}: ${detail}` });
 }
 
 /**

@@ -2,7 +2,7 @@
 export interface Problem {
   /** Name of the task. */
   readonly task: string;
-  /** What is wrong and the remedy, with {@link TASKS} in the place of the task. */
+  /** The cause and the remedy, with {@link TASKS} in the place of the task. */
   readonly text: string;
 }
 

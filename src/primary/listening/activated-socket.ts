@@ -4,10 +4,6 @@ import { BoundSocket, formatAddress } from './bound-socket.js';
 
 type Options = Pick<ResolvedClusterOptions, 'address' | 'addressGiven' | 'balancing' | 'workers'>;
 
-/** The warning when `bootstrap()` was given an address, but the app has no HTTP server. */
-export const NO_HTTP_SERVER =
-  'the app has no HTTP server, and nothing listens on the address that bootstrap() was given; leave "port", "host" and "path" out';
-
 /** The first descriptor that systemd passes: SD_LISTEN_FDS_START of sd_listen_fds(3). */
 const FIRST_DESCRIPTOR = 3;
 

@@ -142,7 +142,7 @@ describe('a warning of workers', () => {
     }
     expect(cluster.events('warning').map(({ message }) => message)).toEqual([
       ...Array.from({ length: 100 }, (_, i) => `odd ${i}`),
-      'dropped a warning, because 100 different warnings are the most that are logged',
+      'dropped a warning, because only 100 different warnings are logged',
     ]);
   });
 });
