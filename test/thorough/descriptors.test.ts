@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
-import { IS_FIRST_RUN, itOnce } from '../support/once.js';
+import { describeOnce } from '../support/once.js';
 import { scrape } from '../support/scrape.js';
 
 afterEach(stopAll);
@@ -79,27 +79,21 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
   });
 });
 
-describe('a process that has no descriptor left', () => {
-  itOnce(
-    'is a primary that finds hung workers all the same, and replaces them when it can',
-    async () => {
-      const cluster = await ClusterProcess.start({
-        options: { hangTimeoutMs: HANG_TIMEOUT_MS },
-      });
-      const [victim] = cluster.workerPids as [number, number];
-      limitDescriptors(cluster.pid, '3:');
+describeOnce('a process that has no descriptor left', () => {
+  it('is a primary that finds hung workers all the same, and replaces them when it can', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { hangTimeoutMs: HANG_TIMEOUT_MS },
+    });
+    const [victim] = cluster.workerPids as [number, number];
+    limitDescriptors(cluster.pid, '3:');
 
-      process.kill(victim, 'SIGSTOP');
+    process.kill(victim, 'SIGSTOP');
 
-      const died = await cluster.event('worker-died', (line) => line.pid === victim);
-      expect(died).toMatchObject({ cause: 'hang' });
-      await cluster.until('two tries', () => cluster.all('worker-died').length > 2);
-      limitDescriptors(cluster.pid, '20000:');
-      await cluster.until('another worker', () => cluster.workerPids.length === 2);
-      expect(cluster.all('failed')).toEqual([]);
-    },
-  );
+    const died = await cluster.event('worker-died', (line) => line.pid === victim);
+    expect(died).toMatchObject({ cause: 'hang' });
+    await cluster.until('two tries', () => cluster.all('worker-died').length > 2);
+    limitDescriptors(cluster.pid, '20000:');
+    await cluster.until('another worker', () => cluster.workerPids.length === 2);
+    expect(cluster.all('failed')).toEqual([]);
+  });
 });
-
-if (IS_FIRST_RUN) {
-}
