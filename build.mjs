@@ -1,6 +1,6 @@
 // Bundles the src of the package and of each package in packages/ into its dist. The compiler adds
 // the declarations.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -77,8 +77,6 @@ function bundles() {
     output: {
       file: `dist/${to}.cjs`,
       format: 'cjs',
-      banner:
-        '/*! With parts of valibot, negotiator and lru-cache, under their licenses (MIT, BlueOak). */',
       minify: { mangle: { toplevel: true, keepNames: true } },
     },
   }));
@@ -137,6 +135,7 @@ function page() {
           const emit = (fileName, source) => this.emitFile({ type: 'asset', fileName, source });
           emit('index.html', readFileSync('page/index.html'));
           emit('icon.svg', readFileSync('page/icon.svg'));
+          emit('preact.LICENSE', readFileSync('page/preact.LICENSE'));
           emit(
             'dashboard.css',
             `${readFileSync(uplotStyle)}\n${readFileSync('page/dashboard.css')}`,
@@ -153,11 +152,39 @@ const beside = existsSync('packages')
   ? readdirSync('packages').map((name) => `packages/${name}`)
   : [];
 
+/** Notes the folder of each package that a bundle contains. */
+const bundled = (folders) => ({
+  name: 'nestjs-cluster:bundled',
+  generateBundle(_options, bundle) {
+    for (const { moduleIds = [] } of Object.values(bundle))
+      for (const id of moduleIds) {
+        const [, folder] = /^(.*[/]node_modules[/](?:@[^/]+[/])?[^/]+)[/]/.exec(id) ?? [];
+        if (folder !== undefined) folders.add(folder);
+      }
+  },
+});
+
+/** Writes dist/licenses.txt: these licenses demand that their text goes with every copy. */
+function writeLicenses(folders) {
+  const texts = [...folders].toSorted().map((folder) => {
+    const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+    return `${name} ${version}\n\n${readFileSync(`${folder}/${file}`, 'utf8').trim()}\n`;
+  });
+  if (texts.length > 0) writeFileSync('dist/licenses.txt', texts.join(`\n${'-'.repeat(72)}\n\n`));
+}
+
 for (const directory of ['.', ...beside].map((each) => resolve(each))) {
   process.chdir(directory);
-  for (const { output, ...input } of bundles()) {
-    const bundle = await rolldown({ ...input, logLevel: 'silent' });
+  const folders = new Set();
+  for (const { output, plugins = [], ...input } of bundles()) {
+    const bundle = await rolldown({
+      ...input,
+      plugins: [...plugins, bundled(folders)],
+      logLevel: 'silent',
+    });
     await bundle.write(output);
     await bundle.close();
   }
+  writeLicenses(folders);
 }
