@@ -11,7 +11,8 @@ import { entriesOf, identityOf, mediansOf } from './rows.mjs';
  *
  * @param contestants `system`; `label`, `workers` and `env` if they differ from the run's; and
  *   anything that `measure` needs.
- * @param measure measures a running contestant: metrics by name, `errors` by kind.
+ * @param measure measures a running contestant: metrics by name, `errors` by kind. Gets the time
+ *   from its spawn until all of its workers answered too, in ms.
  * @returns a row for each contestant: medians of the rounds, errors of all of them.
  */
 export async function compare({ contestants, measure, run, group = run.group }) {
@@ -32,7 +33,7 @@ export async function compare({ contestants, measure, run, group = run.group }) 
         result = await bringUp(
           system,
           { node, adapter, workers: settings.workers, port: await nextPort(), env },
-          (running) => measure(running, settings),
+          (running, startMs) => measure(running, { ...settings, startMs }),
         );
       } catch (error) {
         run.signal.throwIfAborted();
@@ -56,9 +57,10 @@ export async function compare({ contestants, measure, run, group = run.group }) 
 /** Measures one system from its start to its stop, and how much others used the machine. */
 async function bringUp(system, options, measure) {
   const endWatch = watchMachine();
+  const begun = performance.now();
   const running = await system.start(options);
   try {
-    const measured = await measure(running);
+    const measured = await measure(running, performance.now() - begun);
     return { measured, use: endWatch({ pids: pidsOf(running) }) };
   } finally {
     await running.stop();

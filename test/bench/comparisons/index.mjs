@@ -107,12 +107,13 @@ const memory = {
         ...systems.map((system) => ({ system })),
         ...(ours ? VARIANTS.map((variant) => ({ system: ours, ...variant })) : []),
       ],
-      async measure(running) {
+      async measure(running, { startMs }) {
         await delay(IDLE_MS);
         const idle = readMemory(running);
         await wrk(running, { path: '/hello', connections: 64, seconds: LOAD_SECONDS });
         await delay(IDLE_MS);
         return {
+          startMs,
           idleFrontRssBytes: idle.frontRssBytes,
           idleWorkerRssBytes: idle.workerRssBytes,
           idleTotalRssBytes: idle.totalRssBytes,

@@ -69,14 +69,17 @@ export const kills = {
         'has no worker that can be killed and is replaced',
       ),
       async measure(running, { workers }) {
+        const recoveries = [];
         const { metrics } = await lossesOf(running, run.events, async () => {
           const [victim] = running.workerPids();
           process.kill(victim, 'SIGKILL');
+          const killed = performance.now();
           const lives = (pid) => pid !== victim;
           await answeredBy(running.port, workers, lives, PATIENCE_MS);
+          recoveries.push(performance.now() - killed);
           await delay(PAUSE_MS);
         });
-        return metrics;
+        return { ...metrics, recoveryMs: sum(recoveries) / recoveries.length };
       },
     });
   },

@@ -1,9 +1,9 @@
 import { REAL_RATIO } from '../comparisons/window-statistics.mjs';
 import { MAX_SHARE } from '../machine-use.mjs';
-import { hasMetric, textOf } from './metrics.mjs';
+import { hasMetric, measured, textOf } from './metrics.mjs';
 import { defaultRow, groupsOf, markdownTable, tablesOf } from './tables.mjs';
 
-/** The main figures, of which less is better: columns of the tables of the pages. */
+/** The main figures, of which less is better: columns of the tables of docs/benchmarks.md. */
 const FIGURES = [
   { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive, CPU µs' },
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
@@ -12,14 +12,33 @@ const FIGURES = [
   { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills' },
   { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
-];
-const PAGE_FIGURES = [
-  ...FIGURES,
   { scope: 'memory', metric: 'totalRssBytes', heading: 'In all, MB' },
   { scope: 'memory', metric: 'idleWorkerRssBytes', heading: 'Idle worker, MB' },
+  { scope: 'memory', metric: 'startMs', heading: 'Start, ms' },
+  { scope: 'reloads', metric: 'reloadMs', heading: 'A reload, ms' },
+  { scope: 'kills', metric: 'recoveryMs', heading: 'Recovery from a kill, ms' },
 ];
-/** Columns of the README: what a reader most likely has now. */
-const PEERS = ['reuse-port', 'pm2', 'watt', 'nestjs-cluster', 'nestjs-cluster-cpu-bound'];
+/** The table of the README: what is worse here stands first. */
+const README_ROWS = [
+  { scope: 'memory', metric: 'idleTotalRssBytes', heading: 'Memory in all, idle, MB' },
+  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Kept connection, CPU µs a request' },
+  { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connection, CPU µs a request' },
+  {
+    scope: 'mixed',
+    metric: 'lightP99Ms',
+    beside: 'heavyPerSecond',
+    heading: 'Light route beside heavy load: p99 ms (heavy requests/s)',
+  },
+  { scope: 'reloads', metric: 'lost', per: 'events', heading: 'Lost requests per reload' },
+];
+/** Its columns. `mixed` compares the system with `@CpuBound()`. */
+const README_SYSTEMS = {
+  'nestjs-cluster': { system: 'nestjs-cluster', mixed: 'nestjs-cluster-cpu-bound' },
+  'node:cluster': { system: 'node-cluster-round-robin' },
+  pm2: { system: 'pm2' },
+  Watt: { system: 'watt' },
+  'plain processes': { system: 'reuse-port' },
+};
 /** Minimum difference that is reported. Even medians differ by less because of noise. */
 const NOTICEABLE_RATIO = 0.03;
 const REPORT = '../test/bench/results/report.md';
@@ -42,25 +61,32 @@ export function fillFigures(page, results) {
 
 /** The block of the README. */
 export function readmeBlock(results) {
-  const tables = figureTables(results, FIGURES, PEERS);
-  const labels = tables[0].systems.map(({ label }) => label);
-  const rows = tables.flatMap(({ name, systems, headings }) =>
-    headings.map((heading, k) => [
-      `${heading} (${name})`,
-      ...labels.map((label) => systems.find((one) => one.label === label)?.cells[k] ?? '–'),
-    ]),
-  );
-  return `The sample app; nestjs-cluster has all its features on. CPU is the CPU time of all server processes for each request, MB are RSS under load. ${conditions(results)}
+  const shown = shownOf(results, README_ROWS).map((figure) => [
+    figure.heading,
+    ...Object.values(README_SYSTEMS).map((column) => readmeCell(figure, column)),
+  ]);
+  return `The sample app on Express with 2 workers; nestjs-cluster has everything on. CPU is that of all server processes. ${conditions(results)}
 
 <!-- prettier-ignore -->
-${markdownTable(['', ...labels], rows)}
+${markdownTable(['', ...Object.keys(README_SYSTEMS)], shown)}
 
-The heavy load is 16 clients that ask for fibonacci(35) without pause. Load and servers share the same cores. Figures are medians, and requests lost, of all sent, a sum. Another machine reversed CPU differences of up to 32 %. "Not run": no reload, or no worker to kill. [All scopes](docs/benchmarks.md).`;
+The heavy load is 16 clients that ask for fibonacci(35) without pause, here under \`@CpuBound()\`. "–": it has no reload. Another machine reversed CPU differences of up to 32 %. [All figures, and where others are ahead](docs/benchmarks.md).`;
+}
+
+function readmeCell({ scope, rows, parameters, metric, beside, per }, column) {
+  const system = column[scope] ?? column.system;
+  const row = rows.find((each) => each.group === 'Express' && each.system === system) ?? {};
+  if (per !== undefined && hasMetric(row, metric)) {
+    return measured(row[metric] / (row.rounds.length * parameters[per]));
+  }
+  return beside === undefined
+    ? textOf(row, metric)
+    : `${textOf(row, metric)} (${textOf(row, beside)})`;
 }
 
 /** The block of docs/benchmarks.md. */
 export function pageBlock(results) {
-  const tables = figureTables(results, PAGE_FIGURES).map(
+  const tables = figureTables(results, FIGURES).map(
     ({ name, systems, headings }) =>
       `**${name}**\n\n<!-- prettier-ignore -->\n${markdownTable(
         ['', ...headings],
@@ -118,20 +144,19 @@ function shownOf(results, figures) {
       machineOf(result) !== machineOf(main)
     )
       return [];
-    return [{ ...figure, rows: result.rows }];
+    return [{ ...figure, rows: result.rows, parameters: result.parameters }];
   });
 }
 
 /** A table for each group: a row for each system, a column for each figure that the group has. */
-export function figureTables(results, figures, only) {
+export function figureTables(results, figures) {
   const shown = shownOf(results, figures);
   return groupsOf([...new Set(shown.flatMap(({ rows }) => rows))]).map(({ name, rows }) => {
     const own = shown.filter(({ rows: all, metric }) =>
       all.some((row) => row.group === name && hasMetric(row, metric)),
     );
     const systems = rows.filter(
-      ({ system }, k) =>
-        (only?.includes(system) ?? true) && rows.findIndex((row) => row.system === system) === k,
+      ({ system }, k) => rows.findIndex((row) => row.system === system) === k,
     );
     return {
       name,
@@ -152,7 +177,7 @@ export function figureTables(results, figures, only) {
 /** A line for each system that is ahead of nestjs-cluster's default in one of the main figures. */
 export function ahead(results) {
   const lines = new Map(); // by system, then by figure: percents
-  for (const { rows, metric, heading } of shownOf(results, PAGE_FIGURES)) {
+  for (const { rows, metric, heading } of shownOf(results, FIGURES)) {
     for (const { rows: own } of groupsOf(rows)) {
       const ours = defaultRow(own);
       for (const row of own.filter((each) => !each.ours && ours && isAhead(each, ours, metric))) {
