@@ -13,18 +13,16 @@ interface Row {
   readonly name: string;
   readonly labels: readonly string[];
   readonly kind: string;
-  readonly unit: string;
   readonly meaning: string;
 }
 
 function documented(): Row[] {
   const page = readDocument('docs/reference/metrics.md');
-  return [...page.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(.*)\|(.*)\|(.*)\|$/gm)].map(
-    ([, name, labels = '', kind, unit, meaning]) => ({
+  return [...page.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(.*)\|(.*)\|$/gm)].map(
+    ([, name, labels = '', kind, meaning]) => ({
       name: name!,
       labels: labels === '' ? [] : labels.split(','),
       kind: kind!.trim(),
-      unit: unit!.trim(),
       meaning: meaning!.trim(),
     }),
   );
@@ -93,9 +91,9 @@ afterEach(stopAll);
 describe('the reference of everything that is measured', () => {
   const rows = documented();
 
-  it('has a unit and a meaning for each', () => {
+  it('has a meaning for each', () => {
     expect(rows.length).toBeGreaterThan(80);
-    expect(rows.filter(({ unit, meaning }) => unit === '' || meaning === '')).toEqual([]);
+    expect(rows.filter(({ meaning }) => meaning === '')).toEqual([]);
   });
 
   it('has every metric of the sample app, with its type and its labels, and no other', () => {
