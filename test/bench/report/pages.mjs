@@ -65,7 +65,7 @@ export function readmeBlock(results) {
     figure.heading,
     ...Object.values(README_SYSTEMS).map((column) => readmeCell(figure, column)),
   ]);
-  return `The sample app on Express with 2 workers; nestjs-cluster has everything on. CPU is that of all server processes. ${conditions(results)}
+  return `The sample app on Express with 2 workers; nestjs-cluster has everything on. CPU is the CPU time of all server processes. ${conditions(results)}
 
 <!-- prettier-ignore -->
 ${markdownTable(['', ...Object.keys(README_SYSTEMS)], shown)}
