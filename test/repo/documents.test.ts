@@ -177,7 +177,7 @@ describe('the page of messages', () => {
   });
 });
 
-/** What reports, refuses or throws: its arguments are messages. */
+/** Calls that report, refuse or throw: their arguments are messages. */
 const SAYS = /^(?:warn|refuse|fail)\(|(?:Error|Exception)\($|\.#?warn(?:Once)?\($/;
 
 /** Texts of a file that a user meets as an error or a warning; `…` stands for a value. */
@@ -205,7 +205,7 @@ function messagesOf(path: string): string[] {
     ts.forEachChild(node, visit);
   };
   visit(file);
-  // A value alone, the name of a finding, and the name of a class are no sentences.
+  // A value alone, the name of a finding, and a class name are not sentences.
   return messages.filter((text) => /\w \w/.test(text));
 }
 
