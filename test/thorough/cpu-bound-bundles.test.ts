@@ -1,5 +1,5 @@
 import { type OutputOptions, rolldown } from 'rolldown';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { CompiledApp, type Sources } from '../support/compiled-app.js';
 import { getJson } from '../support/http-client.js';
@@ -84,7 +84,6 @@ async function start(
   { external = /^[^./]/, env = {} }: { external?: RegExp; env?: Record<string, string> } = {},
 ): Promise<ClusterProcess> {
   const app = new CompiledApp({ ...SOURCES, main: MAINS[main] });
-  onTestFinished(() => app.remove());
   const input = app.path('main');
   const build = await rolldown({ input, external, platform: 'node', cwd: app.directory });
   const made = await build.generate({ keepNames: true, codeSplitting: false, ...output });

@@ -5,8 +5,6 @@ import { BalanceMetrics } from '../support/balance.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { Http2Client } from '../support/http2-client.js';
-import { Http2Tap } from '../support/http2-tap.js';
 import { RawClient } from '../support/raw-client.js';
 import { StrictClients } from '../support/strict-clients.js';
 import { WebSocketClient } from '../support/web-socket-client.js';
@@ -46,7 +44,7 @@ describe('clients that are asked to connect again', () => {
         pauseMs: 5,
       });
 
-      const metrics = BalanceMetrics.of(cluster.url);
+      const metrics = new BalanceMetrics(cluster.url);
       const [first, second] = cluster.workerPids;
       // No worker drains: its end is not looked at.
       for (let round = 0; round < ROUNDS; round++) {
@@ -109,7 +107,7 @@ describe('while others are moved', () => {
       onTestFinished(() => stream.destroy());
     }
     await Promise.all(streams.map((stream) => stream.until(/data: /)));
-    const metrics = BalanceMetrics.of(url);
+    const metrics = new BalanceMetrics(url);
     await eventually('all served', () => plain.served >= 40 && pipelining.served >= 24);
     expect([plain.opened, pipelining.opened]).toEqual([20, 4]);
 
@@ -137,90 +135,5 @@ describe('while others are moved', () => {
     expect([...plain.faults, ...pipelining.faults]).toEqual([]);
     expect([pipelining.moved, pipelining.opened]).toEqual([0, 4]);
     expect([closedSockets, endedStreams]).toEqual([0, 0]);
-  });
-});
-
-/**
- * A client with some streams in flight, that obeys GOAWAY: what is open is
- * awaited, and what is new goes to a session of its own.
- */
-class Http2Clients {
-  served = 0;
-  readonly faults: string[] = [];
-  /** Error codes of the GOAWAYs that came. */
-  readonly goaways: number[] = [];
-  readonly #clients: Promise<void>[];
-  #stopped = false;
-
-  constructor(base: string, clients: number) {
-    this.#clients = Array.from({ length: clients }, () => this.#client(base));
-  }
-
-  static forTest(base: string, clients: number): Http2Clients {
-    const all = new Http2Clients(base, clients);
-    onTestFinished(() => all.stop());
-    return all;
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await Promise.all(this.#clients);
-  }
-
-  async #client(base: string): Promise<void> {
-    while (!this.#stopped) {
-      const session = await Http2Client.open(base).catch((error: Error) => error);
-      if (session instanceof Error) {
-        if (!this.#stopped) this.faults.push(String(session));
-        return;
-      }
-      void session.goaway.then((code) => this.goaways.push(code));
-      // Together: a GOAWAY comes while they are open, and none of them crosses it.
-      while (!this.#stopped && !session.leaving) {
-        await Promise.all(Array.from({ length: 3 }, () => this.#ask(session)));
-      }
-      if (this.#stopped) session.destroy();
-    }
-  }
-
-  async #ask(session: Http2Client): Promise<void> {
-    const answer = await session.get('/wait/100');
-    // Asked for just before the GOAWAY was read: Node did not send it. The tap knows better.
-    if (answer.refused && session.leaving) return;
-    const good = answer.status === 200 && answer.body === '{"waitedMs":100}' && answer.complete;
-    if (good) this.served += 1;
-    else this.faults.push(JSON.stringify(answer));
-  }
-}
-
-describe('sessions of HTTP/2', () => {
-  it('are moved by a GOAWAY that refuses nothing that has begun', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 1 },
-      env: { TEST_SERVER: 'http2' },
-    });
-    const { url } = cluster;
-    const tap = await Http2Tap.to(url);
-    const clients = Http2Clients.forTest(tap.url, 12);
-    const metrics = new BalanceMetrics(async () => {
-      const session = await Http2Client.open(url);
-      const { status, body } = await session.get('/metrics');
-      session.destroy();
-      return status === 200 ? body : undefined;
-    });
-    await eventually('all served', () => clients.served >= 100);
-
-    cluster.kill('SIGTTIN');
-
-    await metrics.even([0, 1]);
-    await eventually(
-      'the sessions that were moved are counted',
-      () => metrics.rebalanced(0),
-      (count) => count >= 3,
-    );
-    expect([tap.resets, tap.refused]).toEqual([0, 0]);
-    expect(clients.goaways.length).toBeGreaterThanOrEqual(3);
-    expect(new Set(clients.goaways)).toEqual(new Set([0]));
-    expect(clients.faults).toEqual([]);
   });
 });
