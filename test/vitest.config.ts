@@ -9,7 +9,7 @@ const computes = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0
 
 /** Projects with real processes. They mostly wait, so they run more files than there are cores. */
 const processes = {
-  globalSetup: ['support/global-setup.ts'],
+  globalSetup: ['support/quick-packages.mjs'],
   maxWorkers: 5,
   sequence: { groupOrder: 1 },
   // Longer than a test waits for a single event, so that the test itself says what is missing.
