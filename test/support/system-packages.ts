@@ -12,7 +12,6 @@ const PACKAGES = {
   ip: 'iproute2',
   promtool: 'prometheus',
   'redis-server': 'redis-server',
-  wrk: 'wrk',
   unshare: 'util-linux',
   chromium: 'chromium',
   mount: 'mount',

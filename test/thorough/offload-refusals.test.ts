@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { CompiledApp, type Sources } from '../support/compiled-app.js';
 
-// The words of each refusal: unit/offload/offload-refusals, thread-pool and cpu-bound-bundles.
+// The words of each refusal: unit/offload/offload-explorer and thread-pool.
 
 afterEach(stopAll);
 

@@ -15,62 +15,6 @@ function many<T>(count: number, one: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, one));
 }
 
-describe('clients that are asked to connect again', () => {
-  const ROUNDS = 2;
-
-  it.each([
-    {
-      adapter: 'express',
-      kinds: ['get', 'post'],
-      requests: 2_000,
-      which: 'half of them with bodies',
-    },
-    // Among themselves: the busiest are moved first, and these are slow.
-    {
-      adapter: 'fastify',
-      kinds: ['early'],
-      requests: 600,
-      which: 'answered before their bodies were read',
-    },
-  ] as const)(
-    'lose nothing on $adapter: $which',
-    async ({ adapter, kinds, requests }) => {
-      const cluster = await ClusterProcess.start({
-        env: { ...behaviour('builds#works'), TEST_ADAPTER: adapter },
-      });
-      const clients = StrictClients.forTest([cluster.url], {
-        kinds,
-        clients: 32,
-        pauseMs: 5,
-      });
-
-      const metrics = new BalanceMetrics(cluster.url);
-      const [first, second] = cluster.workerPids;
-      // No worker drains: its end is not looked at.
-      for (let round = 0; round < ROUNDS; round++) {
-        await metrics.even([0, 1]);
-        const { moved } = clients;
-        clients.withdrawFrom(clients.at(first!) < clients.at(second!) ? first! : second!);
-        await eventually(
-          'clients of the other worker move',
-          () => ({ moved: clients.moved, faults: clients.faults }),
-          (now) => now.moved >= moved + 3,
-        );
-        clients.comeBack();
-      }
-      await eventually(
-        `${requests} answers`,
-        () => clients.served,
-        (served) => served >= requests,
-        60_000,
-      );
-
-      expect(clients.faults).toEqual([]);
-    },
-    120_000,
-  );
-});
-
 describe('while others are moved', () => {
   it('pipelined requests, WebSockets and event streams stay where they are', async () => {
     const cluster = await ClusterProcess.start({
