@@ -9,7 +9,7 @@ const SECRET = 'postgres://user:password@db.internal';
 
 const UP = { status: 'up', rows: 3 } as const;
 
-/** What each indicator does. */
+/** The behaviour of each indicator. */
 const states = { database: '', cache: '' };
 
 async function behave(name: keyof typeof states) {
