@@ -2,14 +2,13 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { NODE_SENSITIVE } from './projects.js';
 import { sensitiveNodes } from './support/installed-nodes.js';
-import { benchHasChanged } from './support/bench-changed.js';
 
 /** Projects that start no processes: they run first, on all cores. */
 const computes = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
 
 /** Projects with real processes. They mostly wait, so they run more files than there are cores. */
 const processes = {
-  globalSetup: ['support/global-setup.ts'],
+  globalSetup: ['support/quick-packages.mjs'],
   maxWorkers: 5,
   sequence: { groupOrder: 1 },
   // Longer than a test waits for a single event, so that the test itself says what is missing.
@@ -48,10 +47,6 @@ const foldersOf = (name: string): string[] => [
   `../packages/*/test/${name}`,
 ];
 
-/** Tests of `test/bench` alone. They run only if it has changed. */
-const OF_THE_BENCH = ['repo/bench.test.ts', 'thorough/bench.test.ts'];
-const TESTS_BENCH = benchHasChanged();
-
 /** The file that receives the results of a run, as JSON. */
 const report = process.env['TEST_REPORT'];
 
@@ -82,7 +77,6 @@ export default defineConfig({
         test: {
           name,
           include: foldersOf(name).map((folder) => `${folder}/**/*.test.ts`),
-          ...(TESTS_BENCH ? {} : { exclude: OF_THE_BENCH }),
           ...needs,
         },
       })),

@@ -5,6 +5,7 @@ import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { getJson, request } from '../support/http-client.js';
 import { PATIENCE_MS } from '../support/patience.js';
+import { residentBytesOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
 
 /** Express with the packages that are installed, as its users have it. */
@@ -45,12 +46,6 @@ function computed<T = any>(cluster: ClusterProcess, path: string) {
   );
 }
 
-/** Resident memory of a process. */
-function residentMegabytes(pid: number): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
-  return Number(kilobytes) / 1024;
-}
-
 describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
   let cluster: ClusterProcess;
 
@@ -63,77 +58,27 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
   it('serves every route as the articles describe them', async () => {
     expect(cluster.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
 
-    const page = await request(cluster.url, '/');
-    expect(page).toMatchObject({ outcome: 'ok', body: PAGE });
-    expect(page.headers['content-type']).toMatch(/^text\/html; charset=utf-8/i);
-    expect(page.headers['content-encoding']).toBeUndefined();
+    expect(await request(cluster.url, '/')).toMatchObject({ outcome: 'ok', body: PAGE });
+    expect((await request(cluster.url, '/fib/46')).status).toBe(400);
 
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
     // oxlint-disable-next-line typescript/no-explicit-any
     const ask = <T = any>(path: string) => computed<T>(cluster, path);
     for (const prefix of ['', '/offload']) {
-      expect((await ask(`${prefix}/fib/20`)).body).toEqual({
-        n: 20,
-        fibonacci: 6_765,
-      });
-      expect((await ask(`${prefix}/fib/0`)).body).toEqual({ n: 0, fibonacci: 0 });
-      expect((await ask(`${prefix}/test`)).body).toEqual({
-        n: 35,
-        fibonacci: 9_227_465,
-      });
+      expect((await ask(`${prefix}/fib/20`)).body).toEqual({ n: 20, fibonacci: 6_765 });
+      expect((await ask(`${prefix}/test`)).body).toEqual({ n: 35, fibonacci: 9_227_465 });
       const { sum } = (await ask<{ sum: number }>(`${prefix}/slow`)).body;
       // 100 000 squares of numbers between 0 and 1: a third each on average.
       expect(sum).toBeGreaterThan(32_000);
       expect(sum).toBeLessThan(35_000);
     }
-    expect((await ask('/offload/primes/100')).body).toEqual({
-      n: 100,
-      primes: 25,
-    });
+    expect((await ask('/offload/primes/100')).body).toEqual({ n: 100, primes: 25 });
     expect((await getJson(cluster.url, '/wait/20')).body).toEqual({ waitedMs: 20 });
-    expect((await getJson(cluster.url, '/wait/0')).body).toEqual({ waitedMs: 0 });
 
     const body = '{"text":"ä","list":[1,null,{"deep":true}]}';
     const echo = await postJson(cluster, '/echo', body);
     expect(echo.status).toBe(200);
     expect(JSON.parse(echo.body)).toEqual(JSON.parse(body));
-    const large = JSON.stringify({ text: 'x'.repeat(900_000) });
-    expect((await postJson(cluster, '/echo', large)).body).toBe(large);
-  });
-
-  it('answers 400 where a parameter is out of range, and 404 where there is no route', async () => {
-    const wrong = [
-      '/fib/46',
-      '/fib/-1',
-      '/fib/1.5',
-      '/fib/1e1',
-      '/fib/x',
-      '/fib/%20',
-      '/offload/fib/46',
-      '/offload/fib/x',
-      '/offload/primes/-1',
-      '/wait/60001',
-      '/wait/-1',
-      '/wait/x',
-    ];
-
-    for (const path of wrong) {
-      const { status, body } = await request(cluster.url, path);
-      expect([path, status]).toEqual([path, 400]);
-      expect(JSON.parse(body)).toMatchObject({ statusCode: 400 });
-    }
-    expect((await postJson(cluster, '/echo', '{broken')).status).toBe(400);
-    expect((await request(cluster.url, '/fib')).status).toBe(404);
-    expect((await request(cluster.url, '/nothing')).status).toBe(404);
-    expect((await request(cluster.url, '/echo')).status).toBe(404);
-  });
-
-  it('compresses the page for a client that asks for it', async () => {
-    const response = await fetch(`${cluster.url}/`, { headers: { 'accept-encoding': 'gzip' } });
-
-    expect(response.headers.get('content-encoding')).toBe('gzip');
-    expect(response.headers.get('content-type')).toMatch(/^text\/html/);
-    expect(await response.text()).toBe(PAGE);
   });
 
   it.each(['identity', 'gzip, deflate, br'])(
@@ -164,16 +109,11 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
 
   it('has no faults, and nothing that is shared, unless they are asked for', async () => {
     for (const path of [
-      '/shared/ticks',
-      '/shared/limited',
-      '/socket.io/?EIO=4&transport=polling',
+      ...['/shared/ticks', '/shared/limited', '/socket.io/?EIO=4&transport=polling'],
+      ...['/faults/crash', '/faults/exit/1', '/faults/spin', '/faults/block/1', '/faults/leak/1'],
     ]) {
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 404]);
     }
-    for (const path of ['/faults/crash', '/faults/exit/1', '/faults/spin', '/faults/block/1']) {
-      expect([path, (await request(cluster.url, path)).status]).toEqual([path, 404]);
-    }
-    expect((await request(cluster.url, '/faults/leak/1')).status).toBe(404);
     expect(cluster.all('worker-died')).toEqual([]);
   });
 
@@ -183,7 +123,7 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
       expect((await request(cluster.url, '/health')).outcome).toBe('ok');
     }
 
-    expect(residentMegabytes(cluster.pid)).toBeLessThanOrEqual(60);
+    expect(residentBytesOf(cluster.pid)).toBeLessThanOrEqual(60 * 2 ** 20);
   });
 
   // The last: it ends what the others ask.
@@ -216,9 +156,6 @@ describe('the faults of the sample app', () => {
 
     expect((await getJson(cluster.url, '/faults/block/5')).body).toEqual({ blockedMs: 5 });
     expect((await getJson(cluster.url, '/faults/leak/2')).body).toEqual({ leakedMb: 2 });
-    expect((await request(cluster.url, '/faults/exit/256')).status).toBe(400);
-    expect((await request(cluster.url, '/faults/block/x')).status).toBe(400);
-    expect((await request(cluster.url, '/faults/leak/0')).status).toBe(400);
 
     void request(cluster.url, '/faults/crash');
     await restarted(1);
@@ -243,16 +180,5 @@ describe('the faults of the sample app', () => {
     expect(cluster.all('worker-died')[0]!.message).toContain('SAMPLE_FAIL_BOOT');
     expect(cluster.all('failed')).toHaveLength(1);
     expect(cluster.survivors()).toEqual([]);
-  });
-});
-
-describe('the environment of the sample app', () => {
-  afterEach(stopAll);
-
-  it('is refused where it is wrong', async () => {
-    const cluster = new ClusterProcess({ program: 'sample', env: environment('koa') });
-
-    expect((await cluster.exited()).code).not.toBe(0);
-    expect(cluster.output).toContain('ADAPTER must be express, fastify or node');
   });
 });

@@ -18,7 +18,7 @@ let project: TemporaryProject;
 
 beforeAll(async () => {
   project = await TemporaryProject.create();
-  // That npm installs it is in installed.test.ts and command-line.test.ts.
+  // That npm installs it is in installed.test.ts and surface.test.ts.
   await project.unpack(packed().path, 'nestjs-cluster');
   await project.link(dependencies(), ['']);
   await project.write({

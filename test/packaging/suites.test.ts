@@ -9,7 +9,7 @@ const env = Object.fromEntries(
   Object.entries(npmEnvironment()).filter(([name]) => !/^(VITEST|TEST|NODE_ENV)/.test(name)),
 );
 
-// The other suites of docs/proof.md take longer.
+// The other suites take longer.
 it('keyv, a suite of others, finds nothing new', async () => {
   const { code, stdout, stderr } = await runCommand(
     process.execPath,

@@ -3,6 +3,7 @@ import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { format } from 'prettier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { npmEnvironment, runCommand } from '../support/run-command.js';
 import { importsOf, packageNameOf } from './support/imports.js';
 import { type ExportedName, exportsOf } from './support/exported-names.js';
 import { packed, type Tarball } from './support/tarball.js';
@@ -26,6 +27,16 @@ it('exports what test/packaging/surface.md lists, each name on purpose', async (
   // After a change: `npx vitest --config test/vitest.config.ts --project packaging surface --update`
   const page = await format(apiPage(), { parser: 'markdown' });
   await expect(page).toMatchFileSnapshot(join(ROOT, 'test/packaging/surface.md'));
+});
+
+it('is a command too, which needs nothing of Nest', async () => {
+  // `--no`: never another package of that name.
+  const { code, stdout } = await runCommand('npx', ['--no', '--', 'nestjs-cluster', '--help'], {
+    cwd: project.directory,
+    env: npmEnvironment(),
+  });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/Usage: nestjs-cluster[^]*^ +ps\b[^]*^ +reload\b[^]*^ +cpu-profile\b/m);
 });
 
 it('says what each exported name is for', () => {

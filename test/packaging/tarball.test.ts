@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
@@ -63,15 +63,4 @@ describe('the tarball', () => {
     expect(stdout).toContain('"nestjs-cluster"');
     expect(stdout).toContain('"nestjs-cluster/bootstrap"');
   });
-});
-
-it('runs no script where it is installed', () => {
-  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-    scripts: object;
-  };
-  const hooks = ['preinstall', 'install', 'postinstall', 'prepublish', 'prepare'];
-
-  expect(Object.keys(scripts).filter((name) => hooks.includes(name))).toEqual([]);
-  // npm runs node-gyp by itself where it finds this file.
-  expect(existsSync(join(ROOT, 'binding.gyp'))).toBe(false);
 });

@@ -40,15 +40,6 @@ export function npmPackages(suite, packages) {
   });
 }
 
-/** Installs Python packages, each as `name==version`. @returns the folder of the programs. */
-export function pythonPackages(suite, packages) {
-  const folder = once(suite, packages.join(' '), (venv) => {
-    run('python3', ['-m', 'venv', venv]);
-    run(join(venv, 'bin/pip'), ['install', '--quiet', ...packages]);
-  });
-  return join(folder, 'bin');
-}
-
 /** Installs the program of a Go module. @returns the path of the program. */
 export function goProgram(suite, source) {
   const folder = once(suite, source, (bin) => {
@@ -79,13 +70,6 @@ export function folderOfRepository(suite, { address, tag, path, from }) {
     }
   });
   return join(root, path);
-}
-
-/** Ends this process with the package to install, if the machine lacks a program. */
-export function needs(program, debianPackage) {
-  if (spawnSync('which', [program]).status === 0) return;
-  console.error(`${program} is missing: apt-get install ${debianPackage}`);
-  process.exit(1);
 }
 
 /** Runs the tests that `vitest.config.mjs` in `folder` includes. @returns the JSON report. */

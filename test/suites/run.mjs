@@ -18,7 +18,7 @@ if (unknown.length > 0) {
   console.error(`there is no suite ${unknown.join(', ')}; there is ${suites.join(', ')}`);
   process.exit(64);
 }
-await prepareFixtures([process.execPath]);
+await prepareFixtures();
 for (const name of values.only ?? suites) {
   const { status } = spawnSync(
     process.execPath,

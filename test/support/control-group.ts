@@ -3,29 +3,16 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { eventually } from './eventually.js';
 
 const V2 = '/sys/fs/cgroup';
-const V1_CPU = `${V2}/cpu`;
 const V1_MEMORY = `${V2}/memory`;
-const PERIOD_US = 100_000;
 
 /** A control group that a test has made. */
 export class ControlGroup {
   private constructor(private readonly path: string) {}
 
   /**
-   * A group whose processes together may use a share of the machine's cores; `undefined` if this
-   * machine does not allow that.
+   * A group with this limit on memory, in the group that this process is in, so that its limits hold
+   * too; `undefined` if this machine does not allow that.
    */
-  static ofCpu(cpus: number): ControlGroup | undefined {
-    const isV2 = existsSync(`${V2}/cgroup.controllers`);
-    if (!isV2 && !existsSync(`${V1_CPU}/cpu.shares`)) return undefined;
-    const quota = Math.round(cpus * PERIOD_US);
-    const limits: Record<string, string> = isV2
-      ? { 'cpu.max': `${quota} ${PERIOD_US}` }
-      : { 'cpu.cfs_period_us': String(PERIOD_US), 'cpu.cfs_quota_us': String(quota) };
-    return ControlGroup.#create(isV2 ? V2 : V1_CPU, isV2 ? '+cpu' : undefined, limits);
-  }
-
-  /** The same for memory, in the group that this process is in, so that its limits hold too. */
   static ofMemory(bytes: number): ControlGroup | undefined {
     const [, inV1] = /^\d+:memory:(\/.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? [];
     return inV1 === undefined

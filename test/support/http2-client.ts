@@ -37,11 +37,6 @@ export class Http2Client {
     });
   }
 
-  /** It takes no more requests: the server has said so, or it is closed. */
-  get leaving(): boolean {
-    return this.#session.closed || this.#session.destroyed;
-  }
-
   /** Never rejects: the answer tells. */
   get(path: string): Promise<Http2Answer> {
     return new Promise((resolve) => {

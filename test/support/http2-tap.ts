@@ -18,7 +18,8 @@ interface Frame {
 
 /**
  * A way to a server of HTTP/2 in clear text on which frames are looked at: a client of Node says
- * `REFUSED_STREAM` also of what it has never sent.
+ * `REFUSED_STREAM` also of what it has never sent. It keeps back what a server says from its GOAWAY
+ * on, until {@link release}.
  */
 export class Http2Tap {
   url = '';
@@ -30,11 +31,10 @@ export class Http2Tap {
   requests = 0;
   readonly #held = new Set<net.Socket>();
 
-  private constructor(readonly holdsGoaways: boolean) {}
+  private constructor() {}
 
-  /** @param holdsGoaways keeps back what a server says from its GOAWAY on, until {@link release}. */
-  static async to(base: string, { holdsGoaways = false } = {}): Promise<Http2Tap> {
-    const tap = new Http2Tap(holdsGoaways);
+  static async to(base: string): Promise<Http2Tap> {
+    const tap = new Http2Tap();
     const { hostname, port } = new URL(base);
     const server = net.createServer((client) => {
       const upstream = net.connect({ host: hostname, port: Number(port) });
@@ -76,7 +76,7 @@ export class Http2Tap {
         if (type === RST_STREAM) this.resets += 1;
         if (type !== GOAWAY) return;
         last = Math.min(last, payload.readUInt32BE(0) & 0x7fff_ffff);
-        if (!this.holdsGoaways || this.#held.has(client)) return;
+        if (this.#held.has(client)) return;
         this.#held.add(client);
         // It is listened to before it is passed on.
         client.cork();

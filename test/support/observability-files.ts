@@ -13,11 +13,10 @@ interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A query of the dashboard, with a value for each variable, and what its legend or mark says. */
+/** A query of the dashboard, with a value for each variable. */
 interface DashboardQuery {
   readonly where: string;
   readonly expr: string;
-  readonly text: string;
 }
 
 export function alertRules(): AlertRule[] {
@@ -42,7 +41,7 @@ export interface DashboardJson {
     readonly description?: string;
     readonly datasource?: { readonly uid: string };
     readonly gridPos: { x: number; y: number; w: number; h: number };
-    readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+    readonly targets?: readonly { readonly expr: string }[];
   }[];
   readonly templating: {
     readonly list: readonly { readonly name: string; readonly query: string }[];
@@ -51,7 +50,6 @@ export interface DashboardJson {
     readonly list: readonly {
       readonly name: string;
       readonly expr: string;
-      readonly titleFormat: string;
     }[];
   };
 }
@@ -61,34 +59,31 @@ export function dashboardFile(): DashboardJson {
 }
 
 /** Every PromQL there is in the dashboard: of panels, marks and variables. */
-export function dashboardQueries(
-  { panels, annotations, templating }: DashboardJson,
-  instance = '127.0.0.1:9464',
-): DashboardQuery[] {
+export function dashboardQueries({
+  panels,
+  annotations,
+  templating,
+}: DashboardJson): DashboardQuery[] {
   const queries: DashboardQuery[] = [
     ...panels.flatMap(({ title, targets = [] }) =>
-      targets.map(({ expr, legendFormat }) => ({ where: title, expr, text: legendFormat })),
+      targets.map(({ expr }) => ({ where: title, expr })),
     ),
-    ...annotations.list.map(({ name, expr, titleFormat }) => ({
-      where: name,
-      expr,
-      text: titleFormat,
-    })),
+    ...annotations.list.map(({ name, expr }) => ({ where: name, expr })),
     ...templating.list.flatMap(({ name, query }) => {
-      const [, expr, label] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? [];
-      return expr === undefined ? [] : [{ where: name, expr, text: `{{${label}}}` }];
+      const [, expr] = /^label_values\((.*), \w+\)$/.exec(query) ?? [];
+      return expr === undefined ? [] : [{ where: name, expr }];
     }),
   ];
-  return queries.map((query) => ({ ...query, expr: withVariables(query.expr, instance) }));
+  return queries.map((query) => ({ ...query, expr: withVariables(query.expr) }));
 }
 
 /** As Grafana puts them in. */
-function withVariables(expr: string, instance: string): string {
+function withVariables(expr: string): string {
   return expr
     .replaceAll('$__rate_interval', '1m')
     .replaceAll('$__range', '3h')
     .replaceAll('$job', 'nestjs-cluster')
-    .replaceAll('$instance', instance);
+    .replaceAll('$instance', '127.0.0.1:9464');
 }
 
 function rulesOf<Rule>(name: string): Rule[] {

@@ -13,7 +13,6 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
-import { CODE_CACHE_FILES, makeCodeCaches, prepareCodeCache } from './code-cache.mjs';
 import { PACKAGES_BESIDE } from './packages-beside.mjs';
 
 const root = join(import.meta.dirname, '../..');
@@ -93,10 +92,8 @@ const LINKS = [
 /**
  * Brings the packages of the fixtures up to date with `dist/`. Everything that starts fixtures calls
  * it first: the tests' global setup, and `npm run suites`.
- *
- * @param {Iterable<string>} nodes the programs of Node that will run the fixtures.
  */
-export async function prepareFixtures(nodes) {
+export async function prepareFixtures() {
   if (!existsSync(join(root, 'dist/index.js'))) {
     throw new Error('dist/ is missing: run "npm run build" first (npm test does)');
   }
@@ -113,8 +110,10 @@ export async function prepareFixtures(nodes) {
     cpSync(join(root, 'sample-app', part), join(fixtures, 'sample-app', part), { recursive: true });
   }
   await installQuickPackages();
-  makeCodeCaches(QUICK_PACKAGES, nodes);
 }
+
+/** For Vitest, which calls this name of a global setup. */
+export { prepareFixtures as setup };
 
 /**
  * Gives the fixtures Nest, rxjs and prom-client in a few files, and the package under test. The
@@ -127,14 +126,12 @@ async function installQuickPackages() {
     join(root, 'package.json'),
     join(root, 'package-lock.json'),
     import.meta.filename,
-    ...CODE_CACHE_FILES,
     ...OWN.flatMap(({ from }) => filesIn(join(from, 'dist'))),
   );
   const stampFile = join(QUICK_PACKAGES, '.stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   await bundleEsModules();
   for (const [name, entries] of Object.entries(COMMON_JS)) await bundleCommonJs(name, entries);
-  prepareCodeCache(building);
   for (const name of COPIES) {
     cpSync(join(installed, name), join(building, name), { recursive: true });
   }
@@ -151,7 +148,6 @@ async function installQuickPackages() {
   }
 }
 
-/** As CommonJS: V8 compiles that from a cache on every Node, ES modules on none. */
 async function bundleEsModules() {
   const names = Object.keys(ES_MODULES);
   const isBundled = (id) => names.some((name) => id === name || id.startsWith(`${name}/`));

@@ -5,7 +5,6 @@ import type { ClusterOptions } from 'nestjs-cluster';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { ControlGroup } from '../support/control-group.js';
 import { freePorts, holdPort } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
@@ -81,38 +80,6 @@ describe('an app that cannot be created', () => {
       expect(startedProcesses(cluster).length).toBeLessThanOrEqual(mostProcesses(workers));
     },
   );
-});
-
-describe('a module with a syntax error', () => {
-  it('ends the cluster with 70, and its file is named once', async () => {
-    const path = join(temporaryDirectory(), 'broken.mjs');
-    writeFileSync(path, 'export function setup() {\n  return {;\n}\n');
-    const cluster = new ClusterProcess({ options: { workers: 1 }, env: { BEHAVE: path } });
-
-    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
-
-    expect(cluster.all('failed')[0]).toMatchObject({ error: { name: 'SyntaxError' } });
-    // Node shows the place where it prints the error itself.
-    expect(cluster.output.split(`${path}:2\n`)).toHaveLength(2);
-  });
-});
-
-describe('a worker that does not become ready', () => {
-  it('ends the cluster with 70 when it is each one of them', async () => {
-    const cluster = new ClusterProcess({
-      options: { workers: 2, readyTimeoutMs: 1_500 },
-      env: { ...behaviour('crashes#neverReady'), TEST_SLOTS: '0,1' },
-      execArgv: ANNOUNCE_PROCESSES,
-    });
-
-    expect(await cluster.exited()).toEqual({ code: 70, signal: null });
-
-    expect(cluster.all('failed')).toMatchObject([
-      { error: { message: expect.stringContaining('boot timed out') } },
-    ]);
-    expect(startedProcesses(cluster).length).toBeLessThanOrEqual(mostProcesses(2));
-    expect(cluster.survivors()).toEqual([]);
-  });
 });
 
 /** Starts a program that cannot have its address; returns its one line about it. */
@@ -273,29 +240,3 @@ describe('a wrong configuration', () => {
     expect(cluster.survivors()).toEqual([]);
   });
 });
-
-// Needs the right to make a control group. The unit tests of options/cgroup.ts need no group.
-const mayMakeGroups = await (async () => {
-  const group = ControlGroup.ofCpu(1);
-  await group?.remove();
-  return group !== undefined;
-})();
-
-if (mayMakeGroups) {
-  describe('under a CPU quota', () => {
-    it('starts one worker on 1.25 cores', async () => {
-      const group = ControlGroup.ofCpu(1.25)!;
-      onTestFinished(() => group.remove());
-      const cluster = await ClusterProcess.start({
-        program: 'bare',
-        options: { workers: 'auto' },
-        within: group.within,
-      });
-
-      expect(cluster.all('listening')[0]).toMatchObject({ workers: 1 });
-      expect((await request(cluster.url, '/')).outcome).toBe('ok');
-      // Nothing that is limited is left to remove the group under.
-      await cluster.destroy();
-    });
-  });
-}

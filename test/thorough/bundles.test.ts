@@ -1,7 +1,7 @@
 import { rolldown } from 'rolldown';
 import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { CompiledApp, type Sources } from '../support/compiled-app.js';
 import { HANG_TIMEOUT_MS } from '../support/hang.js';
@@ -36,7 +36,6 @@ const SOURCES: Sources = {
 /** Bundles an app and this package into one file. As with esbuild, CommonJS lacks `import.meta`. */
 async function bundle(format: 'esm' | 'cjs', { installed }: { installed: boolean }) {
   const app = new CompiledApp(SOURCES);
-  onTestFinished(() => app.remove());
   usePublishedFiles(app.directory);
   const build = await rolldown({
     input: app.path('main'),
@@ -113,7 +112,6 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
 
 it('a bundle of files that import this package, and of others that require it, has it once', async () => {
   const app = new CompiledApp({});
-  onTestFinished(() => app.remove());
   usePublishedFiles(app.directory);
   app.write(
     'main.js',

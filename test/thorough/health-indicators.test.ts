@@ -1,146 +1,97 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { afterEach, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
-import type { HealthBody } from '../support/health.js';
-import { getJson, request } from '../support/http-client.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
+import 'reflect-metadata';
+import { type INestApplication, Injectable, Logger, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ClusterModule } from 'nestjs-cluster';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { getJson } from '../support/http-client.js';
 
-afterEach(stopAll);
+const SECRET = 'postgres://user:password@db.internal';
 
-const PROGRAMS = ['app', 'nest11'] as const;
+const UP = { status: 'up', rows: 3 } as const;
 
-const THREW = { status: 'down', message: 'threw an error; see the log' };
+/** The behaviour of each indicator. */
+const states = { database: '', cache: '' };
 
-const UP = { status: 'up', rows: 3 };
-
-interface Indicators extends Pick<StartOptions, 'program' | 'options'> {
-  readonly indicators: readonly string[];
+async function behave(name: keyof typeof states) {
+  if (states[name] === 'throws') throw new Error(`no answer from ${SECRET}`);
+  if (states[name] === 'hangs') await new Promise(() => {});
+  return { [name]: UP };
 }
 
-/** An app with indicators of its own, and what no answer may hold. */
-function startOptions({ program = 'app', options, indicators }: Indicators) {
-  const secrets = [temporaryDirectory(), `/home/${randomUUID()}`, randomUUID()] as const;
-  const [cwd, home, secret] = secrets;
-  const start: StartOptions = {
-    program,
-    options: { workers: 1, ...options },
-    cwd,
-    env: {
-      ...behaviour('health-indicators'),
-      HOME: home,
-      TEST_SECRET: secret,
-      TEST_INDICATORS: JSON.stringify(indicators),
-    },
-  };
-  return { start, secrets };
+@Injectable()
+class Database {
+  readonly name = 'database';
 }
 
-/** Asks the endpoints of a worker, and looks that no answer holds what nobody is to know. */
-class HealthClient {
-  constructor(
-    readonly cluster: ClusterProcess,
-    readonly secrets: readonly [cwd: string, home: string, variable: string],
-  ) {}
+/** Only the instance that Nest made knows what it asks. */
+@Injectable()
+class DatabaseHealthIndicator {
+  constructor(private readonly database: Database) {}
 
-  static async start(indicators: Indicators): Promise<HealthClient> {
-    const { start, secrets } = startOptions(indicators);
-    return new HealthClient(await ClusterProcess.start(start), secrets);
-  }
-
-  set(name: string, what: string): Promise<unknown> {
-    return request(this.cluster.url, `/set/${name}/${what}`);
-  }
-
-  async report(path = '/health'): Promise<HealthBody & { readonly http: number | undefined }> {
-    const { status, body } = await request(this.cluster.url, path, { timeoutMs: 30_000 });
-    for (const secret of this.secrets) expect(body).not.toContain(secret);
-    expect(body).not.toMatch(new RegExp(`\\b${hostname().replaceAll('.', '\\.')}\\b`));
-    expect(body).not.toMatch(/node_modules|\.m?js\b/);
-    return { http: status, ...(JSON.parse(body) as HealthBody) };
-  }
-
-  async calls(): Promise<Readonly<Record<string, number>>> {
-    return (await getJson(this.cluster.url, '/calls')).body;
-  }
-
-  logged(text: string): number {
-    return this.cluster.output.split('\n').filter((line) => line.includes(text)).length;
+  check() {
+    return behave(this.database.name);
   }
 }
 
-describe.each(PROGRAMS)('indicators of the app (%s)', (program) => {
-  it('are in /health alone, each as it is, whatever the others do', async () => {
-    const app = await HealthClient.start({ program, indicators: ['database', 'cache'] });
+function cacheHealthIndicator() {
+  return behave('cache');
+}
 
-    const well = await app.report();
-    expect(well).toMatchObject({ http: 200, status: 'ok', error: {} });
-    expect(well.details).toMatchObject({ database: UP, cache: UP });
-    expect(Object.keys(well.details)).toEqual([
-      'cluster',
-      'eventLoop',
-      'memory',
-      'offload',
-      'database',
-      'cache',
-    ]);
-    expect(well.details['memory']).toHaveProperty('heapUsedBytes');
-    const { database: before } = await app.calls();
-    expect(Object.keys((await app.report('/health/ready')).details)).toEqual(['cluster']);
-    expect((await app.report('/health/live')).details).toEqual({});
-    expect((await app.calls())['database']).toBe(before);
+@Module({
+  imports: [
+    ClusterModule.forRoot({
+      health: { indicators: [DatabaseHealthIndicator, cacheHealthIndicator] },
+    }),
+  ],
+  providers: [Database, DatabaseHealthIndicator],
+})
+class AppModule {}
 
-    // One that throws: nothing of the error is told, the log has it once.
-    await app.set('database', 'throws');
-    for (let i = 0; i < 3; i++) {
-      const failing = await app.report();
-      expect(failing).toMatchObject({ http: 503, status: 'error' });
-      expect(failing.error).toEqual({ database: THREW });
-      expect(failing.info).toMatchObject({ cluster: { status: 'up' }, cache: UP });
-    }
-    await eventually('the error in the log', () => app.logged('[ClusterModule]'));
-    expect(app.logged(app.secrets[2])).toBe(1);
-    for (const path of ['/health/live', '/health/ready']) {
-      expect((await app.report(path)).http).toBe(200);
-    }
+describe('indicators of the app', () => {
+  let app: INestApplication;
+  let url: string;
+  const logged = vi.fn<(line: string) => void>();
 
-    // One that hangs, besides.
-    await app.set('cache', 'hangs');
-    expect((await app.report()).error).toEqual({
-      database: THREW,
-      cache: { status: 'down', message: 'gave no result within 1000 ms; see the log' },
-    });
-
-    await app.set('database', 'attempt');
-    const mixed = await app.report();
-    expect(mixed.info['database']).toMatchObject({ ...UP, responseTime: expect.any(Number) });
-
-    await app.set('cache', 'up');
-    await app.set('database', 'down');
-    expect(await app.report()).toMatchObject({
-      http: 503,
-      error: { database: { status: 'down', rows: 3 } },
+  beforeEach(async () => {
+    Object.assign(states, { database: 'up', cache: 'up' });
+    vi.spyOn(Logger.prototype, 'error').mockImplementation(logged);
+    app = await NestFactory.create(AppModule, { logger: false });
+    await app.listen(0, '127.0.0.1');
+    url = await app.getUrl();
+    onTestFinished(async () => {
+      await app.close();
+      vi.restoreAllMocks();
     });
   });
 
-  it('that no module provides end the start, with the remedy', async () => {
-    const { start } = startOptions({
-      program,
-      options: { workers: program === 'app' ? 2 : 0 },
-      indicators: ['database', 'unknown', 'cache'],
+  it('are in /health alone, each as it is, whatever the others do', async () => {
+    const well = await getJson(url, '/health');
+    expect(well).toMatchObject({ status: 200, body: { status: 'ok', error: {} } });
+    expect(well.body.details).toMatchObject({ database: UP, cache: UP });
+    const names = ['cluster', 'eventLoop', 'memory', 'offload', 'database', 'cache'];
+    expect(Object.keys(well.body.details)).toEqual(names);
+
+    // Nothing of an error is told, and the log has it once.
+    states.database = 'throws';
+    const threw = { status: 'down', message: 'threw an error; see the log' };
+    for (let i = 0; i < 3; i++) {
+      const { status, body } = await getJson(url, '/health');
+      expect([status, body.error]).toEqual([503, { database: threw }]);
+      expect(body.info).toMatchObject({ cluster: { status: 'up' }, cache: UP });
+    }
+    expect(logged.mock.calls.filter(([line]) => line.includes(SECRET))).toHaveLength(1);
+    for (const [path, details] of [
+      ['/health/live', []],
+      ['/health/ready', ['cluster']],
+    ] as const) {
+      const { status, body } = await getJson(url, path);
+      expect([path, status, Object.keys(body.details)]).toEqual([path, 200, details]);
+    }
+
+    states.cache = 'hangs';
+    expect((await getJson(url, '/health')).body.error).toEqual({
+      database: threw,
+      cache: { status: 'down', message: 'gave no result within 1000 ms; see the log' },
     });
-    const cluster = new ClusterProcess(start);
-
-    expect(await cluster.exited(), cluster.output).toEqual({ code: 78, signal: null });
-
-    const [failed, ...more] = cluster.all('failed');
-    expect(more).toEqual([]);
-    expect(failed!.message).toContain(
-      'health.indicators: UnknownHealthIndicator is not a provider in the default scope; add it',
-    );
-    expect(cluster.all('listening')).toEqual([]);
-    expect(cluster.survivors()).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { behaviour, runtimeBehaviour } from '../support/behaviour.js';
+import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { clusterReport, type HealthBody } from '../support/health.js';
@@ -34,40 +34,6 @@ async function answeredWithin<T>(ms: number, ask: () => Promise<T>, check: (answ
   );
 }
 
-/** One worker whose app sends messages, and a primary whose user code answers those it knows. */
-async function startWithMessages(): Promise<ClusterProcess> {
-  const cluster = await ClusterProcess.start({
-    options: { workers: 1 },
-    env: { ...behaviour('messages#sends'), ...runtimeBehaviour('messages#answers') },
-  });
-  await cluster.until("the user's code in the primary", () =>
-    cluster.output.includes('answering\n'),
-  );
-  return cluster;
-}
-
-/**
- * Has the app send messages and then a question, and resolves with what it was
- * sent back. Messages keep their order: that answer says that all were read.
- */
-async function sendFromApp(
-  cluster: ClusterProcess,
-  messages: readonly unknown[],
-): Promise<unknown[]> {
-  const sent = await request(cluster.url, '/send', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ messages: [...messages, { question: 'the name' }] }),
-  });
-  expect(JSON.parse(sent.body)).toEqual({ sent: messages.length + 1 });
-  const { received } = await eventually(
-    "the answer of the user's code in the primary",
-    async () => (await getJson<{ received: unknown[] }>(cluster.url, '/received')).body,
-    (body) => body.received.length > 0,
-  );
-  return received;
-}
-
 describe('the primary', () => {
   it('replaces a worker that closes the channel itself and goes on sending', async () => {
     const cluster = await ClusterProcess.start({
@@ -87,30 +53,6 @@ describe('the primary', () => {
     expect((await clusterReport(cluster.url)).ready).toBe(2);
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-  });
-
-  it('leaves the messages of the app to the app', async () => {
-    const cluster = await startWithMessages();
-    const pids = cluster.workerPids;
-    const messages = [
-      null,
-      'text',
-      { type: 'ready' },
-      { v: 1, type: 'drained' },
-      { ns: 'somebody-else', v: 1, type: 'leaving' },
-      { ns: { toString: null }, v: 1, type: 'leaving' },
-      { cmd: 'NODE_x' },
-      { cmd: 'NODE_CLUSTER' },
-      { cmd: 'NODE_CLUSTER', act: 'nothing that exists', seq: 1e9, ack: 1e9 },
-      JSON.parse('{"__proto__":{"ns":"nestjs-cluster","v":1,"type":"leaving"}}'),
-    ];
-
-    const received = await sendFromApp(cluster, messages);
-
-    expect(received).toEqual([{ answer: 'the name of worker 1' }]);
-    expect(cluster.all('warning')).toEqual([]);
-    expect(cluster.workerPids).toEqual(pids);
-    expect((await clusterReport(cluster.url)).ready).toBe(1);
   });
 });
 

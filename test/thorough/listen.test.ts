@@ -111,19 +111,6 @@ describe('standalone', () => {
     expect(await cluster.exited()).toEqual({ code: 143, signal: null });
     expect((await slow).outcome).toBe('reset');
   });
-
-  itOnce('exits with the error when the app cannot be created', async () => {
-    const cluster = new ClusterProcess({
-      options: { workers: 0 },
-      env: behaviour('throws-at-import'),
-    });
-
-    const { code } = await cluster.exited();
-
-    expect(code).toBeGreaterThan(0);
-    expect(cluster.output).toContain('DATABASE_URL is not set');
-    expect(cluster.output).toMatch(/throws-at-import\.mjs:\d+/);
-  });
 });
 
 describe('on a Node without net._createServerHandle', () => {

@@ -55,37 +55,6 @@ describe('the options of forRoot()', () => {
     expect(announced.toSorted()).toEqual(moved.toSorted());
   });
 
-  it('health.details: false tells up and down alone, and metrics: false leaves the page out', async () => {
-    const cluster = await startWith({ health: { details: false }, metrics: false });
-
-    expect(Object.values(await statuses(cluster, ENDPOINTS))).toEqual([200, 200, 200, 404]);
-    const up = { status: 'up' };
-    const indicators = { cluster: up, eventLoop: up, memory: up, offload: up };
-    expect((await getJson(cluster.url, '/health')).body).toEqual({
-      status: 'ok',
-      info: indicators,
-      error: {},
-      details: indicators,
-    });
-    expect((await getJson(cluster.url, '/health/ready')).body).toEqual({
-      status: 'ok',
-      info: { cluster: up },
-      error: {},
-      details: { cluster: up },
-    });
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-  });
-
-  it('metrics.registry is where the metrics of the app are', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('metrics#ownRegistry') });
-
-    const page = await scrapeAll(cluster.url);
-
-    expect(page.values('mine_total')).toEqual([3 * 2]);
-    expect(page.values('elsewhere_total')).toEqual([]);
-    expect(page.values('nestjs_cluster_worker_up')).toEqual([1, 1]);
-  });
-
   it("metrics.buckets are the histogram's, and health: false leaves its endpoints out", async () => {
     const cluster = await startWith({ health: false, metrics: { buckets: [0.5, 2, 60] } });
     await request(cluster.url, '/hello');

@@ -1,13 +1,16 @@
+import { type ClientProxy, ClientProxyFactory, Transport } from '@nestjs/microservices';
+import { Queue } from 'bullmq';
+import { firstValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { Jobs, Messages } from '../support/consumers.js';
 import { freePorts } from '../support/free-ports.js';
 import type { HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { listenersOf } from '../support/kernel-sockets.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { NetworkNamespace } from '../support/network-namespace.js';
+import { RedisProcess } from '../support/redis-process.js';
 import { describeWith } from '../support/system-packages.js';
 
 afterEach(stopAll);
@@ -83,12 +86,15 @@ describe('a microservice', () => {
         },
       });
       expect(cluster.all('listening')[0]).toMatchObject({ url: null });
-      const messages = new Messages(port, 'wait');
-      const answer = messages.send('one', 300);
+      const client: ClientProxy = ClientProxyFactory.create({
+        transport: Transport.TCP,
+        options: { host: '127.0.0.1', port },
+      });
+      onTestFinished(() => client.close() as Promise<void>);
+      const answer = firstValueFrom(client.send('wait', { name: 'one', ms: 300 }));
       await cluster.until('the message', () => cluster.output.includes('began one'));
       cluster.kill('SIGTERM');
-      await answer;
-      expect(messages.failures).toEqual([]);
+      expect(await answer).toMatchObject({ name: 'one' });
       expect(await cluster.exited()).toEqual({ code: 0, signal: null });
     },
   );
@@ -101,18 +107,23 @@ describeWith(['redis-server'], 'a consumer of a queue', () => {
   ] as const)(
     'finishes its jobs before its modules are destroyed ($program, workers: $workers)',
     async ({ program, queue, workers }) => {
-      const { jobs, port } = await Jobs.start();
+      const redis = await RedisProcess.start();
+      const jobs = new Queue('jobs', { connection: { host: '127.0.0.1', port: redis.port } });
+      onTestFinished(async () => {
+        await jobs.close();
+        await redis.stop();
+      });
       const cluster = await start({
         program,
         options: { workers },
-        env: { ...behaviour('consumer'), TEST_REDIS: String(port), TEST_QUEUE: queue },
+        env: { ...behaviour('consumer'), TEST_REDIS: String(redis.port), TEST_QUEUE: queue },
       });
-      for (let i = 0; i < 8; i += 1) await jobs.add(`job-${i}`, 500);
+      for (let i = 0; i < 8; i += 1) await jobs.add('job', { id: `job-${i}`, ms: 500 });
       await cluster.until('four jobs', () => cluster.output.split('began job').length > 4);
       cluster.kill('SIGTERM');
       expect(await cluster.exited()).toEqual({ code: 0, signal: null });
 
-      const counts = await jobs.queue.getJobCounts('completed', 'failed', 'active', 'waiting');
+      const counts = await jobs.getJobCounts('completed', 'failed', 'active', 'waiting');
       // The signal may have come late, when one of the four had ended and the next had begun.
       const began = cluster.output.split('began job').length - 1;
       expect(began).toBeLessThan(8);

@@ -16,7 +16,7 @@ afterEach(() => {
 async function createApp(env: Readonly<Record<string, string>>): Promise<INestApplication> {
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   vi.resetModules();
-  const { AppModule } = (await import('../fixtures/cpu-bound-app/app.module.js')) as {
+  const { AppModule } = (await import('../fixtures/cpu-bound-app.js')) as {
     AppModule: Type;
   };
   const app = await NestFactory.create(AppModule, { logger: false });
@@ -38,10 +38,10 @@ it.each([
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
 
-  expect((await getJson(url, '/sum')).body).toEqual({ threadId: 0, given: [6] });
+  expect((await getJson(url, '/report/sum')).body).toEqual({ threadId: 0, given: 6 });
   expect(await getJson(url, '/report/above/7')).toEqual({
     status: 202,
-    body: { threadId: 0, given: [7] },
+    body: { threadId: 0, given: 7 },
   });
   expect((await getJson(url, '/report/missing')).body.message).toBe('no such report');
   expect(info.mock.calls.flat()).toEqual(how.lines);
@@ -50,6 +50,6 @@ it.each([
 it('an app in a test that uses threads is told to run inline', async () => {
   const app = await createApp({ CLUSTER_OFFLOAD: 'threads', CLUSTER_THREADS: '1' });
   await expect(app.init()).rejects.toThrow(
-    /a thread cannot import \S+report\.controller\.ts, which declares ReportController\.above, .*It is TypeScript, .*or set CLUSTER_OFFLOAD=inline/,
+    /a thread cannot import \S+cpu-bound-app\.ts, which declares .*ReportController\.above.*, .*It is TypeScript, .*or set CLUSTER_OFFLOAD=inline/,
   );
 });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
 import { CompiledApp, type Sources } from '../support/compiled-app.js';
 
-// The words of each refusal: unit/offload/offload-refusals, thread-pool and cpu-bound-bundles.
+// The words of each refusal: unit/offload/offload-explorer and thread-pool.
 
 afterEach(stopAll);
 
@@ -24,7 +24,6 @@ const LOCAL = `${IMPORTS}
 
 function start(sources: Sources, program: string, options: StartOptions['options'] = {}) {
   const app = new CompiledApp(sources);
-  onTestFinished(() => app.remove());
   return new ClusterProcess({ program: join(app.directory, program), cwd: app.directory, options });
 }
 

@@ -1,21 +1,12 @@
-import { once } from 'node:events';
-import https from 'node:https';
-import { json } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
-import { selfSignedCertificate } from '../support/certificate.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { cutBy, NOTHING_CUT } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { freePorts } from '../support/free-ports.js';
-import { HeldBoots } from '../support/held-boots.js';
 import { getJson } from '../support/http-client.js';
-import { Http2Client } from '../support/http2-client.js';
 import { listenersOf } from '../support/kernel-sockets.js';
 import { killInTheMiddle, outcomes } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
-import { describeOnce } from '../support/once.js';
-import { PATIENCE_MS } from '../support/patience.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 
 const balancing = 'ports';
@@ -112,49 +103,4 @@ describe('under clients of each port that open a new connection for each request
     await load.turnOver();
     expect(load.takeLost()).toEqual([]);
   });
-});
-
-describeOnce('a port without a worker of its own', () => {
-  afterEach(stopAll);
-
-  it.each(['https', 'http2-tls'])(
-    'is answered as their own, and drains like it, on %s',
-    async (server) => {
-      const first = await freePorts(2);
-      const boots = new HeldBoots();
-      const cluster = await ClusterProcess.start({
-        options: { balancing, port: first },
-        execArgv: boots.execArgv,
-        env: {
-          ...boots.env,
-          TEST_SERVER: server,
-          TEST_TLS: JSON.stringify(selfSignedCertificate()),
-        },
-      });
-      boots.begin();
-      process.kill(cluster.workerPids[1]!, 'SIGKILL');
-      await cluster.event('worker-died');
-      const url = `https://127.0.0.1:${first + 1}`;
-      const [pid] = cluster.workerPids;
-
-      if (server === 'https') {
-        const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
-        onTestFinished(() => agent.destroy());
-        const [response] = (await once(https.get(`${url}/whoami`, { agent }), 'response', {
-          signal: AbortSignal.timeout(PATIENCE_MS),
-        })) as [AsyncIterable<Buffer>];
-        expect(await json(response)).toMatchObject({ slot: 0, pid });
-      } else {
-        const client = await Http2Client.open(url);
-        expect(await client.getJson('/whoami')).toMatchObject({ slot: 0, pid });
-      }
-      cluster.kill('SIGTERM');
-
-      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-      // The worker that is held in its boot is stopped too, if it was forked in time.
-      const stopped = cluster.all('worker-stopped').filter((line) => line.pid === pid);
-      expect(stopped).toMatchObject([{ problem: null }]);
-      expect(cutBy(stopped)).toEqual(NOTHING_CUT);
-    },
-  );
 });

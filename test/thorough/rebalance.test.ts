@@ -35,7 +35,7 @@ describe(`kept connections on ${ONE_ADAPTER}`, () => {
       env: { ...behaviour('builds#works'), TEST_ADAPTER: ONE_ADAPTER },
     });
     clients = new StrictClients([cluster.url], KEPT);
-    metrics = BalanceMetrics.of(cluster.url);
+    metrics = new BalanceMetrics(cluster.url);
     await allServed(clients, 2 * CLIENTS);
   });
 
@@ -92,7 +92,7 @@ describeOnce('a cluster with rebalance: false', () => {
     await delay(6_000); // others have been moved by then
     await allServed(clients, 150);
 
-    expect(await BalanceMetrics.of(cluster.url).rebalanced()).toBe(0);
+    expect(await new BalanceMetrics(cluster.url).rebalanced()).toBe(0);
     expect([clients.moved, clients.opened, clients.faults]).toEqual([0, 10, []]);
   });
 });

@@ -68,7 +68,7 @@ describe('a release whose workers die', () => {
       }
 
       await load.stop();
-      const lost = load.lost.length / (load.lost.length + load.answeredAt.length);
+      const lost = load.lost.length / (load.lost.length + load.answered);
       expect(lost).toBeLessThanOrEqual(0.01);
       expect(cluster.all('reload-reverting').length).toBeLessThanOrEqual(reloads);
     },

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { HeldBoots } from '../support/held-boots.js';
 import { request } from '../support/http-client.js';
 import { keepAliveAgent } from '../support/keep-alive-agent.js';
-import { acceptedBy, type Listener, listenersOf } from '../support/kernel-sockets.js';
+import { type Listener, listenersOf } from '../support/kernel-sockets.js';
 import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
@@ -123,24 +123,6 @@ if (HAS_REUSE_PORT) {
       );
       await allServe();
       expect(load.takeLost()).toEqual([]);
-    });
-
-    it('answers afterwards what was connected while all workers were dead', async () => {
-      const victims = cluster.workerPids;
-      await Promise.all(victims.map(freeze));
-      // The clients are stuck by then: with all that they had under way in the queues, or accepted.
-      const accepted = new Set(victims.flatMap((pid) => [...acceptedBy(pid, [port])]));
-      for (const pid of victims) process.kill(pid, 'SIGKILL');
-      await eventually('nobody who could accept', () => victims.every((pid) => !isAlive(pid)));
-      const meanwhile = Array.from({ length: 30 }, () => request(cluster.url, '/hello'));
-
-      const answers = await Promise.all(meanwhile);
-
-      expect(outcomes(answers)).toEqual(['ok']);
-      await settled(cluster, WORKERS);
-      const losses = load.takeLost();
-      expect(losses.filter(({ clientPort }) => !accepted.has(clientPort!))).toEqual([]);
-      await allServe();
     });
 
     it('loses nothing in reloads, and keeps its sockets', async () => {
@@ -272,13 +254,4 @@ if (HAS_REUSE_PORT) {
       expect(stopped).toMatchObject([{ cause: 'shutdown', problem: null, abortedRequests: 0 }]);
     });
   });
-}
-
-/** Whether a process runs or could run: not where it has ended and nobody has asked how. */
-function isAlive(pid: number): boolean {
-  try {
-    return listenersOf(pid).length > 0;
-  } catch {
-    return false;
-  }
 }

@@ -1,14 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
 import { getJson } from '../support/http-client.js';
 import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
 import { freeze } from '../support/killed-worker.js';
-import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
 import { openDescriptorsOf } from '../support/processes.js';
 import { RawClient } from '../support/raw-client.js';
-import { Traffic } from '../support/traffic.js';
 
 const balancing = 'round-robin';
 
@@ -93,35 +90,4 @@ describe('connections', () => {
       expect(new Set(pids)).toEqual(new Set(cluster.workerPids));
     },
   );
-});
-
-describe('a drain', () => {
-  it('of one worker, a reload and scaling lose nothing', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { balancing },
-      env: { ...CONTROLLED, ...behaviour('builds#works') },
-    });
-    const control = await PrimaryControl.of(cluster);
-    const traffic = new Traffic(cluster.url, 2);
-    await traffic.serves(100);
-
-    const leaver = cluster.workerPids[0]!;
-    process.kill(leaver, 'SIGTERM');
-    await replaced(cluster, leaver);
-    await traffic.serves(100);
-    expect(traffic.lost).toEqual([]);
-    expect(await control.reload()).toMatchObject({ outcome: 'completed', generation: 1 });
-    await traffic.serves(100);
-    expect(traffic.lost).toEqual([]);
-    for (const workers of [3, 1]) {
-      expect(await control.scale(workers)).toMatchObject({ desired: workers, ready: workers });
-      await traffic.serves(100);
-      expect(traffic.lost).toEqual([]);
-    }
-    expect(await traffic.stop()).toEqual([]);
-    for (const stopped of cluster.all('worker-stopped')) {
-      expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
-    }
-    expect(cluster.all('worker-died')).toEqual([]);
-  });
 });

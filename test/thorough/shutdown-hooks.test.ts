@@ -117,18 +117,4 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
     );
     expect(hintsOf(cluster)).toHaveLength(1);
   });
-
-  it('run where the app closes itself; that it does so over and over is a crash loop', async () => {
-    const cluster = await start({ enable: 'self' }, { options: { workers: 1 } });
-
-    const again = await cluster.event('worker-restarting', ({ failures }) => failures === 2);
-
-    expect(again['delayMs']).toBeGreaterThan(100);
-    const [first] = cluster.all('worker-ready');
-    expect(hooksOf(cluster)[first!.pid!]).toEqual(once('SIGTERM'));
-    // After closing, the app may go on as it likes, and may end with any code.
-    expect(cluster.output).toContain(`flushed by ${first!.pid}\n`);
-    const stopped = await cluster.event('worker-stopped', ({ pid }) => pid === first!.pid);
-    expect(stopped['problem']).toContain('3');
-  });
 });

@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { drains } from '../support/drain.js';
-import { Load, type Outcome, request } from '../support/http-client.js';
+import { Load, request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
 import { isReaped } from '../support/processes.js';
@@ -17,54 +16,6 @@ async function begin(cluster: ClusterProcess, path: string, agent = keepAliveAge
   await cluster.until(`begun ${path}`, () => cluster.output.includes(`began GET ${path}`));
   return { answer };
 }
-
-// S1, S4 and S5, which are promises in seconds, are in seconds/deadlines.test.ts.
-describe('a request in flight when the cluster is told to stop', () => {
-  it.each([
-    { adapter: 'fastify', target: 'the primary', workers: 1 },
-    // As systemd does by default, and `kill 0`.
-    { adapter: 'express', target: 'the whole process group', workers: 2 },
-  ])(
-    'is answered before the exit, and nobody else is let in (S2, $adapter, $target)',
-    async ({ adapter, target, workers }) => {
-      const gates = Gates.forTest();
-      const cluster = await ClusterProcess.start({
-        options: { workers },
-        env: { ...behaviour('streams#announced'), ...gates.env, TEST_ADAPTER: adapter },
-        within: ['setsid'],
-      });
-      const slow = await begin(cluster, '/gate/slow');
-
-      process.kill(target === 'the primary' ? cluster.pid : -cluster.pid, 'SIGTERM');
-      await cluster.event('stopping');
-      const later: Outcome[] = [];
-      let exited = false;
-      const closed = cluster.exited().then((exit) => {
-        exited = true;
-        return exit;
-      });
-      while (!exited) {
-        later.push((await request(cluster.url, '/hello')).outcome);
-        // Refused for a while, with the request still in flight.
-        if (later.filter((each) => each === 'refused').length === 10) gates.open('slow');
-        await delay(20);
-      }
-
-      const { outcome, headers, body } = await slow.answer;
-      expect(outcome).toBe('ok');
-      expect(headers.connection).toBe('close');
-      expect(JSON.parse(body)).toEqual({ passed: 'slow' });
-      expect(await closed).toEqual({ code: 0, signal: null });
-      expect(cluster.all('worker-died')).toEqual([]);
-      // Later connections are refused, so that a client can try another server. They do not wait.
-      expect(later).not.toContain('timeout');
-      expect(later).toContain('refused');
-      expect(later.lastIndexOf('ok')).toBeLessThan(later.indexOf('refused'));
-      // Only connections made at the moment of closing the socket may be reset.
-      expect(later.filter((each) => each === 'reset').length).toBeLessThanOrEqual(2);
-    },
-  );
-});
 
 describe('a signal to one worker', () => {
   it('SIGTERM drains and replaces it, and is no failure', async () => {

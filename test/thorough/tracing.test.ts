@@ -1,13 +1,12 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { freePorts } from '../support/free-ports.js';
 import { request } from '../support/http-client.js';
 import { offloadOptions } from '../support/offload.js';
 
@@ -245,21 +244,5 @@ describe('an app whose SDK runs in its threads, too', () => {
   it('sends its metrics, and what its shutdown hooks log, before it ends', () => {
     expect(receiver.metrics.join()).toContain('http.server.request.duration');
     expect(receiver.logs.join()).toContain('the app is closed');
-  });
-});
-
-describe('metrics for Prometheus', () => {
-  afterEach(stopAll);
-
-  it('are on a port of each worker, and the primary has none of them', async () => {
-    const port = await freePorts(2);
-    await ClusterProcess.start({
-      execArgv: ['--import', preload('tracing-prometheus')],
-      env: { TEST_PROMETHEUS_PORT: String(port), OTEL_TRACES_EXPORTER: 'none' },
-    });
-    for (const slot of [0, 1]) {
-      const { body } = await request(`http://127.0.0.1:${port + slot}`, '/metrics');
-      expect(body).toContain(`service_instance_id="${hostname()}/worker-${slot}/gen-0"`);
-    }
   });
 });

@@ -44,7 +44,7 @@ async function repeat(adapter: string, kind: string) {
   const lost = others.lost.length;
   const died = cluster.all('worker-died').length;
   console.log(
-    `${kind}, ${SECONDS} s: ${died} workers died, others lost ${lost} of ${lost + others.answeredAt.length} requests`,
+    `${kind}, ${SECONDS} s: ${died} workers died, others lost ${lost} of ${lost + others.answered} requests`,
   );
   const endedAt = performance.now();
   await eventually(

@@ -16,7 +16,7 @@ it('a request that crosses the GOAWAY is refused and never begun, and one that h
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const tap = await Http2Tap.to(url, { holdsGoaways: true });
+  const tap = await Http2Tap.to(url);
   const client = await Http2Client.open(tap.url);
 
   const first = client.get('/begun');
