@@ -1,13 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
 import { getJson } from '../support/http-client.js';
-import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
-import { freeze } from '../support/killed-worker.js';
+import { listenersOf } from '../support/kernel-sockets.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-import { openDescriptorsOf } from '../support/processes.js';
-import { RawClient } from '../support/raw-client.js';
 import { Traffic } from '../support/traffic.js';
 
 const balancing = 'round-robin';
@@ -50,49 +46,6 @@ describe('connections', () => {
     expect(cluster.workerPids.flatMap((pid) => listenersOf(pid))).toEqual([]);
     expect(listenersOf(cluster.pid)).toMatchObject([{ localPort: portOf(cluster) }]);
   });
-
-  it(
-    'that a killed worker was sent and had not taken go to another, each time, and leave no descriptor',
-    { timeout: 120_000 },
-    async () => {
-      const cluster = await ClusterProcess.start({
-        options: { balancing, hangTimeoutMs: 60_000 },
-      });
-      const port = portOf(cluster);
-      const before = openDescriptorsOf(cluster.pid);
-      for (let repetition = 0; repetition < 4; repetition++) {
-        const victim = cluster.workerPids[repetition % 2]!;
-        const other = cluster.workerPids.find((pid) => pid !== victim)!;
-        await freeze(victim);
-        const clients = [await RawClient.open(cluster.url), await RawClient.open(cluster.url)];
-        for (const client of clients) client.get('/whoami');
-        // One each: the other worker answers its own, and the primary still has what it sent.
-        await eventually('a connection that is sent and not taken', () => {
-          return (
-            clients.filter(({ text }) => text !== '').length === 1 &&
-            acceptedBy(cluster.pid, [port]).size === 1
-          );
-        });
-        expect(acceptedBy(victim, [port])).toEqual(new Set());
-
-        process.kill(victim, 'SIGKILL');
-
-        const answer = new RegExp(`200 OK[^]*"pid":${other}\\b`);
-        await Promise.all(clients.map((client) => client.until(answer)));
-        for (const client of clients) client.destroy();
-        await replaced(cluster, victim);
-        await eventually(
-          `as many descriptors as before: ${before}`,
-          () => openDescriptorsOf(cluster.pid),
-          (now) => now <= before, // one of the start may have been closed since
-        );
-      }
-      expect(cluster.all('warning')).toEqual([]);
-      // Nobody dead is given anything.
-      const pids = await answeredBy(cluster, 10);
-      expect(new Set(pids)).toEqual(new Set(cluster.workerPids));
-    },
-  );
 });
 
 describe('a drain', () => {

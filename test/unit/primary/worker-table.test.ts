@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { inodeOf } from '../../../src/contract/process/accept-queue.js';
 import type { ClusterSnapshot, WorkerExit } from '../../../src/contract/snapshot/index.js';
 import type { ClusterState, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
-import { NO_FAILURES } from '../../../src/decide/policies/restart.policy.js';
+import { NO_FAILURES } from '../../../src/decide/policies/failure.policy.js';
 import { newSlot } from '../../../src/decide/scaling.js';
 import { newCluster } from '../../../src/decide/transition.js';
 import { WorkerMap } from '../../../src/decide/cluster-state.js';

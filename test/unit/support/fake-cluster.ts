@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { MAX_BACKOFF_MS } from '../../../src/decide/policies/restart.policy.js';
+import { MAX_BACKOFF_MS } from '../../../src/decide/policies/failure.policy.js';
 import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import {
   type ClusterEventName,
@@ -12,7 +12,7 @@ import {
   resolveOptions,
 } from '../../../src/contract/options/index.js';
 import type { Listening } from '../../../src/primary/listening/listening.js';
-import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import type { ProcessExit } from '../../../src/decide/policies/failure.policy.js';
 import type { Program } from '../../../src/primary/release.js';
 import type { ProgramPaths } from '../../../src/decide/cluster-state.js';
 import { transition } from '../../../src/decide/transition.js';
