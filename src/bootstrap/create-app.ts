@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { ClusterConfigurationError, messageOf } from '../contract/errors/index.js';
-import { show } from '../contract/options/schema.js';
+import { ClusterConfigurationError, messageOf } from '../contract/errors/errors.js';
+import { show } from '../contract/options/checks.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { explainDoubleClass } from '../contract/process/own-file.js';
 import type { AppFactory, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';

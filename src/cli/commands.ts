@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { oneLine } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
-import type { ReloadResult, RestartResult, WorkerStack } from '../contract/snapshot/index.js';
+import { oneLine } from '../contract/errors/errors.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/checks.js';
+import type { ReloadResult, RestartResult, WorkerStack } from '../contract/snapshot/types.js';
 import type { ClusterStatus } from '../control/cluster-status.js';
 import {
   type ControlClient,

@@ -7,7 +7,7 @@ import type {
   ReplaceCause,
   RetireCause,
   WorkerExit,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import type { FailureHistory } from './policies/failure.policy.js';
 import type { BootErrors } from './worker/worker-process.js';
 import type { Leadership } from './leadership.js';

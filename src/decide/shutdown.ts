@@ -1,4 +1,4 @@
-import { type ClusterError, ClusterWorkersFailedError } from '../contract/errors/index.js';
+import { type ClusterError, ClusterWorkersFailedError } from '../contract/errors/errors.js';
 import type { ErrorReport } from '../contract/errors/error-report.js';
 import { LEAVE_SIGNAL } from '../contract/messages.js';
 import type { ClusterEvent } from './cluster-event.js';

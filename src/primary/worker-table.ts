@@ -6,7 +6,7 @@ import type {
   ClusterSnapshot,
   SlotCounts,
   WorkerSnapshot,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import type { Reading } from '../decide/cluster-event.js';
 import {
   type ClusterState,

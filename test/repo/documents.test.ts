@@ -165,7 +165,7 @@ describe('the page of messages', () => {
     expect(parts.filter((part) => !source.includes(part))).toEqual([]);
   });
 
-  const conflicts = sourceOf('src/contract/options/index.ts').matchAll(
+  const conflicts = sourceOf('src/contract/options/resolve.ts').matchAll(
     /refuse\(\s*([`"'])(.*?)\1,?\s*\)/gs,
   );
 

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { warningLine } from '../log/log.js';
-import type { ResolvedLogOptions } from '../options/index.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
+import type { ResolvedLogOptions } from '../options/resolve.js';
+import type { WorkerIdentity } from '../snapshot/types.js';
 
 /** The maximum length of text that waits for a slow reader. Further lines are lost. */
 const MAX_QUEUED_LENGTH = 2 ** 20;

@@ -1,4 +1,4 @@
-import type { FailureCause, WorkerState } from '../../contract/snapshot/index.js';
+import type { FailureCause, WorkerState } from '../../contract/snapshot/types.js';
 
 /** How a process ended, as `waitpid` reports it. */
 export interface ProcessExit {

@@ -1,4 +1,4 @@
-import { type ReplaceCause, SHUTTING_DOWN } from '../../contract/snapshot/index.js';
+import { type ReplaceCause, SHUTTING_DOWN } from '../../contract/snapshot/types.js';
 import { type ClusterState, type PendingRequest, slotsOfOtherReleases } from '../cluster-state.js';
 import type { Answer } from '../effect.js';
 import type { Step } from '../step.js';

@@ -2,7 +2,7 @@ import {
   type FailureCause,
   type ReloadResult,
   SHUTTING_DOWN,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 import { NO_FAILURES } from '../policies/failure.policy.js';
 import {
   type ClusterState,

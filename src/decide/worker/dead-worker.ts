@@ -1,7 +1,7 @@
-import { ClusterWorkersFailedError } from '../../contract/errors/index.js';
+import { ClusterWorkersFailedError } from '../../contract/errors/errors.js';
 import type { BlockReport } from '../../contract/messages.js';
 import type { ClusterEventMap } from '../../contract/log/events.js';
-import type { FailureCause, WorkerExit } from '../../contract/snapshot/index.js';
+import type { FailureCause, WorkerExit } from '../../contract/snapshot/types.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import {
   candidateOf,

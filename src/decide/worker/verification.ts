@@ -1,4 +1,4 @@
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import type { ReadyWorker, Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import { loseCandidate, onThreadsVerified } from '../replace/replacement.js';

@@ -2,7 +2,7 @@ import {
   ClusterAddressError,
   ClusterConfigurationError,
   isAddressErrorCode,
-} from '../../contract/errors/index.js';
+} from '../../contract/errors/errors.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import {
   candidateOf,

@@ -1,7 +1,7 @@
 import type { ErrorReport } from '../../contract/errors/error-report.js';
 import { LEAVE_SIGNAL } from '../../contract/messages.js';
-import type { ShutdownOptions } from '../../contract/options/index.js';
-import type { FailureCause, RetireCause } from '../../contract/snapshot/index.js';
+import type { ShutdownOptions } from '../../contract/options/resolve.js';
+import type { FailureCause, RetireCause } from '../../contract/snapshot/types.js';
 import {
   candidateOf,
   type DrainingWorker,

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import { reportError, type ErrorReport } from '../../contract/errors/error-report.js';
 import { explainDoubleClass } from '../../contract/process/own-file.js';
 

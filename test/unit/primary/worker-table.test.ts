@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inodeOf } from '../../../src/contract/process/accept-queue.js';
-import type { ClusterSnapshot, WorkerExit } from '../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot, WorkerExit } from '../../../src/contract/snapshot/types.js';
 import type { ClusterState, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
 import { NO_FAILURES } from '../../../src/decide/policies/failure.policy.js';
 import { newSlot } from '../../../src/decide/scaling.js';

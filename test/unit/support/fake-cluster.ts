@@ -10,7 +10,7 @@ import {
   type ClusterOptions,
   type ResolvedClusterOptions,
   resolveOptions,
-} from '../../../src/contract/options/index.js';
+} from '../../../src/contract/options/resolve.js';
 import type { Listening } from '../../../src/primary/listening/listening.js';
 import type { ProcessExit } from '../../../src/decide/policies/failure.policy.js';
 import type { Program } from '../../../src/primary/release.js';
@@ -24,7 +24,7 @@ import type {
   ReloadResult,
   WorkerSnapshot,
   WorkerState,
-} from '../../../src/contract/snapshot/index.js';
+} from '../../../src/contract/snapshot/types.js';
 import { FakeWorker } from './fake-worker.js';
 
 export const PRIMARY: PrimaryStats = {

@@ -6,7 +6,7 @@ import {
   recordFailure,
   restartDelayMs,
 } from '../../../../src/decide/policies/failure.policy.js';
-import { FAILURE_CAUSES } from '../../../../src/contract/snapshot/index.js';
+import { FAILURE_CAUSES } from '../../../../src/contract/snapshot/types.js';
 
 const BOOT: Failure = { cause: 'boot', livedMs: undefined };
 const CRASH: Failure = { cause: 'crash', livedMs: 0 };
