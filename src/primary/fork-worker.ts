@@ -1,6 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../contract/process/assignment.js';
@@ -101,7 +100,6 @@ function fork(
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),
-    [RESOURCE_VARIABLE]: resourceAttributes(assignment),
     [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out a variable whose value is undefined
   });
 }
@@ -152,27 +150,6 @@ const NEVER_STARTED: WorkerProcess = {
   send: () => false,
   kill: () => {},
 };
-
-/** OpenTelemetry's variable for the attributes of a process: `key=value`, separated by commas. */
-const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
-
-const INSTANCE_ID = 'service.instance.id';
-
-/**
- * The user's attributes, and a `service.instance.id` for the worker. The id is unique among the
- * service's running processes on all machines. Processes with the same id would share their metrics.
- */
-export function resourceAttributes(
-  { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,
-  given: string = process.env[RESOURCE_VARIABLE] ?? '',
-  host: string = hostname(),
-): string {
-  const attributes = given.split(',').filter((attribute) => attribute.trim() !== '');
-  const keys = attributes.map((attribute) => attribute.split('=')[0]!.trim());
-  if (keys.includes(INSTANCE_ID)) return given;
-  const instance = `${encodeURIComponent(host)}/worker-${slot}/gen-${generation}`;
-  return [...attributes, `${INSTANCE_ID}=${instance}`].join(',');
-}
 
 /** The maximum length of a line from a worker; longer lines are dropped. A watchdog's report has only some kilobytes. */
 const MAX_LINE_LENGTH = 256 * 1024;

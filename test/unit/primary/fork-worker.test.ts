@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WORKER_VARIABLE } from '../../../src/contract/process/assignment.js';
-import { forkWorker, readLines, resourceAttributes } from '../../../src/primary/fork-worker.js';
+import { forkWorker, readLines } from '../../../src/primary/fork-worker.js';
 import type { Program } from '../../../src/primary/release.js';
 import { NO_PID } from '../../../src/primary/worker-handle.js';
 
@@ -85,14 +85,6 @@ describe('a forked worker', () => {
       expect(handle.close).toHaveBeenCalledTimes(closed);
       expect(report).toHaveBeenCalledExactlyOnceWith({ type: 'message', message });
     }
-  });
-
-  it.each([
-    ['', 'service.instance.id=a%2Cb/worker-3/gen-2'],
-    ['service.name=shop,', 'service.name=shop,service.instance.id=a%2Cb/worker-3/gen-2'],
-    ['a=b, service.instance.id = mine', 'a=b, service.instance.id = mine'],
-  ])('has an instance id in its resource attributes, unless the user set one: %j', (given, all) => {
-    expect(resourceAttributes({ slot: 3, generation: 2 }, given, 'a,b')).toBe(all);
   });
 });
 
