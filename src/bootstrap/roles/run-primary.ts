@@ -100,7 +100,7 @@ function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listeni
 }
 
 function openEvents(options: ResolvedClusterOptions) {
-  const output = guardOutput(options.log);
+  const output = guardOutput();
   const log = createEventLog(options.log, output);
   const listeners = new EventListeners(
     (message, error) => log('warning', { message, error }),

@@ -90,7 +90,7 @@ class Standalone {
   #drained: Promise<number> | undefined;
 
   constructor(private readonly options: ResolvedClusterOptions) {
-    const output = guardOutput(options.log);
+    const output = guardOutput();
     const log = createEventLog(options.log, output);
     const listeners = new EventListeners(
       (message, error) => log('warning', { message, error }),

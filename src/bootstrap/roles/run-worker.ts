@@ -19,7 +19,7 @@ export async function runWorker(
 ): Promise<WorkerRuntime> {
   settleAsyncContexts();
   const { identity } = assignment;
-  const output = guardOutput(options.log, identity);
+  const output = guardOutput();
   const { slot, generation } = identity;
   setTitle(`worker=${slot} gen=${generation} nestjs-cluster`, `worker=${slot} gen=${generation}`);
   const agent = new WorkerAgent(assignment, options, output.dropped);
