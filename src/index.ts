@@ -28,4 +28,4 @@ export type {
 } from './contract/options/module.js';
 export type { CpuBoundOptions } from './contract/options/cpu-bound.js';
 export * from './bootstrap/index.js';
-export { ClusterUncloneableError } from './contract/errors/index.js';
+export { ClusterUncloneableError } from './contract/errors/errors.js';

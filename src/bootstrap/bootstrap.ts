@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClusterConfigurationError, ClusterError } from '../contract/errors/index.js';
+import { ClusterConfigurationError, ClusterError } from '../contract/errors/errors.js';
 import { EventListeners } from '../contract/log/event-listeners.js';
 import { createEventLog } from '../contract/log/log.js';
 import {
@@ -7,12 +7,12 @@ import {
   logFormatIn,
   type ResolvedClusterOptions,
   resolveOptions,
-} from '../contract/options/index.js';
+} from '../contract/options/resolve.js';
 import { COMMON_JS } from '../contract/options/common-js.js';
-import { show } from '../contract/options/schema.js';
+import { show } from '../contract/options/checks.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
-import type { ClusterLink } from '../contract/snapshot/index.js';
+import type { ClusterLink } from '../contract/snapshot/types.js';
 import type {
   AppFactory,
   AppOf,

@@ -5,7 +5,7 @@ import type {
   ReloadResult,
   RestartResult,
   WorkerIdentity,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 
 /**
  * Creates the app. Must not call `listen()`, because `bootstrap()` calls it. Runs in workers and in a

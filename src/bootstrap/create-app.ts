@@ -1,8 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { ClusterConfigurationError, messageOf } from '../contract/errors/index.js';
-import { show } from '../contract/options/schema.js';
+import { ClusterConfigurationError } from '../contract/errors/errors.js';
+import { show } from '../contract/options/checks.js';
 import { noteAppImport } from '../contract/snapshot/app-import.js';
-import { explainDoubleClass } from '../contract/process/own-file.js';
 import type { AppFactory, CreateApp, CreateAppContext } from './cluster-runtime.interface.js';
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -16,15 +15,7 @@ export async function createAppBy(
   createApp: AppFactory,
   context: CreateAppContext,
 ): Promise<INestApplicationContext> {
-  let created: unknown;
-  try {
-    created = await createApp(context);
-  } catch (error) {
-    const explained = explainDoubleClass(messageOf(error));
-    throw explained === undefined
-      ? error
-      : new ClusterConfigurationError(explained, { cause: error });
-  }
+  const created: unknown = await createApp(context);
   if (isApp(created)) return created;
   const create = factoryIn(created);
   if (create !== undefined) {

@@ -15,7 +15,7 @@ export type {
   RecycleOptions,
   ReloadOptions,
   ShutdownOptions,
-} from '../contract/options/index.js';
+} from '../contract/options/resolve.js';
 export type {
   ClusterEventListeners,
   ClusterEventName,
@@ -37,7 +37,7 @@ export type {
   WorkerSnapshot,
   WorkerState,
   WorkerStats,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 export type { ErrorReport } from '../contract/errors/error-report.js';
 export type { BlockedRequest, BlockReport } from '../contract/messages.js';
 export {
@@ -46,4 +46,4 @@ export {
   ClusterAddressError,
   ClusterNoPrimaryError,
   ClusterWorkersFailedError,
-} from '../contract/errors/index.js';
+} from '../contract/errors/errors.js';

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { oneLine, onceEach } from '../contract/errors/index.js';
+import { oneLine, onceEach } from '../contract/errors/errors.js';
 import type { EventListeners } from '../contract/log/event-listeners.js';
 import type { ClusterEventName } from '../contract/log/events.js';
-import { MAX_TIMER_MS } from '../contract/options/schema.js';
+import { MAX_TIMER_MS } from '../contract/options/checks.js';
 
 /** Node has no datagram sockets of the family unix, so a program of systemd sends the messages. */
 const run = promisify(execFile);

@@ -1,14 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { oneLine } from '../contract/errors/index.js';
-import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/schema.js';
-import type { ReloadResult, RestartResult, WorkerStack } from '../contract/snapshot/index.js';
+import { oneLine } from '../contract/errors/errors.js';
+import { MAX_PROFILE_SECONDS, MAX_WORKERS } from '../contract/options/checks.js';
+import type { ReloadResult, RestartResult, WorkerStack } from '../contract/snapshot/types.js';
 import type { ClusterStatus } from '../control/cluster-status.js';
 import {
   type ControlClient,
   findCluster,
   NO_CLUSTER,
   runningClusters,
-  SILENCE,
   UnreachableError,
 } from './control-client.js';
 import {
@@ -24,9 +23,6 @@ import { summarize, top, workersTable } from './top.js';
 
 /** How long to wait for a stack. The primary itself waits nearly a second for the worker. */
 const STACK_MS = 1_400;
-
-/** How often a command that waits for a change asks for the status. */
-const PROGRESS_MS = 1_000;
 
 interface Options {
   readonly cluster?: string;
@@ -222,7 +218,7 @@ async function clientToAct({ cluster, json }: Options): Promise<ControlClient> {
   return client;
 }
 
-/** Changes a cluster, and prints the progress and the outcome. */
+/** Changes a cluster, and prints the outcome. */
 async function change<T>(
   options: Options,
   request: (client: ControlClient) => Promise<T>,
@@ -230,46 +226,12 @@ async function change<T>(
 ): Promise<void> {
   const { json } = options;
   const client = await clientToAct(options);
-  const endProgress = showProgress(client, json);
-  const answer = await request(client).finally(endProgress);
+  const answer = await request(client);
   const outcome = outcomeOf(answer);
   if (json) printJson(answer);
   else if (typeof outcome === 'string') printLine(outcome);
   else throw outcome;
   if (typeof outcome !== 'string') process.exitCode = 1;
-}
-
-/**
- * Asks for the status once a second. Prints a line when the states of the workers have changed, and
- * warns if the primary stops answering.
- *
- * @returns a function that ends this.
- */
-function showProgress(client: ControlClient, json: boolean): () => void {
-  let last: string | undefined;
-  let isOver = false;
-  const poll = async (): Promise<void> => {
-    const line = await client.status().then(progressOf, () => SILENCE);
-    if (line === last || isOver) return;
-    last = line;
-    if (line === SILENCE) process.stderr.write(`${SILENCE}; waiting for it\n`);
-    else if (!json) printLine(line);
-  };
-  const timer = setInterval(() => void poll(), PROGRESS_MS);
-  return () => {
-    isOver = true;
-    clearInterval(timer);
-  };
-}
-
-/** The number of workers in each state and generation. */
-function progressOf({ cluster: { workers } }: ClusterStatus): string {
-  const counts = new Map<string, number>();
-  for (const { state, generation } of workers) {
-    const kind = `${state} gen=${generation}`;
-    counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  }
-  return `workers: ${[...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')}`;
 }
 
 function addProfile(program: Command, kind: string, defaultSeconds: number, text: string): void {

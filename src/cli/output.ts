@@ -1,4 +1,4 @@
-import { oneLine } from '../contract/errors/index.js';
+import { oneLine } from '../contract/errors/errors.js';
 
 /** The exit codes besides 0 and 1: EX_USAGE and EX_UNAVAILABLE of sysexits.h. */
 export const EXIT = { usage: 64, unavailable: 69 } as const;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { clean } from '../contract/errors/index.js';
+import { clean } from '../contract/errors/errors.js';
 import { besideThis } from '../contract/process/own-file.js';
 import { addCommands } from './commands.js';
 import { CommandError, EXIT } from './output.js';

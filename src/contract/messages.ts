@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { ErrorReport } from './errors/error-report.js';
-import { MAX_WORKERS } from './options/schema.js';
+import { MAX_WORKERS } from './options/checks.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
@@ -8,7 +8,7 @@ import type {
   ReloadResult,
   RestartResult,
   RetireCause,
-} from './snapshot/index.js';
+} from './snapshot/types.js';
 import type { WorkerStats } from './stats.js';
 
 /*

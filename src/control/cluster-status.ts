@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describeCluster, judgeCluster } from '../observe/exposition/cluster-report.js';
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
 import { ownFile } from '../contract/process/own-file.js';
-import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/index.js';
+import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/types.js';
 
 /** The answer of `GET /v1/status`. */
 export type ClusterStatus = ReturnType<ReturnType<typeof statusOf>>;

@@ -5,13 +5,13 @@ import {
   ClusterAddressError,
   Refusal,
   ClusterConfigurationError,
-} from '../contract/errors/index.js';
+} from '../contract/errors/errors.js';
 import {
   checkWorkerCount,
   integer,
   MAX_PROFILE_SECONDS,
   validate,
-} from '../contract/options/schema.js';
+} from '../contract/options/checks.js';
 import type {
   ClusterSnapshot,
   Recording,
@@ -19,7 +19,7 @@ import type {
   ReloadResult,
   RestartResult,
   WorkerStack,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import type { ClusterStatus } from './cluster-status.js';
 
 /** The state and the actions of a cluster that the routes need. */

@@ -9,7 +9,7 @@ import {
   refuseSwappable,
 } from '../contract/files/control-address.js';
 import { isAlive, listeningSockets, removeStaleSocket } from '../contract/files/sockets.js';
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
 import { inTime } from '../contract/process/in-time.js';
 import { type ControlledCluster, ControlServer } from './control-server.js';
 import { statusOf } from './cluster-status.js';

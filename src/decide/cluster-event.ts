@@ -1,7 +1,7 @@
 import type { DrainReport, WorkerMessage } from '../contract/messages.js';
 import type { ErrorReport } from '../contract/errors/error-report.js';
 import type { ProgramPaths, Requester, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
-import type { ProcessExit } from './policies/exit-cause.policy.js';
+import type { ProcessExit } from './policies/failure.policy.js';
 
 /** An event of the core, with all facts from outside that the decision needs. */
 export type ClusterEvent =

@@ -7,9 +7,9 @@ import type {
   ReplaceCause,
   RetireCause,
   WorkerExit,
-} from '../contract/snapshot/index.js';
-import type { FailureHistory } from './policies/restart.policy.js';
-import type { BootErrors } from './worker/boot-errors.js';
+} from '../contract/snapshot/types.js';
+import type { FailureHistory } from './policies/failure.policy.js';
+import type { BootErrors } from './worker/worker-process.js';
 import type { Leadership } from './leadership.js';
 
 /** The id of a worker: the number of its fork, unique in the life of the primary. */
@@ -251,8 +251,6 @@ export interface ClusterState {
   readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];
 
-  /** The times of the latest restarts in all slots. */
-  readonly restartedAt: readonly number[];
   readonly bootErrors: BootErrors;
   /** The generations whose threads can load their code. */
   readonly verified: readonly number[];
@@ -270,4 +268,48 @@ export interface ClusterState {
   readonly shutdown: ShutdownUnderWay | undefined;
   readonly ended: boolean;
   readonly seed: number;
+}
+
+export function isWanted({ desired }: ClusterState, slot: number): boolean {
+  return slot < desired;
+}
+
+export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
+  return slots.slice(0, desired);
+}
+
+/** Slots whose worker runs another release, and empty slots whose next worker would run another release. */
+export function slotsOfOtherReleases(
+  state: ClusterState,
+  { generation }: Release,
+): readonly Slot[] {
+  return wantedSlots(state).filter(({ worker, release }) => {
+    const current = worker === undefined ? undefined : state.workers.get(worker);
+    return (current ?? release).generation !== generation;
+  });
+}
+
+export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
+  if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
+  return replacement.candidate;
+}
+
+export function contendersOf(state: ClusterState, { index, worker }: Slot): readonly Worker[] {
+  const ids = [worker, candidateOf(state, index)];
+  return ids.flatMap((id) => (id === undefined ? [] : (state.workers.get(id) ?? [])));
+}
+
+export function isServed(state: ClusterState, slot: Slot): boolean {
+  return contendersOf(state, slot).some((worker) => worker.state === 'ready');
+}
+
+/** Every process of a slot: draining workers, then the slot's worker, then its candidate. */
+export function workersOf(state: ClusterState, slot: number): readonly Worker[] {
+  const { worker } = state.slots[slot]!;
+  const candidate = candidateOf(state, slot);
+  const place = ({ id }: Worker) => (id === candidate ? 2 : id === worker ? 1 : 0);
+  return state.workers
+    .values()
+    .filter((each) => each.slot === slot)
+    .toSorted((a, b) => place(a) - place(b));
 }

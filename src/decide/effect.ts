@@ -1,6 +1,6 @@
 import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
 import type { PrimaryMessage } from '../contract/messages.js';
-import type { ReloadResult, RestartResult } from '../contract/snapshot/index.js';
+import type { ReloadResult, RestartResult } from '../contract/snapshot/types.js';
 import type { Release, Requester, Served, Timer, WorkerId } from './cluster-state.js';
 
 /** An action that the core decided on. The supervisor carries effects out in their order. */

@@ -1,5 +1,5 @@
 import type { PrimaryMessage } from '../contract/messages.js';
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
 import type {
   ClusterState,
   ReplacementRequest,

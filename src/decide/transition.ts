@@ -1,19 +1,29 @@
-import type { ClusterEvent } from './cluster-event.js';
-import { type ClusterState, type Release, type Timer, WorkerMap } from './cluster-state.js';
+import type { ClusterEvent, WorkerEvent, WorkerEventOf } from './cluster-event.js';
+import {
+  type ClusterState,
+  type DrainingWorker,
+  type ReadyWorker,
+  type Release,
+  type StartingWorker,
+  type Timer,
+  wantedSlots,
+  type Worker,
+  WorkerMap,
+} from './cluster-state.js';
 import type { Effect } from './effect.js';
-import { NO_LEADER, onLeaseDue, settleLeadership } from './leadership.js';
-import { beat } from './worker/liveness.js';
-import { endObservation, programFound, settleReload } from './replace/reload.js';
-import { beginNextReplacement } from './replace/replacement.js';
+import * as leadership from './leadership.js';
+import * as reload from './replace/reload.js';
+import * as replacement from './replace/replacement.js';
 import { request, settleRestarts } from './replace/requests.js';
 import { maintain, settleUpkeep } from './replace/upkeep.js';
-import { startWhereNeeded } from './worker/restart-slot.js';
 import { newSlot, settleScaling } from './scaling.js';
-import { releaseSockets, settleShutdown, stop, sendReleased } from './shutdown.js';
+import { releaseSockets, sendReleased, settleShutdown, stop } from './shutdown.js';
 import { type Settings, Step } from './step.js';
-import { handleWorkerEvent } from './worker/worker-life.js';
-import { settleVerification } from './worker/verification.js';
-import { startSlot, wantedSlots } from './worker/workers.js';
+import * as death from './worker/dead-worker.js';
+import * as liveness from './worker/liveness.js';
+import * as verification from './worker/verification.js';
+import * as life from './worker/worker-life.js';
+import * as start from './worker/worker-process.js';
 
 /** The new state of the cluster, and the effects to carry out. */
 export interface Transition {
@@ -62,10 +72,9 @@ export function newCluster(
     pendingRequests: [],
     replacement: undefined,
     replacementsWaiting: [],
-    restartedAt: [],
     bootErrors: { generation: release.generation, printer: undefined, reported: [] },
     verified: [],
-    leadership: NO_LEADER,
+    leadership: leadership.NO_LEADER,
     served: undefined,
     everReady: false,
     minReady: 1,
@@ -81,7 +90,7 @@ export function newCluster(
 function handle(step: Step, event: ClusterEvent): void {
   switch (event.type) {
     case 'begin':
-      for (const slot of wantedSlots(step.state)) startSlot(step, slot);
+      for (const slot of wantedSlots(step.state)) start.startSlot(step, slot);
       return;
     case 'worker': {
       const worker = step.worker(event.worker);
@@ -91,7 +100,7 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'due':
       return onDue(step, event.timer);
     case 'heartbeat-due':
-      return beat(step, event.eventLoopUtilization);
+      return liveness.beat(step, event.eventLoopUtilization);
     case 'upkeep-due':
       return maintain(step, event.readings);
     case 'reload':
@@ -99,7 +108,7 @@ function handle(step: Step, event: ClusterEvent): void {
     case 'restart':
       return request(step, event);
     case 'program-found':
-      return programFound(step, event.program);
+      return reload.programFound(step, event.program);
     case 'stop':
       return stop(step, event);
     case 'acceptors-closed':
@@ -107,16 +116,83 @@ function handle(step: Step, event: ClusterEvent): void {
   }
 }
 
+type Handler<W extends Worker, T extends WorkerEvent['type']> = (
+  step: Step,
+  worker: W,
+  event: WorkerEventOf<T>,
+) => void;
+
+type Row<T extends WorkerEvent['type']> = {
+  readonly starting: Handler<StartingWorker, T>;
+  readonly ready: Handler<ReadyWorker, T>;
+  readonly draining: Handler<DrainingWorker, T>;
+};
+
+const nothing = (): void => {};
+
+function always<T extends WorkerEvent['type']>(handler: Handler<Worker, T>): Row<T> {
+  return { starting: handler, ready: handler, draining: handler };
+}
+
+/** The handler of each event of a worker, by the worker's state. */
+const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
+  ready: { starting: life.becomeReady, ready: nothing, draining: start.drainAfterAll },
+  'boot-failed': always(life.noteBootFailure),
+  'ready-overdue': { starting: life.timeOut, ready: nothing, draining: nothing },
+  'foreign-version': { starting: life.refuseVersion, ready: nothing, draining: nothing },
+  verified: { starting: nothing, ready: verification.onVerified, draining: nothing },
+  'verify-overdue': { starting: nothing, ready: verification.onVerifyOverdue, draining: nothing },
+  recovered: { starting: nothing, ready: life.onRecovered, draining: nothing },
+
+  'canary-over': { starting: nothing, ready: replacement.endCanary, draining: nothing },
+  checked: { starting: nothing, ready: replacement.judgeHealth, draining: nothing },
+  'check-overdue': { starting: nothing, ready: replacement.onCheckOverdue, draining: nothing },
+
+  pong: always(liveness.onPong),
+  blocked: {
+    starting: liveness.noteBlock,
+    ready: liveness.onBlocked,
+    draining: liveness.noteBlock,
+  },
+  resumed: always(liveness.onResumed),
+  'block-overdue': { starting: nothing, ready: liveness.onBlockOverdue, draining: nothing },
+
+  'lead-request': {
+    starting: leadership.wantsToLead,
+    ready: leadership.wantsToLead,
+    draining: nothing,
+  },
+  leads: { starting: nothing, ready: leadership.onLeads, draining: nothing },
+  resigned: { starting: nothing, ready: leadership.onResigned, draining: leadership.onResigned },
+  'job-begun': always(leadership.noteBegun),
+
+  fatal: { starting: death.noteFatal, ready: death.failSoon, draining: death.failLate },
+  exiting: always(death.noteExiting),
+  leaving: { starting: life.leave, ready: life.leaveSoon, draining: nothing },
+  'leave-due': { starting: nothing, ready: life.whenLeaveDue, draining: nothing },
+  drained: { starting: nothing, ready: nothing, draining: life.noteDrain },
+  'stop-overdue': { starting: nothing, ready: nothing, draining: start.killOverdue },
+  'exit-overdue': always(death.abandon),
+  'channel-error': always(death.noteError),
+  'channel-broken': always(death.onChannelBroken),
+  exited: { starting: death.exitUnasked, ready: death.exitUnasked, draining: death.exitDrained },
+};
+
+function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent): void {
+  const handle = HANDLERS[event.type][worker.state];
+  (handle as Handler<Worker, WorkerEvent['type']>)(step, worker, event);
+}
+
 /** Called after each event: each function looks at the new state, and takes its next step. */
 function settle(step: Step): void {
-  settleReload(step);
+  reload.settleReload(step);
   settleRestarts(step);
   settleUpkeep(step);
-  settleVerification(step);
-  beginNextReplacement(step);
+  verification.settleVerification(step);
+  replacement.beginNextReplacement(step);
   settleScaling(step);
   settleShutdown(step);
-  settleLeadership(step);
+  leadership.settleLeadership(step);
 }
 
 function onDue(step: Step, timer: Timer): void {
@@ -129,12 +205,12 @@ function onDue(step: Step, timer: Timer): void {
   }
   switch (timer.type) {
     case 'start-due':
-      return startWhereNeeded(step, timer.slot);
+      return start.startWhereNeeded(step, timer.slot);
     case 'observation-over':
-      return endObservation(step);
+      return reload.endObservation(step);
     case 'lame-duck-over':
       return releaseSockets(step);
     case 'lease-due':
-      return onLeaseDue(step);
+      return leadership.onLeaseDue(step);
   }
 }

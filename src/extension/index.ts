@@ -3,7 +3,7 @@ import type {
   MetricsClient,
   MetricsContribution,
   WorkerIdentity,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import { currentLink } from '../contract/snapshot/current-link.js';
 
 export type { Metrics, MetricsClient, MetricsContribution, WorkerIdentity };

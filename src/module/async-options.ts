@@ -1,5 +1,5 @@
 import type { ConfigurableModuleAsyncOptions, Provider } from '@nestjs/common';
-import { ClusterConfigurationError } from '../contract/errors/index.js';
+import { ClusterConfigurationError } from '../contract/errors/errors.js';
 import {
   type ClusterModuleOptions,
   type ClusterModuleOptionsFactory,

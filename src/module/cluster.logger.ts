@@ -1,6 +1,6 @@
 import { ConsoleLogger, Injectable, type LogLevel } from '@nestjs/common';
 import { workerIdentity } from '../bootstrap/roles/role.js';
-import type { WorkerIdentity } from '../contract/snapshot/index.js';
+import type { WorkerIdentity } from '../contract/snapshot/types.js';
 
 /** The options of Nest's method. Declared here, because Nest before 11.1.4 lacks the method. */
 interface JsonLogOptions {

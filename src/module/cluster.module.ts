@@ -31,9 +31,9 @@ import {
   resolveModuleOptions,
   type ResolvedModuleOptions,
 } from '../contract/options/module.js';
-import { ClusterConfigurationError } from '../contract/errors/index.js';
-import type { ClusterOptions } from '../contract/options/index.js';
-import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
+import { ClusterConfigurationError } from '../contract/errors/errors.js';
+import type { ClusterOptions } from '../contract/options/resolve.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/types.js';
 
 const PROVIDERS: Provider[] = [
   ...PUBLIC_PROVIDERS,

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ClusterEventName, ClusterEventMap } from '../contract/log/events.js';
-import { messageOf } from '../contract/errors/index.js';
+import { messageOf } from '../contract/errors/errors.js';
 import { checkEventName } from '../contract/options/bootstrap.js';
 import {
   CLUSTER_LINK,
@@ -9,7 +9,7 @@ import {
   type ReloadResult,
   type RestartResult,
   type WorkerIdentity,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 
 /** Informs the app about its cluster, and controls the cluster. */
 @Injectable()

@@ -1,8 +1,8 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { ClusterConfigurationError } from '../contract/errors/index.js';
+import { ClusterConfigurationError } from '../contract/errors/errors.js';
 import type { ClusterEventMap, ClusterEventName } from '../contract/log/events.js';
 import { checkEventName } from '../contract/options/bootstrap.js';
-import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/types.js';
 import { OffloadExplorer } from '../offload/offload.explorer.js';
 
 // A registered symbol, so that two copies of this package in one process find the same listeners.

@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
-import { ClusterConfigurationError } from '../contract/errors/index.js';
+import { ClusterConfigurationError } from '../contract/errors/errors.js';
 import type { Class } from '../contract/options/module.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/cpu-bound.js';
 import { callerFile } from './task/caller-file.js';

@@ -1,4 +1,4 @@
-import type { MetricsClient } from '../contract/snapshot/index.js';
+import type { MetricsClient } from '../contract/snapshot/types.js';
 import { named } from '../contract/snapshot/prometheus.js';
 import { type Task, TASK_OUTCOMES, type TaskOutcome } from './run/runner.interface.js';
 

@@ -1,15 +1,14 @@
 import cluster, { type Worker } from 'node:cluster';
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WORKER_VARIABLE, type WorkerAssignment } from '../contract/process/assignment.js';
 import { closeHandle, isOurs } from '../contract/messages.js';
 import { ADMIN_TOKEN_VARIABLE } from '../contract/options/bootstrap.js';
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
 import { compileCacheDirectory } from '../contract/process/compile-cache.js';
-import type { WorkerIdentity } from '../contract/snapshot/index.js';
-import type { ProcessExit } from '../decide/policies/exit-cause.policy.js';
+import type { WorkerIdentity } from '../contract/snapshot/types.js';
+import type { ProcessExit } from '../decide/policies/failure.policy.js';
 import type { Effect } from '../decide/effect.js';
 import type { Program } from './release.js';
 import type { Release } from '../decide/cluster-state.js';
@@ -101,7 +100,6 @@ function fork(
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),
-    [RESOURCE_VARIABLE]: resourceAttributes(assignment),
     [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out a variable whose value is undefined
   });
 }
@@ -120,8 +118,6 @@ function follow(
     if (isOurs(message) || !isHeard) closeHandle(handle); // no message of ours brings one
     report({ type: 'message', message });
   });
-  const recoverConnections =
-    cluster.schedulingPolicy === cluster.SCHED_RR ? followConnections(worker) : undefined;
   guardChannel(worker.process, (error) => report({ type: 'channel-broken', error }));
   // In Node's types an element is readable or writable, but this pipe is both.
   const stdio = worker.process.stdio as readonly unknown[];
@@ -133,12 +129,6 @@ function follow(
   worker.process.once('exit', (code, signal) => {
     void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
       reports?.destroy();
-      try {
-        recoverConnections?.();
-      } catch (error) {
-        // Node's internals threw
-        report({ type: 'channel-error', error: error as Error });
-      }
       report({ type: 'exit', exit: { code, signal } });
     });
   });
@@ -160,27 +150,6 @@ const NEVER_STARTED: WorkerProcess = {
   send: () => false,
   kill: () => {},
 };
-
-/** OpenTelemetry's variable for the attributes of a process: `key=value`, separated by commas. */
-const RESOURCE_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES';
-
-const INSTANCE_ID = 'service.instance.id';
-
-/**
- * The user's attributes, and a `service.instance.id` for the worker. The id is unique among the
- * service's running processes on all machines. Processes with the same id would share their metrics.
- */
-export function resourceAttributes(
-  { slot, generation }: Pick<WorkerIdentity, 'slot' | 'generation'>,
-  given: string = process.env[RESOURCE_VARIABLE] ?? '',
-  host: string = hostname(),
-): string {
-  const attributes = given.split(',').filter((attribute) => attribute.trim() !== '');
-  const keys = attributes.map((attribute) => attribute.split('=')[0]!.trim());
-  if (keys.includes(INSTANCE_ID)) return given;
-  const instance = `${encodeURIComponent(host)}/worker-${slot}/gen-${generation}`;
-  return [...attributes, `${INSTANCE_ID}=${instance}`].join(',');
-}
 
 /** The maximum length of a line from a worker; longer lines are dropped. A watchdog's report has only some kilobytes. */
 const MAX_LINE_LENGTH = 256 * 1024;
@@ -212,54 +181,4 @@ function parseLine(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** node:cluster's message with a connection, and the worker's answer. Both are the same on Node 20 to 26. */
-interface ClusterMessage {
-  readonly cmd?: unknown;
-  readonly act?: unknown;
-  readonly seq?: unknown;
-  readonly ack?: unknown;
-}
-
-/**
- * Remembers the connections that a worker has not acknowledged yet. With round-robin, the primary
- * keeps a connection until the worker acknowledges it. If the worker dies first, node:cluster
- * forgets the connection: its client hangs for ever, and the primary loses a descriptor
- * (https://github.com/nodejs/node/issues/21746).
- *
- * @returns a function that gives these connections to other workers, or closes them if no other
- *   worker listens. Call it once the worker has exited and all its messages have been read.
- */
-export function followConnections(worker: Worker): () => void {
-  const { process } = worker;
-  const unacknowledged = new Set<number>();
-  const send = process.send.bind(process) as (...args: unknown[]) => boolean;
-  process.send = (...args: unknown[]) => {
-    const { cmd, act, seq } = (args[0] ?? {}) as ClusterMessage;
-    if (cmd === 'NODE_CLUSTER' && act === 'newconn') unacknowledged.add(seq as number);
-    return send(...args);
-  };
-  process.on('internalMessage', ({ cmd, ack }: ClusterMessage) => {
-    if (cmd === 'NODE_CLUSTER') unacknowledged.delete(ack as number);
-  });
-  return () => {
-    // Without this event, Node would give the dead worker the next connection.
-    process.emit('disconnect');
-    // `false` makes node:cluster give the connection to another worker, `true` makes it close the
-    // connection. If no worker listens, node:cluster would forget a connection that is given back.
-    const answer = { cmd: 'NODE_CLUSTER', accepted: !isAnyoneListening() };
-    for (const ack of unacknowledged) {
-      process.emit('internalMessage' as never, { ...answer, ack } as never);
-    }
-  };
-}
-
-/** `state` is internal to Node and missing in its types. It is the same on Node 20 to 26. */
-type WorkerWithState = Worker & { readonly state?: string };
-
-function isAnyoneListening(): boolean {
-  return Object.values(cluster.workers ?? {}).some(
-    (worker: WorkerWithState | undefined) => worker?.state === 'listening',
-  );
 }

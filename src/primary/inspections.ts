@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { clean, Refusal } from '../contract/errors/index.js';
+import { clean, Refusal } from '../contract/errors/errors.js';
 import { claimDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
 import type { WatchdogRequest, WorkerMessage } from '../contract/messages.js';
 import { inTime } from '../contract/process/in-time.js';
-import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/index.js';
+import type { Recording, RecordingKind, WorkerStack } from '../contract/snapshot/types.js';
 import type { WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 

@@ -1,4 +1,4 @@
-import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../contract/snapshot/index.js';
+import { COLLECTION_TIMEOUT_MS, type CollectedMetrics } from '../contract/snapshot/types.js';
 import { addUp } from '../contract/snapshot/metrics-body.js';
 import { inTime } from '../contract/process/in-time.js';
 import type { WorkerHandle } from './worker-handle.js';

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { EmitEvent } from '../contract/log/events.js';
 import type { PackageThreadData } from '../extension/package-thread.js';
-import { NO_FAILURES, recordFailure, restartDelayMs } from '../decide/policies/restart.policy.js';
+import { NO_FAILURES, recordFailure, restartDelayMs } from '../decide/policies/failure.policy.js';
 
 /** The threads that the primary runs for packages `@nestjs-cluster/*`. A worker names the package, never a file. */
 export class PackageThreads {

@@ -1,14 +1,14 @@
 import { constants } from 'node:os';
 import type { ClusterEventName, EmitEvent } from '../contract/log/events.js';
-import { machineClockMs } from '../contract/process/in-time.js';
+import { machineClockMs } from '../contract/process/clock.js';
 import { reportError } from '../contract/errors/error-report.js';
-import type { ResolvedClusterOptions } from '../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
 import type {
   ClusterSnapshot,
   CollectedMetrics,
   ReloadResult,
   RestartResult,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import type { ClusterEvent } from '../decide/cluster-event.js';
 import type { Requester, Served, WorkerId } from '../decide/cluster-state.js';
 import type { Answer, Effect } from '../decide/effect.js';

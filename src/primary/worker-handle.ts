@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { EmitEvent } from '../contract/log/events.js';
 import { reportError } from '../contract/errors/error-report.js';
-import { ClusterAddressError } from '../contract/errors/index.js';
+import { ClusterAddressError } from '../contract/errors/errors.js';
 import {
   type PrimaryMessage,
   type Results,
   seal,
   type WatchdogRequest,
 } from '../contract/messages.js';
-import type { WorkerIdentity, WorkerState } from '../contract/snapshot/index.js';
+import type { WorkerIdentity, WorkerState } from '../contract/snapshot/types.js';
 import { type WorkerStats, pick, STAT_NAMES } from '../contract/stats.js';
 import type { Reading } from '../decide/cluster-event.js';
 import type { Worker } from '../decide/cluster-state.js';

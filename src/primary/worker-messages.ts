@@ -1,4 +1,4 @@
-import { OnceAMinute } from '../contract/errors/index.js';
+import { OnceAMinute } from '../contract/errors/errors.js';
 import type { EmitEvent } from '../contract/log/events.js';
 import { cutText, reportError } from '../contract/errors/error-report.js';
 import {

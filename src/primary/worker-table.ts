@@ -6,11 +6,19 @@ import type {
   ClusterSnapshot,
   SlotCounts,
   WorkerSnapshot,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import type { Reading } from '../decide/cluster-event.js';
-import type { ClusterState, Slot, Worker, WorkerId } from '../decide/cluster-state.js';
+import {
+  type ClusterState,
+  isServed,
+  isWanted,
+  type Slot,
+  wantedSlots,
+  type Worker,
+  type WorkerId,
+  workersOf,
+} from '../decide/cluster-state.js';
 import type { Emit } from '../decide/effect.js';
-import { isServed, isWanted, wantedSlots, workersOf } from '../decide/worker/workers.js';
 import type { Listening } from './listening/listening.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 

@@ -3,12 +3,6 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 /** The type `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
-/** The difference between the system clock and a monotonic clock, in ms. It changes when the system clock is set. */
-const clockMs = (): number => Date.now() - performance.now();
-
-/** The minimum change that counts as a step of the system clock, in ms. Two readings always differ a little. */
-const STEP_MS = 500;
-
 /**
  * Makes the job run only at due times that this worker owns, and only once for each of them. If the
  * app calls `fireOnTick()` itself, the job runs.
@@ -20,23 +14,18 @@ export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
   const start = job.start.bind(job);
   let last = job.lastDate();
   let plannedAt = NaN;
-  let clock = clockMs();
-  let handled = -Infinity;
+  let handled = NaN;
   const dues: number[] = [];
   const look = (): void => {
     const date = job.lastDate(); // cron creates a new object for each tick of the timer
     if (date === last || date === null) return;
     last = date;
-    const isClockSet = Math.abs(clockMs() - clock) >= STEP_MS;
-    if (isClockSet) handled = -Infinity; // the same times are due again
     // A timer may be late by more than a second, so the time of the call is not the due time.
-    const isAsPlanned = plannedAt <= date.getTime() && !isClockSet;
-    dues.push(isAsPlanned ? plannedAt : dueAt(job, date.getTime()));
+    dues.push(plannedAt <= date.getTime() ? plannedAt : dueAt(job, date.getTime()));
   };
   const plan = (): void => {
     const isTimed = job.isActive && !job.cronTime.realDate;
     plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
-    clock = clockMs();
   };
   // If the timer is late, start() calls the next tick before cron calls fireOnTick() for the current tick.
   job.start = () => {
@@ -49,7 +38,7 @@ export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
     look();
     const due = dues.shift();
     if (due === undefined) return run(); // the app has called fireOnTick()
-    if (due <= handled || !owns(due)) return;
+    if (due === handled || !owns(due)) return;
     handled = due;
     await run();
   };

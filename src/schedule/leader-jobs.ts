@@ -1,4 +1,4 @@
-import type { LeaderRole, Leading, MetricsClient } from '../contract/snapshot/index.js';
+import type { LeaderRole, Leading, MetricsClient } from '../contract/snapshot/types.js';
 import { named } from '../contract/snapshot/prometheus.js';
 
 /** A job with a timer of its own in each worker. A `timeout` job runs once in the cluster. */

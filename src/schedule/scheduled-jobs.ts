@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { ClusterConfigurationError } from '../contract/errors/index.js';
+import { ClusterConfigurationError } from '../contract/errors/errors.js';
 import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
 import type { ClusterLink } from '../contract/snapshot/cluster-link.js';
 import { CLUSTER_LINK, currentLink } from '../contract/snapshot/current-link.js';

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { checkSlot, checkWorkerCount } from '../contract/options/index.js';
+import { checkSlot, checkWorkerCount } from '../contract/options/resolve.js';
 import { MODULE_OPTIONS, resolveModuleOptions } from '../contract/options/module.js';
 import {
   type AgedSnapshot,
@@ -13,7 +13,7 @@ import {
   type WorkerIdentity,
   snapshotOf,
   workerSnapshot,
-} from '../contract/snapshot/index.js';
+} from '../contract/snapshot/types.js';
 import { STAT_NAMES, type WorkerStats } from '../contract/stats.js';
 import { PUBLIC_PROVIDERS } from '../module/public-providers.js';
 import { Terminus } from '../observe/health/terminus.js';

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import { clusterOptions, resolveOptions } from '../../src/contract/options/index.js';
+import { clusterOptions, resolveOptions } from '../../src/contract/options/resolve.js';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { clusterOptions } from '../../deploy/cluster-options.js';
 import { availableWorkers } from '../../src/contract/process/machine.js';
-import { resolveOptions } from '../../src/contract/options/index.js';
+import { resolveOptions } from '../../src/contract/options/resolve.js';
 import { readDocument, rowsOf } from '../support/documents.js';
 import { type Manifest, manifestsIn } from '../support/kustomization.js';
 

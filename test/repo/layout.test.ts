@@ -40,15 +40,15 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 17_984,
+  core: 17_823,
   decide: 2_860,
   observe: 1_592,
   offload: 2_058,
-  all: 19_723,
+  all: 19_513,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
-const MOST_FILES = 162;
+const MOST_FILES = 158;
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {

@@ -4,9 +4,9 @@ import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
 import * as v from 'valibot';
 import { describe, expect, it } from 'vitest';
-import { clusterOptions, FINDING_NAMES } from '../../src/contract/options/index.js';
+import { clusterOptions, FINDING_NAMES } from '../../src/contract/options/resolve.js';
 import { moduleOptions } from '../../src/contract/options/module.js';
-import { leavesOf, offloadVariables } from '../../src/contract/options/schema.js';
+import { leavesOf, offloadVariables } from '../../src/contract/options/checks.js';
 import { PACKAGE_READMES, readDocument, rowsOf, sectionOf } from '../support/documents.js';
 
 const root = join(import.meta.dirname, '../..');

@@ -1,4 +1,4 @@
-import { resolveOptions } from '../../src/contract/options/index.js';
+import { resolveOptions } from '../../src/contract/options/resolve.js';
 import type { WorkerEvent } from '../../src/decide/cluster-event.js';
 import type {
   ClusterState,

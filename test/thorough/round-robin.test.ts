@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-import { eventually } from '../support/eventually.js';
 import { getJson } from '../support/http-client.js';
-import { acceptedBy, listenersOf } from '../support/kernel-sockets.js';
-import { freeze } from '../support/killed-worker.js';
-import { openDescriptorsOf } from '../support/processes.js';
-import { RawClient } from '../support/raw-client.js';
+import { listenersOf } from '../support/kernel-sockets.js';
+import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
+import { Traffic } from '../support/traffic.js';
 
 const balancing = 'round-robin';
 
@@ -47,47 +46,35 @@ describe('connections', () => {
     expect(cluster.workerPids.flatMap((pid) => listenersOf(pid))).toEqual([]);
     expect(listenersOf(cluster.pid)).toMatchObject([{ localPort: portOf(cluster) }]);
   });
+});
 
-  it(
-    'that a killed worker was sent and had not taken go to another, each time, and leave no descriptor',
-    { timeout: 120_000 },
-    async () => {
-      const cluster = await ClusterProcess.start({
-        options: { balancing, hangTimeoutMs: 60_000 },
-      });
-      const port = portOf(cluster);
-      const before = openDescriptorsOf(cluster.pid);
-      for (let repetition = 0; repetition < 4; repetition++) {
-        const victim = cluster.workerPids[repetition % 2]!;
-        const other = cluster.workerPids.find((pid) => pid !== victim)!;
-        await freeze(victim);
-        const clients = [await RawClient.open(cluster.url), await RawClient.open(cluster.url)];
-        for (const client of clients) client.get('/whoami');
-        // One each: the other worker answers its own, and the primary still has what it sent.
-        await eventually('a connection that is sent and not taken', () => {
-          return (
-            clients.filter(({ text }) => text !== '').length === 1 &&
-            acceptedBy(cluster.pid, [port]).size === 1
-          );
-        });
-        expect(acceptedBy(victim, [port])).toEqual(new Set());
+describe('a drain', () => {
+  it('of one worker, a reload and scaling lose nothing', async () => {
+    const cluster = await ClusterProcess.start({
+      options: { balancing },
+      env: { ...CONTROLLED, ...behaviour('builds#works') },
+    });
+    const control = await PrimaryControl.of(cluster);
+    const traffic = new Traffic(cluster.url, 2);
+    await traffic.serves(100);
 
-        process.kill(victim, 'SIGKILL');
-
-        const answer = new RegExp(`200 OK[^]*"pid":${other}\\b`);
-        await Promise.all(clients.map((client) => client.until(answer)));
-        for (const client of clients) client.destroy();
-        await replaced(cluster, victim);
-        await eventually(
-          `as many descriptors as before: ${before}`,
-          () => openDescriptorsOf(cluster.pid),
-          (now) => now <= before, // one of the start may have been closed since
-        );
-      }
-      expect(cluster.all('warning')).toEqual([]);
-      // Nobody dead is given anything.
-      const pids = await answeredBy(cluster, 10);
-      expect(new Set(pids)).toEqual(new Set(cluster.workerPids));
-    },
-  );
+    const leaver = cluster.workerPids[0]!;
+    process.kill(leaver, 'SIGTERM');
+    await replaced(cluster, leaver);
+    await traffic.serves(100);
+    expect(traffic.lost).toEqual([]);
+    expect(await control.reload()).toMatchObject({ outcome: 'completed', generation: 1 });
+    await traffic.serves(100);
+    expect(traffic.lost).toEqual([]);
+    for (const workers of [3, 1]) {
+      expect(await control.scale(workers)).toMatchObject({ desired: workers, ready: workers });
+      await traffic.serves(100);
+      expect(traffic.lost).toEqual([]);
+    }
+    expect(await traffic.stop()).toEqual([]);
+    for (const stopped of cluster.all('worker-stopped')) {
+      expect(stopped).toMatchObject({ problem: null, abortedRequests: 0 });
+    }
+    expect(cluster.all('worker-died')).toEqual([]);
+  });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ClusterUncloneableError } from '../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../src/contract/errors/errors.js';
 import { definitionsOf } from '../../src/offload/cpu-bound.decorator.js';
 import {
   TaskAbortedException,

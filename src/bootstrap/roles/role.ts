@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import { isMainThread } from 'node:worker_threads';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import { type OwnAssignment, readAssignment } from '../../contract/process/assignment.js';
-import type { WorkerIdentity } from '../../contract/snapshot/index.js';
+import type { WorkerIdentity } from '../../contract/snapshot/types.js';
 
 export type Role =
   | { readonly name: 'parent' }

@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
-import { ClusterConfigurationError, OnceAMinute } from '../../contract/errors/index.js';
+import { ClusterConfigurationError, OnceAMinute } from '../../contract/errors/errors.js';
 import { Announcer } from '../../contract/log/announce.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { EmitEvent } from '../../contract/log/events.js';
@@ -9,8 +9,8 @@ import {
   checkSlot,
   checkWorkerCount,
   type ResolvedClusterOptions,
-} from '../../contract/options/index.js';
-import { MAX_WORKERS } from '../../contract/options/schema.js';
+} from '../../contract/options/resolve.js';
+import { MAX_WORKERS } from '../../contract/options/checks.js';
 import { availableCores } from '../../contract/process/machine.js';
 import { transition } from '../../decide/transition.js';
 import { forkWorker } from '../../primary/fork-worker.js';
@@ -100,7 +100,7 @@ function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listeni
 }
 
 function openEvents(options: ResolvedClusterOptions) {
-  const output = guardOutput(options.log);
+  const output = guardOutput();
   const log = createEventLog(options.log, output);
   const listeners = new EventListeners(
     (message, error) => log('warning', { message, error }),

@@ -1,18 +1,16 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { constants } from 'node:os';
-import { createEventLog } from '../../contract/log/log.js';
+import { createEventLog, lossOf } from '../../contract/log/log.js';
 import type { EmitEvent } from '../../contract/log/events.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
-import { lossOf } from '../../contract/log/lines.js';
-import type { ResolvedClusterOptions, FindingName } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions, FindingName } from '../../contract/options/resolve.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { BoundSocket } from '../../primary/listening/bound-socket.js';
 import type { AppView, Finding } from '../../observe/findings.js';
 import { whenFree } from '../../contract/process/in-time.js';
-import { reportUncaught } from '../../contract/errors/error-report.js';
-import { onceEach } from '../../contract/errors/index.js';
-import { catchUncaught } from '../../worker/boot/uncaught.js';
-import { settleAsyncContexts } from '../../worker/serve/request.js';
+import { onceEach } from '../../contract/errors/errors.js';
+import { catchUncaught, reportUncaught } from '../../worker/boot/uncaught.js';
+import { settleAsyncContexts } from '../../worker/serve/request-scope.js';
 import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, removeNestListeners } from '../../worker/boot/signals.js';
 import { ProcessLink } from '../../worker/link/process-link.js';
@@ -92,7 +90,7 @@ class Standalone {
   #drained: Promise<number> | undefined;
 
   constructor(private readonly options: ResolvedClusterOptions) {
-    const output = guardOutput(options.log);
+    const output = guardOutput();
     const log = createEventLog(options.log, output);
     const listeners = new EventListeners(
       (message, error) => log('warning', { message, error }),

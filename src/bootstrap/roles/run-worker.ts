@@ -1,8 +1,8 @@
 import type { OwnAssignment } from '../../contract/process/assignment.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { WorkerAgent } from '../../worker/boot/agent.js';
 import type { ProcessLink } from '../../worker/link/process-link.js';
-import { settleAsyncContexts } from '../../worker/serve/request.js';
+import { settleAsyncContexts } from '../../worker/serve/request-scope.js';
 import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
@@ -19,7 +19,7 @@ export async function runWorker(
 ): Promise<WorkerRuntime> {
   settleAsyncContexts();
   const { identity } = assignment;
-  const output = guardOutput(options.log, identity);
+  const output = guardOutput();
   const { slot, generation } = identity;
   setTitle(`worker=${slot} gen=${generation} nestjs-cluster`, `worker=${slot} gen=${generation}`);
   const agent = new WorkerAgent(assignment, options, output.dropped);

@@ -86,9 +86,3 @@ export function callSafely(call: () => unknown, failed: (error: unknown) => void
     failed(error);
   }
 }
-
-/** Reports an uncaught error. The stack also has the causes and all other properties, because nothing else shows them. */
-export function reportUncaught(thrown: unknown): ErrorReport {
-  const report = reportError(thrown);
-  return report.stack === undefined ? report : { ...report, stack: cutText(inspected(thrown)) };
-}

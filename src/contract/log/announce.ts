@@ -1,5 +1,5 @@
 import type { ClusterEventMap, EmitEvent, EventHandlers } from './events.js';
-import { describeEvent } from './lines.js';
+import { describeEvent } from './log.js';
 
 /** How long the line with the address waits for the other workers to become ready, in ms. */
 const LATE_MS = 5_000;

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { callSafely, type ErrorReport, reportError } from '../errors/error-report.js';
-import type { LinkEventListener } from '../snapshot/index.js';
+import type { LinkEventListener } from '../snapshot/types.js';
 import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './events.js';
 
 /** The event listeners of this process. If a listener throws or rejects, the process goes on. */

@@ -6,7 +6,7 @@ import type {
   ReplaceCause,
   RetireCause,
   WorkerIdentity,
-} from '../snapshot/index.js';
+} from '../snapshot/types.js';
 
 /**
  * The events of a cluster, by name. The primary's runtime emits each event. Each event except

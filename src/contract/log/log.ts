@@ -1,16 +1,181 @@
 import { styleText } from 'node:util';
-import { clean, oneLine } from '../errors/index.js';
-import { callSafely, reportError } from '../errors/error-report.js';
+import { clean, oneLine } from '../errors/errors.js';
+import { callSafely, type ErrorReport, reportError } from '../errors/error-report.js';
+import type { BlockedRequest, BlockReport, DrainReport } from '../messages.js';
 import {
   LOG_LEVELS,
   type LogFormat,
   type LogLevel,
   type LogOptions,
   type ResolvedLogOptions,
-} from '../options/index.js';
-import type { WorkerIdentity } from '../snapshot/index.js';
+} from '../options/log.js';
+import { formatIdentity, SHUTTING_DOWN, type WorkerIdentity } from '../snapshot/types.js';
 import type { ClusterEventMap, ClusterEventName, EmitEvent } from './events.js';
-import { describeEvent } from './lines.js';
+
+interface Line {
+  readonly level: LogLevel;
+  readonly text: string;
+}
+
+const info = (text: string): Line => ({ level: 'info', text });
+const warn = (text: string): Line => ({ level: 'warn', text });
+const error = (text: string): Line => ({ level: 'error', text });
+
+const STOPPING = { drain: 'draining', destroy: 'destroying open connections', kill: 'killing' };
+
+/** The line of each event. A new line goes here. */
+const LINES: {
+  readonly [N in ClusterEventName]: ((event: ClusterEventMap[N]) => Line) | undefined;
+} = {
+  starting: ({ workers, pid, node }) =>
+    info(`starting ${countWorkers(workers)} (primary pid=${pid}, Node ${node})`),
+  listening: (event) =>
+    info(
+      event.url === null
+        ? `the first of ${countWorkers(event.workers)} is ready, ${formatAddress(event)}`
+        : formatAddress(event, `workers=${event.workers}, `),
+    ),
+  started: (event) => {
+    const { ready, workers, durationMs, fastestMs, slowestMs } = event;
+    const range = ready > 1 ? ` (${formatRange(fastestMs, slowestMs)})` : '';
+    return (ready < workers ? warn : info)(
+      `${ready}/${countWorkers(workers)} ready in ${formatMs(durationMs)}${range}, ${formatAddress(event)}`,
+    );
+  },
+  'worker-ready': ({ worker, bootMs }) =>
+    info(`${formatIdentity(worker)} ready in ${formatMs(bootMs)}`),
+  'worker-died': ({ worker, cause, detail, uptimeMs, error: reported, requests, blocked }) =>
+    error(
+      `${formatIdentity(worker)} died: ${detail} (cause=${cause}, uptime=${formatMs(uptimeMs)})` +
+        `${formatRequests(requests)}${formatStack(blocked)}${formatError(reported)}`,
+    ),
+  'worker-failing': ({ worker, error: reported, requests }) =>
+    error(
+      `${formatIdentity(worker)} failing, draining: uncaught error${formatRequests(requests)}${formatError(reported)}`,
+    ),
+  'worker-replacing': ({ worker, cause, detail }) =>
+    info(`${formatIdentity(worker)} being replaced (cause=${cause}): ${detail}`),
+  'worker-restarting': ({ slot, delayMs, failures, degraded }) =>
+    (degraded ? error : warn)(
+      `worker=${slot} restarting in ${Math.round(delayMs)} ms` +
+        `${failures > 1 ? ` (${failures} failures in a row)` : ''}` +
+        `${degraded ? ' (crash loop: degraded)' : ''}`,
+    ),
+  'worker-draining': ({ worker, cause }) =>
+    info(`${formatIdentity(worker)} draining (cause=${cause})`),
+  'worker-stopped': ({ worker, cause, drainMs, problem, ...forced }) => {
+    const loss = lossOf(forced);
+    const text =
+      `${formatIdentity(worker)} stopped after ${formatMs(drainMs)} (cause=${cause})` +
+      (loss === undefined ? '' : `; ${loss}`);
+    if (problem !== null) return error(`${text}: ${problem}`);
+    return loss === undefined ? info(text) : warn(text);
+  },
+  'worker-exit': undefined, // follows an event that has a line
+  leader: undefined, // only matters to its listeners
+  'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
+  'reload-reverting': ({ generation, to, reason }) =>
+    error(`reload gen=${generation} is rolled back to gen=${to}: ${reason}`),
+  'reload-ended': ({ outcome, generation, reason, durationMs }) => {
+    const text = `reload gen=${generation} ${outcome}`;
+    if (outcome === 'completed') return info(`${text} in ${formatMs(durationMs)}`);
+    const late = `${text} after ${formatMs(durationMs)}`;
+    if (reason === SHUTTING_DOWN) return info(`${late}: ${reason}`);
+    return error(
+      `${late}${outcome === 'aborted' ? ', the previous workers keep serving' : ''}: ${reason}`,
+    );
+  },
+  scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),
+  stopping: ({ reason, workers, force }) => {
+    const of = force === 'destroy' ? ' of' : '';
+    // With `workers: 0` there is one process, and no worker.
+    const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${countWorkers(workers)}`}`;
+    return force === 'drain' ? info(text) : warn(text);
+  },
+  stopped: ({ exitCode, uptimeMs }) =>
+    info(`stopped (exit code ${exitCode}, uptime ${formatMs(uptimeMs)})`),
+  failed: ({ message, exitCode, error: reported }) =>
+    error(`giving up (exit code ${exitCode}): ${message}${formatError(reported)}`),
+  warning: ({ message, worker, error: reported }) =>
+    warn(`${worker ? `${formatIdentity(worker)} ` : ''}${message}${formatError(reported)}`),
+};
+
+export const EVENT_NAMES = Object.keys(LINES) as readonly ClusterEventName[];
+
+/** The line of an event; `undefined` if the event is not logged. */
+export function describeEvent<N extends ClusterEventName>(
+  name: N,
+  event: ClusterEventMap[N],
+): Line | undefined {
+  return LINES[name]?.(event);
+}
+
+/** The losses of a drain, in words; `undefined` if there are none. */
+export function lossOf({
+  destroyedConnections: connections,
+  abortedRequests: requests,
+  destroyedWebSockets,
+}: Omit<DrainReport, 'hookError'>): string | undefined {
+  if (connections === 0 && requests === 0) return undefined;
+  const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
+  return `in the end destroyed ${connections} connections with ${requests} requests${webSockets}`;
+}
+
+function countWorkers(workers: number): string {
+  return workers === 1 ? '1 worker' : `${workers} workers`;
+}
+
+function formatAddress(
+  { url, balancing, ports, endpoints, adminUrl }: ClusterEventMap['listening'],
+  more = '',
+): string {
+  if (url === null) {
+    return `no HTTP server${adminUrl === null ? '' : ` (admin: ${adminUrl})`}`;
+  }
+  return (
+    `listening on ${url}${ports.length > 1 ? ` to ${ports.at(-1)}` : ''} (${more}balancing=${balancing}` +
+    `${endpoints.length > 0 ? `, endpoints: ${endpoints.join(' ')}` : ''}` +
+    `${adminUrl === null ? '' : `, admin: ${adminUrl}`})`
+  );
+}
+
+/** Maximum number of frames of a blocked event loop in a text line; a JSON line has all frames. */
+const FRAMES_SHOWN = 5;
+
+/** Maximum number of requests in a text line; a JSON line has all of them. */
+const REQUESTS_SHOWN = 3;
+
+function formatRequests(requests: readonly BlockedRequest[]): string {
+  const shown = requests
+    .slice(0, REQUESTS_SHOWN)
+    .map(({ method, path, forMs }) => `${method} ${path} for ${formatMs(forMs)}`);
+  return shown.length === 0 ? '' : `; in flight: ${shown.join(', ')}`;
+}
+
+function formatStack(report: BlockReport | null): string {
+  if (report === null) return '';
+  const frames = report.frames.slice(0, FRAMES_SHOWN).join(' < ');
+  return frames === '' ? '; no stack' : `; blocked ${frames}`;
+}
+
+/** The error and one frame of its stack: the first that is not Node's own or, if all are Node's, the first. */
+function formatError(report: ErrorReport | null | undefined): string {
+  if (!report) return '';
+  if (report.repeated) return `: the same error (${report.name})`;
+  const frames = report.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+  const frame = frames.find((line) => !/\bnode:/.test(line)) ?? frames[0];
+  return `: ${report.name}: ${report.message}${frame ? ` ${frame.trim()}` : ''}`;
+}
+
+function formatMs(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+/** Formats both times in the unit that suits the longer time. */
+function formatRange(fromMs: number, toMs: number): string {
+  const from = toMs < 1_000 ? Math.round(fromMs) : (fromMs / 1_000).toFixed(1);
+  return `${from}–${formatMs(toMs)}`;
+}
 
 /** The property of a stream that decides whether a line has colours. */
 type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;

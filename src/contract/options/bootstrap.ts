@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import { EVENT_NAMES } from '../log/lines.js';
+import { EVENT_NAMES } from '../log/log.js';
 import type { ClusterEventListeners, ClusterEventName } from '../log/events.js';
 import { log, type LogOptions, warnings, type WarningOptions } from './log.js';
 import {
@@ -20,7 +20,7 @@ import {
   text,
   validate,
   variable,
-} from './schema.js';
+} from './checks.js';
 
 /** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */
 const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { durationMs, flag, optionGroup, type SchemaOf, text, validate } from './schema.js';
+import { durationMs, flag, optionGroup, type SchemaOf, text, validate } from './checks.js';
 
 /** Options of one `@CpuBound()` method. */
 export interface CpuBoundOptions {

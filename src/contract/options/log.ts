@@ -6,7 +6,7 @@ import {
   optionGroupOrFalse,
   type SchemaOf,
   variable,
-} from './schema.js';
+} from './checks.js';
 
 /**
  * The format of the cluster's log lines.

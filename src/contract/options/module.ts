@@ -1,8 +1,8 @@
 // The options of the Nest module. They are separate from the options of bootstrap(), so that the
 // primary does not load them.
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../errors/index.js';
-import type { MetricsRegistry } from '../snapshot/index.js';
+import { ClusterConfigurationError } from '../errors/errors.js';
+import type { MetricsRegistry } from '../snapshot/types.js';
 import {
   durationMs,
   flag,
@@ -18,7 +18,7 @@ import {
   text,
   threads,
   validate,
-} from './schema.js';
+} from './checks.js';
 
 const path = text(
   /^(\/[\w.~-]+)+$/,

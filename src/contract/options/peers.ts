@@ -1,5 +1,5 @@
-import { ClusterConfigurationError } from '../errors/index.js';
-import type { PrometheusClient } from '../snapshot/index.js';
+import { ClusterConfigurationError } from '../errors/errors.js';
+import type { PrometheusClient } from '../snapshot/types.js';
 
 const NEW_CLIENT = '@prometheus-io/client';
 const OLD_CLIENT = 'prom-client';

@@ -1,4 +1,4 @@
-import type { WorkerIdentity } from '../snapshot/index.js';
+import type { WorkerIdentity } from '../snapshot/types.js';
 
 /** Environment variable that the primary sets for a worker, with the worker's slot and the primary's pid. */
 export const WORKER_VARIABLE = 'NESTJS_CLUSTER_WORKER';

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import module from 'node:module';
 import { dirname, join } from 'node:path';
-import { messageOf } from '../errors/index.js';
+import { messageOf } from '../errors/errors.js';
 import { claimDirectory, ownDirectory } from '../files/control-address.js';
 
 /** Node 20 has none of these: https://nodejs.org/api/module.html#module-compile-cache */

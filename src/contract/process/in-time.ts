@@ -35,17 +35,3 @@ export async function whenFree<T>(take: () => Promise<T>): Promise<T> {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
-
-/**
- * The time of a monotonic clock that all processes and threads of the machine share, in ms.
- * `performance.now()` differs between them, because it counts from the start of its own.
- */
-export function machineNow(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1e3 + nanoseconds / 1e6;
-}
-
-/** The difference between `machineNow()` and `performance.now()` of this process, in ms. */
-export function machineClockMs(): number {
-  return machineNow() - performance.now();
-}

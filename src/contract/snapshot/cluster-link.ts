@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClusterSnapshot, ReloadResult, RestartResult } from './cluster-snapshot.js';
 import type { WorkerStats } from '../stats.js';
 import type { MetricsContribution } from './prometheus.js';
-import type { CollectedMetrics, WorkerIdentity } from './index.js';
+import type { CollectedMetrics, WorkerIdentity } from './types.js';
 
 /** A listener of any event; `contract/log/events.ts` names the events and gives their types. */
 export type LinkEventListener = (event: never) => unknown;

@@ -1,4 +1,4 @@
-import type { FailureCause, ReloadOutcome, RetireCause, WorkerIdentity } from './index.js';
+import type { FailureCause, ReloadOutcome, RetireCause, WorkerIdentity } from './types.js';
 import type { CounterName, ProcessStats, WorkerStats } from '../stats.js';
 
 /** The state of a worker. A worker that exits from `starting` or `ready` without being asked has failed. */

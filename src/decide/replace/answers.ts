@@ -1,8 +1,7 @@
-import { type ReplaceCause, SHUTTING_DOWN } from '../../contract/snapshot/index.js';
-import type { ClusterState, PendingRequest } from '../cluster-state.js';
+import { type ReplaceCause, SHUTTING_DOWN } from '../../contract/snapshot/types.js';
+import { type ClusterState, type PendingRequest, slotsOfOtherReleases } from '../cluster-state.js';
 import type { Answer } from '../effect.js';
 import type { Step } from '../step.js';
-import { slotsOfOtherReleases } from '../worker/workers.js';
 
 /** Answers the requests that `which` selects, and removes them. */
 export function answerRequests(

@@ -2,19 +2,20 @@ import {
   type FailureCause,
   type ReloadResult,
   SHUTTING_DOWN,
-} from '../../contract/snapshot/index.js';
-import { NO_FAILURES } from '../policies/restart.policy.js';
-import type {
-  ClusterState,
-  ProgramPaths,
-  Release,
-  ReloadUnderWay,
-  Worker,
+} from '../../contract/snapshot/types.js';
+import { NO_FAILURES } from '../policies/failure.policy.js';
+import {
+  type ClusterState,
+  type ProgramPaths,
+  type Release,
+  type ReloadUnderWay,
+  slotsOfOtherReleases,
+  wantedSlots,
+  type Worker,
 } from '../cluster-state.js';
 import { answerRequests, awaitsReload } from './answers.js';
 import { isRequested, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
-import { slotsOfOtherReleases, wantedSlots } from '../worker/workers.js';
 
 /** Failures of workers that served after which a release is rolled back. */
 const MAX_STRIKES = 2;

@@ -1,18 +1,17 @@
-import { NO_FAILURES } from '../policies/restart.policy.js';
+import { NO_FAILURES } from '../policies/failure.policy.js';
 import type { WorkerEventOf } from '../cluster-event.js';
-import type {
-  Candidacy,
-  ClusterState,
-  ReadyWorker,
-  Replacement,
-  ReplacementRequest,
-  Worker,
+import {
+  type Candidacy,
+  type ClusterState,
+  isWanted,
+  type ReadyWorker,
+  type Replacement,
+  type ReplacementRequest,
+  type Worker,
 } from '../cluster-state.js';
-import { countRestart, scheduleRestart } from '../worker/restart-slot.js';
 import type { Step } from '../step.js';
-import { retire } from '../worker/retire.js';
-import { fork, isWanted } from '../worker/workers.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
+import { countRestart, fork, retire, scheduleRestart } from '../worker/worker-process.js';
 
 /** A new worker must live this long before its health is checked: most code that fails at all fails in its first second. */
 export const CANARY_MS = 1_000;

@@ -1,9 +1,8 @@
 import type { ClusterEvent } from '../cluster-event.js';
-import type { ClusterState, PendingRequest } from '../cluster-state.js';
+import { type ClusterState, isWanted, type PendingRequest, wantedSlots } from '../cluster-state.js';
 import type { Answer } from '../effect.js';
 import { scale } from '../scaling.js';
 import type { Step } from '../step.js';
-import { isWanted, wantedSlots } from '../worker/workers.js';
 import { answerRequests, restarted, shuttingDown } from './answers.js';
 import { reload } from './reload.js';
 import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from './replacement.js';

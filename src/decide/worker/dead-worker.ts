@@ -1,19 +1,94 @@
-import { ClusterWorkersFailedError } from '../../contract/errors/index.js';
+import { ClusterWorkersFailedError } from '../../contract/errors/errors.js';
 import type { BlockReport } from '../../contract/messages.js';
 import type { ClusterEventMap } from '../../contract/log/events.js';
-import type { FailureCause, WorkerExit } from '../../contract/snapshot/index.js';
-import { classifyFailure, describeExit, type ProcessExit } from '../policies/exit-cause.policy.js';
-import { recordFailure } from '../policies/restart.policy.js';
-import { noteBootError } from './boot-errors.js';
+import type { FailureCause, WorkerExit } from '../../contract/snapshot/types.js';
 import type { WorkerEventOf } from '../cluster-event.js';
-import type { ClusterState, DrainingWorker, LiveWorker, Slot, Worker } from '../cluster-state.js';
-import { inWords, emitStopped } from './retire.js';
+import {
+  candidateOf,
+  type ClusterState,
+  type DrainingWorker,
+  isWanted,
+  type LiveWorker,
+  type ReadyWorker,
+  type Slot,
+  wantedSlots,
+  type Worker,
+} from '../cluster-state.js';
+import {
+  classifyFailure,
+  describeExit,
+  type ProcessExit,
+  recordFailure,
+} from '../policies/failure.policy.js';
 import { releaseFailed } from '../replace/reload.js';
 import { loseCandidate, noLongerAwait } from '../replace/replacement.js';
-import { countRestart, scheduleRestart } from './restart-slot.js';
 import { giveUp, noteBadEnd } from '../shutdown.js';
-import type { Step } from '../step.js';
-import { candidateOf, isWanted, clearSlot, wantedSlots } from './workers.js';
+import { EXIT_TIMEOUT_MS, type Step } from '../step.js';
+import {
+  clearSlot,
+  countRestart,
+  drainAs,
+  inWords,
+  killFailed,
+  noteBootError,
+  patienceMs,
+  scheduleRestart,
+} from './worker-process.js';
+
+type Fatal = WorkerEventOf<'fatal'>;
+
+export function noteFatal(step: Step, worker: Worker, { error, requests }: Fatal): void {
+  step.change(worker, { error: worker.error ?? error, requests, fatal: true });
+}
+
+/** Something in the worker called `process.exit()`. */
+export function noteExiting(step: Step, worker: Worker, event: WorkerEventOf<'exiting'>): void {
+  if (!worker.fatal) step.change(worker, { requests: event.requests });
+}
+
+/** The worker drains by itself after an uncaught error. Its slot gets a new worker at once. */
+export function failSoon(step: Step, worker: ReadyWorker, { error, abort, requests }: Fatal): void {
+  const failing = step.change(worker, { error, requests, fatal: true });
+  if (abort) return;
+  const detail = 'drained after an uncaught error';
+  drainAs(step, { ...failing, failure: worker.failure ?? { cause: 'crash', detail } }, undefined);
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
+  step.emit('worker-failing', { worker: worker.id, error, requests });
+  recover(step, failing, 'crash', inWords(error));
+}
+
+/** An uncaught error of a worker that was already draining. It counts as a crash. */
+export function failLate(step: Step, worker: DrainingWorker, event: Fatal): void {
+  const { error, abort, requests } = event;
+  // Only the first error counts, because later errors follow from it.
+  if (!worker.fatal && !abort) {
+    const detail = `uncaught error while it drained: ${inWords(error)}`;
+    step.change(worker, { error, failure: worker.failure ?? { cause: 'crash', detail } });
+    step.emit('worker-failing', { worker: worker.id, error, requests });
+  }
+  noteFatal(step, step.worker(worker.id)!, event);
+}
+
+export function noteError(step: Step, worker: Worker, event: WorkerEventOf<'channel-error'>): void {
+  // Channel errors are normal while a worker ends, so nothing else is done. The event `exited` follows.
+  step.change(worker, { error: worker.error ?? event.error });
+}
+
+export function onChannelBroken(
+  step: Step,
+  worker: Worker,
+  { error }: WorkerEventOf<'channel-broken'>,
+): void {
+  const detail = `its channel is broken (${error.message}) and it was killed`;
+  killFailed(step, worker, 'crash', detail);
+}
+
+/** Gives up a process that SIGKILL does not end: neither its slot nor a shutdown waits for it. */
+export function abandon(step: Step, { id }: Worker): void {
+  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is abandoned: it is in an uninterruptible system call (does a disk or a network file system not respond?)`;
+  step.emit('warning', { message, worker: id });
+  step.do({ type: 'abandon', worker: id });
+}
 
 /** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
 export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
@@ -148,4 +223,32 @@ function asOf({ report, since }: NonNullable<Worker['block']>, now: number): Blo
   const laterMs = now - since - report.forMs;
   const requests = report.requests.map((each) => ({ ...each, forMs: each.forMs + laterMs }));
   return { ...report, forMs: now - since, requests };
+}
+
+/**
+ * Emits the event for the end of a worker that had been asked to leave.
+ *
+ * @returns whether the worker ended without a problem.
+ */
+function emitStopped(step: Step, worker: DrainingWorker, exit: ProcessExit): boolean {
+  const { cause, since } = worker.retirement!;
+  const { drain } = worker;
+  const problem = problemOf(worker, exit);
+  step.emit('worker-stopped', {
+    worker: worker.id,
+    cause,
+    drainMs: step.now - since,
+    destroyedConnections: drain?.destroyedConnections ?? 0,
+    destroyedWebSockets: drain?.destroyedWebSockets ?? 0,
+    abortedRequests: drain?.abortedRequests ?? 0,
+    problem,
+  });
+  return problem === null;
+}
+
+function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
+  if (worker.readyAt === undefined) return null; // a worker that never served cannot end badly
+  if (worker.overdue) return 'it did not exit in time and was killed';
+  if (worker.failure) return worker.failure.detail;
+  return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));
 }

@@ -2,7 +2,7 @@ import type { BlockReport } from '../../contract/messages.js';
 import type { Worker } from '../cluster-state.js';
 import type { WorkerEventOf } from '../cluster-event.js';
 import type { Step } from '../step.js';
-import { killFailed } from './workers.js';
+import { killFailed } from './worker-process.js';
 
 /** The time between two pings. Figures in `/health` are as old as the last ping. A shorter time costs CPU in idle workers. */
 export const PING_INTERVAL_MS = 1_000;

@@ -6,11 +6,11 @@ import {
   ClusterAddressError,
   ClusterConfigurationError,
   OnceAMinute,
-} from '../../contract/errors/index.js';
-import type { ResolvedAdminOptions } from '../../contract/options/index.js';
+} from '../../contract/errors/errors.js';
+import type { ResolvedAdminOptions } from '../../contract/options/resolve.js';
 import { loadPrometheusClients } from '../../contract/options/peers.js';
 import { whenFree } from '../../contract/process/in-time.js';
-import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/index.js';
+import type { ClusterSnapshot, CollectedMetrics } from '../../contract/snapshot/types.js';
 import {
   type EndpointResponse,
   JSON_TYPE,

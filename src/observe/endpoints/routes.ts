@@ -1,6 +1,6 @@
 import { Inject, Injectable, RequestMethod } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/options/module.js';
 import { type Handler, labelled } from '../../worker/serve/route-template.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';

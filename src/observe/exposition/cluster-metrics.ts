@@ -16,7 +16,7 @@ import {
   type SlotCounts,
   type WorkerSnapshot,
   type WorkerState,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 
 type Values = readonly (readonly [MetricLabels, number])[];
 

@@ -3,7 +3,7 @@ import type {
   AgedSnapshot,
   ClusterSnapshot,
   WorkerSnapshot,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 
 type MinReady = ClusterSnapshot['minReady'];
 

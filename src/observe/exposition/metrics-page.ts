@@ -6,7 +6,7 @@ import type {
   MetricJson,
   MetricsRegistry,
   PrometheusClient,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 import { bucketsOf, decodeMetrics } from '../../contract/snapshot/metrics-body.js';
 import type { EndpointRequest, EndpointResponse } from '../endpoints/mount-endpoint.js';
 import { clusterMetrics } from './cluster-metrics.js';

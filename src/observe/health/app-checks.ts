@@ -5,7 +5,7 @@ import {
   ClusterConfigurationError,
   inspected,
   type OnceAMinute,
-} from '../../contract/errors/index.js';
+} from '../../contract/errors/errors.js';
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import { inTime } from '../../contract/process/in-time.js';
 

@@ -12,13 +12,13 @@ import {
   mountEndpoint,
   shareInFlight,
 } from '../endpoints/mount-endpoint.js';
-import { inspected, OnceAMinute } from '../../contract/errors/index.js';
+import { inspected, OnceAMinute } from '../../contract/errors/errors.js';
 import type { ResolvedModuleOptions } from '../../contract/options/module.js';
 import {
   CLUSTER_LINK,
   type HealthVerdict,
   type ClusterLink,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 import { appChecks } from './app-checks.js';
 import {
   ClusterHealthIndicator,

@@ -5,7 +5,7 @@ import {
   MODULE_OPTIONS,
   type ResolvedModuleOptions,
 } from '../../contract/options/module.js';
-import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/index.js';
+import { CLUSTER_LINK, type ClusterLink } from '../../contract/snapshot/types.js';
 import { Offload } from '../../offload/offload.service.js';
 import { describeCluster, type Judgement, judgeCluster } from '../exposition/cluster-report.js';
 import { Terminus } from './terminus.js';

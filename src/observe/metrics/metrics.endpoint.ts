@@ -9,7 +9,7 @@ import {
   type ClusterLink,
   type MetricsContribution,
   type PrometheusClient,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
 import type { ProcessMetrics } from './process-metrics.js';
 

@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { onceEach } from '../../contract/errors/index.js';
+import { onceEach } from '../../contract/errors/errors.js';
 import { inTime } from '../../contract/process/in-time.js';
 import {
   MAX_METRICS_BODY_LENGTH,
@@ -9,7 +9,7 @@ import {
   type MetricsSource,
   type PrometheusClient,
   READ_TIMEOUT_MS,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-body.js';
 import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
 

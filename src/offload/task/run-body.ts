@@ -1,4 +1,4 @@
-import { ClusterUncloneableError } from '../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../contract/errors/errors.js';
 import type { Class } from '../../contract/options/module.js';
 import { describeError, ownClassOf, restoreError, type TaskError } from './task-error.js';
 import { runInTrace, type TraceHeaders } from './trace-context.js';

@@ -1,6 +1,6 @@
 import * as nest from '@nestjs/common';
 import { inspect } from 'node:util';
-import { ClusterUncloneableError } from '../../contract/errors/index.js';
+import { ClusterUncloneableError } from '../../contract/errors/errors.js';
 import type { Class } from '../../contract/options/module.js';
 
 /** Maximum number of causes that are copied, because a chain of causes may be circular. */

@@ -1,5 +1,5 @@
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
-import type { ListenAddress, ResolvedClusterOptions } from '../../contract/options/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
+import type { ListenAddress, ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { BoundSocket, formatAddress } from './bound-socket.js';
 
 type Options = Pick<ResolvedClusterOptions, 'address' | 'addressGiven' | 'balancing' | 'workers'>;

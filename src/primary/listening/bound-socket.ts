@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
-import { ClusterAddressError } from '../../contract/errors/index.js';
+import { ClusterAddressError } from '../../contract/errors/errors.js';
 import type { ListenTarget } from '../../contract/messages.js';
-import type { ListenAddress } from '../../contract/options/index.js';
+import type { ListenAddress } from '../../contract/options/resolve.js';
 import { removeSocket, removeStaleSocket } from '../../contract/files/sockets.js';
 import { inodeOf } from '../../contract/process/accept-queue.js';
 

@@ -1,13 +1,13 @@
 import cluster from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:net';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import { reportError } from '../../contract/errors/error-report.js';
 import {
   type BalancingStrategy,
   refuseBalancing,
   type ResolvedClusterOptions,
-} from '../../contract/options/index.js';
+} from '../../contract/options/resolve.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import {
   emptyAndClose,

@@ -1,21 +1,27 @@
 import cluster from 'node:cluster';
 import inspector from 'node:inspector';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ClusterError } from '../../contract/errors/index.js';
+import { ClusterError } from '../../contract/errors/errors.js';
 import type { OwnAssignment } from '../../contract/process/assignment.js';
-import { reportError, reportUncaught } from '../../contract/errors/error-report.js';
+import { reportError } from '../../contract/errors/error-report.js';
 import { LEAVE_SIGNAL, type PrimaryMessage } from '../../contract/messages.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { BootWatch } from './boot-output.js';
 import { listen } from '../listen/listen.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../link/rebalance.js';
 import { type HttpApp, ServedApp, type WorkerApp } from './served-app.js';
-import { catchAbort, catchUncaught, throwUncaught, uncaughtText } from './uncaught.js';
+import {
+  catchAbort,
+  catchUncaught,
+  reportUncaught,
+  throwUncaught,
+  uncaughtText,
+} from './uncaught.js';
 import { startWatchdog } from '../watchdog/watchdog.js';
 import { WorkerLeaderRole } from '../link/worker-leader-role.js';
 import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
-import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request.js';
+import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request-scope.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
 /** How long to wait for a thrown error to end the process. A handler of the app may keep the process alive. */

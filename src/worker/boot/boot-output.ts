@@ -1,7 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
 import { reportError, type ErrorReport } from '../../contract/errors/error-report.js';
-import { explainDoubleClass } from '../../contract/process/own-file.js';
 
 /** Maximum length of the kept output on standard error, in characters. Older output is dropped. */
 const MAX_TAIL_LENGTH = 16_384;
@@ -81,10 +79,7 @@ export class BootWatch {
     }
     const [, name = 'Error', message = text] =
       /^([\w$]+)(?: \[\w+\])?: (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];
-    const explained = explainDoubleClass(message);
-    if (explained === undefined) return { name, message, stack: text };
-    // A configuration error is not retried: a restart would fail in the same way.
-    return { name, message: explained, stack: text, code: ClusterConfigurationError.code };
+    return { name, message, stack: text };
   }
 
   #lastText(): string {

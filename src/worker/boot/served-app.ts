@@ -1,6 +1,6 @@
 import { Server } from 'node:http';
 import type { DrainReport } from '../../contract/messages.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { endTelemetry } from '../../contract/process/telemetry.js';
 import { drain } from '../drain/drain.js';
 import { presetExpressPrototypes } from '../listen/express-prototypes.js';

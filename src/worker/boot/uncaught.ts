@@ -1,7 +1,12 @@
-import { inspected, reportUncaught } from '../../contract/errors/error-report.js';
+import {
+  cutText,
+  type ErrorReport,
+  inspected,
+  reportError,
+} from '../../contract/errors/error-report.js';
 import { warningLine } from '../../contract/log/log.js';
-import type { ResolvedLogOptions } from '../../contract/options/index.js';
-import type { WorkerIdentity } from '../../contract/snapshot/index.js';
+import type { ResolvedLogOptions } from '../../contract/options/resolve.js';
+import type { WorkerIdentity } from '../../contract/snapshot/types.js';
 
 /**
  * Handles uncaught errors, for which Node would end the process immediately, with all its requests. If
@@ -16,6 +21,12 @@ export function catchUncaught(caught: (error: unknown) => void): () => void {
   };
   process.on('uncaughtExceptionMonitor', catchNext);
   return () => void process.off('uncaughtExceptionMonitor', catchNext);
+}
+
+/** Reports an uncaught error. The stack also has the causes and all other properties, because nothing else shows them. */
+export function reportUncaught(thrown: unknown): ErrorReport {
+  const report = reportError(thrown);
+  return report.stack === undefined ? report : { ...report, stack: cutText(inspected(thrown)) };
 }
 
 /**

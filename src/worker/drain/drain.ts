@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrainReport } from '../../contract/messages.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
-import { MAX_TIMER_MS } from '../../contract/options/schema.js';
+import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
+import { MAX_TIMER_MS } from '../../contract/options/checks.js';
 import { inTime } from '../../contract/process/in-time.js';
 import { pollOnce } from '../../contract/process/accept-queue.js';
 import type { ProcessLink, SentClients } from '../link/process-link.js';

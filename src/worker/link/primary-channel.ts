@@ -1,4 +1,4 @@
-import { ClusterAddressError } from '../../contract/errors/index.js';
+import { ClusterAddressError } from '../../contract/errors/errors.js';
 import {
   closeHandle,
   isOurs,

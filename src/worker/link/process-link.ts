@@ -1,13 +1,13 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { reportError } from '../../contract/errors/error-report.js';
-import { ClusterNoPrimaryError } from '../../contract/errors/index.js';
+import { ClusterNoPrimaryError } from '../../contract/errors/errors.js';
 import type { ClusterEventName } from '../../contract/log/events.js';
 import { EventListeners } from '../../contract/log/event-listeners.js';
 import type { PrimaryMessage } from '../../contract/messages.js';
-import type { ResolvedClusterOptions } from '../../contract/options/index.js';
+import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { type FindingName, silencedBy } from '../../contract/options/log.js';
-import { checkSlot, checkWorkerCount } from '../../contract/options/schema.js';
+import { checkSlot, checkWorkerCount } from '../../contract/options/checks.js';
 import { ProcessMeter, utilizationReader } from '../../contract/process/process-meter.js';
 import {
   type AgedSnapshot,
@@ -30,10 +30,10 @@ import {
   type WorkerState,
   snapshotOf,
   workerSnapshot,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 import type { WorkerStats } from '../../contract/stats.js';
 import { RequestTracker } from '../serve/tracker.js';
-import { watchClient } from '../serve/request.js';
+import { watchClient } from '../serve/request-scope.js';
 import type { PrimaryChannel } from './primary-channel.js';
 
 /** If the primary does not send a snapshot within this time, the last snapshot is used. */

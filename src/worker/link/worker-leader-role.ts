@@ -1,6 +1,6 @@
-import { machineNow } from '../../contract/process/in-time.js';
+import { machineNow } from '../../contract/process/clock.js';
 import type { PrimaryMessage, WorkerMessage } from '../../contract/messages.js';
-import type { LeaderRole, Leading } from '../../contract/snapshot/index.js';
+import type { LeaderRole, Leading } from '../../contract/snapshot/types.js';
 
 /** A margin for reading two clocks one after the other. A run due within it may be lost, but never runs twice. */
 const ROUNDING_MS = 10;

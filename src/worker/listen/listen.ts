@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type net from 'node:net';
 import tls from 'node:tls';
-import { ClusterConfigurationError } from '../../contract/errors/index.js';
+import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import type { ListenTarget } from '../../contract/messages.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../boot/served-app.js';

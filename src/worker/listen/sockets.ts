@@ -4,7 +4,7 @@ import http, { type Server } from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { onceEach } from '../../contract/errors/index.js';
+import { onceEach } from '../../contract/errors/errors.js';
 import { closeHandle } from '../../contract/messages.js';
 import {
   emptyAndClose,

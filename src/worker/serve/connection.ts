@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Scope } from './request.js';
+import type { Scope } from './request-scope.js';
 import type { RequestTracker } from './tracker.js';
 
 /** The message that Node publishes at the start of a request and at the end of its response. */

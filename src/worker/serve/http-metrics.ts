@@ -5,7 +5,7 @@ import type {
   MetricLabels,
   MetricValue,
   ResponseObserver,
-} from '../../contract/snapshot/index.js';
+} from '../../contract/snapshot/types.js';
 
 /** Methods with a label of their own. All other methods share one label, because a client can send any method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
 import { CONNECTION, type TrackedSession, type TrackedSocket } from './connection.js';
-import type { Scope } from './request.js';
+import type { Scope } from './request-scope.js';
 import type { RequestTracker } from './tracker.js';
 
 /** Typed as over HTTP/1.1, because the properties that we read are the same. */

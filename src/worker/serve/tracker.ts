@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { DrainReport } from '../../contract/messages.js';
-import type { ResponseObserver } from '../../contract/snapshot/index.js';
+import type { ResponseObserver } from '../../contract/snapshot/types.js';
 import {
   askToClose,
   takeBack,
@@ -16,7 +16,7 @@ import {
   type TrackedSocket,
 } from './connection.js';
 import { Http2Sessions } from './http2.js';
-import { RequestScopes, type RunningRequest } from './request.js';
+import { RequestScopes, type RunningRequest } from './request-scope.js';
 
 /** Idle connections stay open this long for requests that a client sent before it knew of the drain. */
 const IDLE_GRACE_MS = 250;

@@ -5,7 +5,7 @@ import type { Session } from 'node:inspector/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import type { WatchdogRequest, Envelope, WorkerMessage } from '../../contract/messages.js';
-import type { Recording } from '../../contract/snapshot/index.js';
+import type { Recording } from '../../contract/snapshot/types.js';
 import type { Description, WatchdogData } from './watchdog.js';
 
 const { beats, hangTimeoutMs, primaryPid, reportTo } = workerData as WatchdogData;

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { BlockReport } from '../../contract/messages.js';
 import { LEAVE_OUT_OF_BUNDLE, ownFile } from '../../contract/process/own-file.js';
 import type { ProcessMeter } from '../../contract/process/process-meter.js';
-import { runningRequests } from '../serve/request.js';
+import { runningRequests } from '../serve/request-scope.js';
 import type { RequestTracker } from '../serve/tracker.js';
 
 /** The data of the watchdog's thread. */

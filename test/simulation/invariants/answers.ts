@@ -1,4 +1,4 @@
-import type { RestartResult } from '../../../src/contract/snapshot/index.js';
+import type { RestartResult } from '../../../src/contract/snapshot/types.js';
 import type { ClusterState, Requester, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
 import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';

@@ -5,7 +5,7 @@ import {
   MAX_BACKOFF_MS,
   MAX_FAILURES,
   RECOVERY_MS,
-} from '../../../src/decide/policies/restart.policy.js';
+} from '../../../src/decide/policies/failure.policy.js';
 import { hold, type Invariant } from './invariant.js';
 import { workerOf } from './telling.js';
 
@@ -20,8 +20,8 @@ export class Restarts implements Invariant {
   readonly #readyAt = new Map<WorkerId, number>();
   /** By slot, the failures in a row since its last stable worker. */
   readonly #rows = new Map<number, number>();
-  /** The restarts that were reported within the last `TOGETHER_MS`. */
-  #together: { readonly at: number; readonly startAt: number; readonly failures: number }[] = [];
+  /** The delayed restarts that were reported within the last `TOGETHER_MS`. */
+  #together: { readonly at: number; readonly startAt: number }[] = [];
 
   after(step: Observation): void {
     const { before, state, event, effects, world } = step;
@@ -77,27 +77,15 @@ export class Restarts implements Invariant {
     this.#apart(told, longest, step.world);
   }
 
-  /** Workers that ended at the same time by a shared cause do not restart at the same time. */
+  /** Slots that fail at the same time by a shared cause do not restart at the same time. */
   #apart(told: Told, longest: number, { clock: { now } }: Observation['world']): void {
     const { failures, delayMs } = told;
     this.#together = this.#together.filter(({ at }) => now - at < TOGETHER_MS);
-    const others = this.#together.length;
     const seen = { told, now, together: this.#together };
-    if (failures === 0) {
-      const most = Math.min(others * BACKOFF_MS, TOGETHER_MS);
-      const fits = others === 0 ? delayMs === 0 : delayMs > 0 && delayMs <= most;
-      hold('who lived well waits only for those that restart with it', fits, seen);
-    }
+    if (failures === 0) return hold('who lived well is replaced at once', delayMs === 0, seen);
     const isSame = this.#together.some(({ startAt }) => startAt === now + delayMs);
     hold('restarts do not come in one moment', !isSame || delayMs >= longest, seen);
-    this.#together.push({ at: now, startAt: now + delayMs, failures });
-    // Their delays are random in a range that grows with their number. It cannot be chance if 6 or
-    // more of them start within `BACKOFF_MS / 100`.
-    const well = this.#together.filter((each) => each.failures === 0 && each.at === now);
-    if (well.length < 6) return;
-    const starts = well.map(({ startAt }) => startAt);
-    const spread = Math.max(...starts) - Math.min(...starts);
-    hold('restarts that come together are spread', spread >= BACKOFF_MS / 100, seen);
+    this.#together.push({ at: now, startAt: now + delayMs });
   }
 
   /** Checks that a step counts only one failure, and updates this class's own counts. */

@@ -1,5 +1,5 @@
 import type { ClusterState, Timer, Worker } from '../../../src/decide/cluster-state.js';
-import { RECOVERY_MS } from '../../../src/decide/policies/restart.policy.js';
+import { RECOVERY_MS } from '../../../src/decide/policies/failure.policy.js';
 import { keyOf } from '../../../src/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';

@@ -4,7 +4,7 @@ import type {
   ReplacementRequest,
   WorkerId,
 } from '../../../src/decide/cluster-state.js';
-import { MAX_BACKOFF_MS } from '../../../src/decide/policies/restart.policy.js';
+import { MAX_BACKOFF_MS } from '../../../src/decide/policies/failure.policy.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 

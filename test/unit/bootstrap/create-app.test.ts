@@ -45,12 +45,3 @@ it('an error of createApp() stays as it is', async () => {
   const error = new Error('no database');
   await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toBe(error);
 });
-
-it("Nest's error about a second copy of Nest gets an explanation", async () => {
-  const error = new Error('Nest could not find ModuleRef element (this provider …)');
-  await expect(createAppBy(() => Promise.reject(error), CONTEXT)).rejects.toMatchObject({
-    code: 'CLUSTER_CONFIGURATION',
-    message: expect.stringMatching(/^two copies of Nest are loaded/) as string,
-    cause: error,
-  });
-});

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defaultSocketPath } from '../../../src/contract/files/control-address.js';
-import { eventually } from '../../support/eventually.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 import { commandLine } from '../support/command-line-here.js';
 import { STATUS } from '../support/cluster-status.js';
@@ -151,41 +150,6 @@ describe('a command that acts on a cluster', () => {
     const { stdout } = await commandLine('stop', '--json');
     expect(JSON.parse(stdout)).toMatchObject({ name: 'shop' });
   });
-});
-
-it('a command that waits prints how far a change is, and warns of a primary that does not answer', async () => {
-  inAppOf('shop');
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
-  /** The generations of the workers, one row for each status. `null` is a primary that is silent. */
-  const statuses = [[0, 0], [0, 0], [1, 0], null];
-  let asked = 0;
-  await listenAt(join(runtime, 'nestjs-cluster', 'shop.4711.sock'), (request, response) => {
-    if (request.method === 'POST') {
-      void (async () => {
-        for (let poll = 1; poll <= statuses.length; poll += 1) {
-          await vi.advanceTimersByTimeAsync(1_000);
-          await eventually('a poll', () => asked > poll);
-        }
-        response.end(JSON.stringify({ outcome: 'completed', generation: 1, reason: null }));
-      })();
-      return;
-    }
-    // The first status is asked for before the change.
-    const generations = statuses[Math.max(0, asked++ - 1)];
-    if (generations === null) return void response.destroy();
-    const workers = generations!.map((generation) => ({ generation, state: 'ready' }));
-    response.end(JSON.stringify({ ...STATUS, cluster: { ...STATUS.cluster, workers } }));
-  });
-
-  expect(await commandLine('reload')).toEqual({
-    code: 0,
-    stdout:
-      'cluster shop (pid 4711)\nworkers: 2 ready gen=0\nworkers: 1 ready gen=1, 1 ready gen=0\nreload gen=1 completed\n',
-    stderr:
-      'the primary does not answer: it is blocked, or stopped by SIGSTOP or a debugger (kill -CONT continues it); waiting for it\n',
-  });
-  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('finds a cluster whose name had no room in the path of its socket', async () => {

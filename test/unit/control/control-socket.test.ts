@@ -24,7 +24,7 @@ import {
   problemOfDirectory,
 } from '../../../src/contract/files/control-address.js';
 import { listeningSockets, parseSocketName } from '../../../src/contract/files/sockets.js';
-import { resolveOptions } from '../../../src/contract/options/index.js';
+import { resolveOptions } from '../../../src/contract/options/resolve.js';
 import { ControlSocket } from '../../../src/control/control-socket.js';
 import { eventually } from '../../support/eventually.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';

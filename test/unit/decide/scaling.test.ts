@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ClusterAddressError } from '../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../src/contract/errors/errors.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
-import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
+import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { type ClusterModuleOptions, MODULE_OPTIONS } from '../../../src/contract/options/module.js';
 
 const NO_ENDPOINTS = { health: false, metrics: false } as const;

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterEach, expect, it, vi } from 'vitest';
-import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
+import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { HealthEndpoints } from '../../../src/observe/health/health.endpoints.js';
 import { MetricsEndpoint } from '../../../src/observe/metrics/metrics.endpoint.js';

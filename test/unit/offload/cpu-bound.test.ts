@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Controller, Get, HttpCode, SetMetadata, UseGuards } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
-import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
+import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { CpuBound, definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
 
 class Cats {

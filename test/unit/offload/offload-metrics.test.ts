@@ -1,6 +1,6 @@
 import * as client from 'prom-client';
 import { expect, it } from 'vitest';
-import type { MetricsClient } from '../../../src/contract/snapshot/index.js';
+import type { MetricsClient } from '../../../src/contract/snapshot/types.js';
 import { OffloadMetrics } from '../../../src/offload/offload.metrics.js';
 import { TASK_OUTCOMES } from '../../../src/offload/run/runner.interface.js';
 import { TASK } from '../support/observed-task.js';

@@ -6,13 +6,13 @@ import { describe, expect, it, vi } from 'vitest';
 import {
   ClusterConfigurationError,
   ClusterUncloneableError,
-} from '../../../src/contract/errors/index.js';
+} from '../../../src/contract/errors/errors.js';
 import {
   type ClusterModuleOptions,
   resolveModuleOptions,
 } from '../../../src/contract/options/module.js';
 import { availableCores } from '../../../src/contract/process/machine.js';
-import type { ClusterLink } from '../../../src/contract/snapshot/index.js';
+import type { ClusterLink } from '../../../src/contract/snapshot/types.js';
 import { CpuBound, definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
 import {
   TaskAbortedException,

@@ -3,12 +3,7 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WORKER_VARIABLE } from '../../../src/contract/process/assignment.js';
-import {
-  followConnections,
-  forkWorker,
-  readLines,
-  resourceAttributes,
-} from '../../../src/primary/fork-worker.js';
+import { forkWorker, readLines } from '../../../src/primary/fork-worker.js';
 import type { Program } from '../../../src/primary/release.js';
 import { NO_PID } from '../../../src/primary/worker-handle.js';
 
@@ -91,14 +86,6 @@ describe('a forked worker', () => {
       expect(report).toHaveBeenCalledExactlyOnceWith({ type: 'message', message });
     }
   });
-
-  it.each([
-    ['', 'service.instance.id=a%2Cb/worker-3/gen-2'],
-    ['service.name=shop,', 'service.name=shop,service.instance.id=a%2Cb/worker-3/gen-2'],
-    ['a=b, service.instance.id = mine', 'a=b, service.instance.id = mine'],
-  ])('has an instance id in its resource attributes, unless the user set one: %j', (given, all) => {
-    expect(resourceAttributes({ slot: 3, generation: 2 }, given, 'a,b')).toBe(all);
-  });
 });
 
 describe('the reports of a watchdog', () => {
@@ -141,72 +128,5 @@ describe('the reports of a watchdog', () => {
     const longer = line({ ...BLOCKED, frames: ['x'.repeat(1024 * 1024)] });
     const chunks = longer.match(/[^]{1,65536}/g)!;
     expect(await reportsIn(...chunks, line(longest))).toEqual([longest]);
-  });
-});
-
-describe('connections that a worker was sent with round-robin', () => {
-  /** A worker that listens beside others in these states. Its process notes what Node's listeners get. */
-  function start(...others: string[]) {
-    const know = (...states: string[]) =>
-      Reflect.set(
-        cluster,
-        'workers',
-        Object.fromEntries(states.map((state, id) => [id, { state }])),
-      );
-    know('listening', ...others);
-    const send = vi.fn((..._args: unknown[]) => true);
-    const process = Object.assign(new EventEmitter(), { send });
-    const seen: unknown[] = [];
-    // node:cluster removes the worker that has ended.
-    process.on('disconnect', () => know(...others));
-    process.on('internalMessage', (message) => seen.push(message));
-    const recover = followConnections({ process } as unknown as Worker);
-    return {
-      send,
-      sent: process as unknown as { send(...args: unknown[]): boolean },
-      connection: (seq: number) => process.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, {}),
-      receive: (message: unknown) => process.emit('internalMessage', message),
-      /** The worker exits. @returns what Node's listeners get from then on. */
-      exit: (): unknown[] => {
-        seen.length = 0;
-        recover();
-        return seen;
-      },
-    };
-  }
-  const answer = (ack: number, accepted: boolean) => ({ cmd: 'NODE_CLUSTER', ack, accepted });
-
-  const { workers } = cluster;
-  afterEach(() => void Reflect.set(cluster, 'workers', workers));
-
-  it('are given to others if it exits before it has acknowledged them', () => {
-    const { connection, receive, exit } = start('online', 'listening', 'dead');
-    for (const seq of [0, 1, 2, 3]) connection(seq);
-    receive({ cmd: 'NODE_CLUSTER', ack: 2, accepted: true });
-    receive({ cmd: 'NODE_CLUSTER', ack: 3, accepted: false });
-    receive({ cmd: 'NODE_HANDLE_ACK', ack: 1 });
-    receive({ cmd: 'NODE_CLUSTER', act: 'online' });
-    expect(exit()).toEqual([answer(0, false), answer(1, false)]);
-  });
-
-  it.each([[[]], [['online', 'dead']]])('are closed if no other worker listens: %j', (states) => {
-    const { connection, exit } = start(...states);
-    connection(1);
-    expect(exit()).toEqual([answer(1, true)]);
-  });
-
-  it('are told from other messages, which are sent unchanged', () => {
-    const { send, sent, exit } = start('listening');
-    const messages = [
-      [{ cmd: 'NODE_CLUSTER', act: 'disconnect', seq: 4 }, { fd: 1 }, { keepOpen: true }],
-      [{ cmd: 'APP', act: 'newconn', seq: 4 }],
-      ['newconn'],
-      [null],
-    ];
-    for (const message of messages) expect(sent.send(...message)).toBe(true);
-    send.mockReturnValueOnce(false);
-    expect(sent.send(undefined)).toBe(false);
-    expect(send.mock.calls).toEqual([...messages, [undefined]]);
-    expect(exit()).toEqual([]);
   });
 });

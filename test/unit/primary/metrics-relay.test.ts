@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CollectedMetrics } from '../../../src/contract/snapshot/index.js';
+import type { CollectedMetrics } from '../../../src/contract/snapshot/types.js';
 import { decodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
 import { MetricsRelay } from '../../../src/primary/metrics-relay.js';
 import type { WorkerTable } from '../../../src/primary/worker-table.js';

@@ -37,13 +37,6 @@ describe('the due time of a tick', () => {
     expect(dues()).toEqual([NOW]);
     expect(ran).toHaveLength(1);
   });
-
-  it('is the time of the tick if the clock was set', () => {
-    const { dues } = start();
-    vi.setSystemTime(NOW + 3_600_000);
-    vi.advanceTimersByTime(500);
-    expect(dues()).toEqual([NOW + 3_600_000]);
-  });
 });
 
 describe('a tick', () => {

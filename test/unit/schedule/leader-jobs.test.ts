@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { LeaderRole, Leading } from '../../../src/contract/snapshot/index.js';
+import type { LeaderRole, Leading } from '../../../src/contract/snapshot/types.js';
 import { LeaderJobs, type TimerJob } from '../../../src/schedule/leader-jobs.js';
 
 /** A worker that does not lead yet. */

@@ -1,6 +1,6 @@
 import type { ClusterEventMap, ClusterEventName } from '../../../src/contract/log/events.js';
 import { createEventLog } from '../../../src/contract/log/log.js';
-import type { LogOptions } from '../../../src/contract/options/index.js';
+import type { LogOptions } from '../../../src/contract/options/resolve.js';
 
 /** Any event with its name. */
 export type NamedEvent = {

@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { MAX_BACKOFF_MS } from '../../../src/decide/policies/restart.policy.js';
+import { MAX_BACKOFF_MS } from '../../../src/decide/policies/failure.policy.js';
 import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import {
   type ClusterEventName,
@@ -10,9 +10,9 @@ import {
   type ClusterOptions,
   type ResolvedClusterOptions,
   resolveOptions,
-} from '../../../src/contract/options/index.js';
+} from '../../../src/contract/options/resolve.js';
 import type { Listening } from '../../../src/primary/listening/listening.js';
-import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import type { ProcessExit } from '../../../src/decide/policies/failure.policy.js';
 import type { Program } from '../../../src/primary/release.js';
 import type { ProgramPaths } from '../../../src/decide/cluster-state.js';
 import { transition } from '../../../src/decide/transition.js';
@@ -24,7 +24,7 @@ import type {
   ReloadResult,
   WorkerSnapshot,
   WorkerState,
-} from '../../../src/contract/snapshot/index.js';
+} from '../../../src/contract/snapshot/types.js';
 import { FakeWorker } from './fake-worker.js';
 
 export const PRIMARY: PrimaryStats = {

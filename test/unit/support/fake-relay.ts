@@ -1,4 +1,4 @@
-import type { ClusterSnapshot } from '../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot } from '../../../src/contract/snapshot/types.js';
 import { encodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
 import { PRIMARY } from './fake-cluster.js';
 import { counter } from './metric-json.js';

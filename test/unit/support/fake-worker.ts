@@ -7,9 +7,9 @@ import {
 } from '../../../src/contract/messages.js';
 import type { Worker } from '../../../src/decide/cluster-state.js';
 import type { ProcessEvent } from '../../../src/primary/fork-worker.js';
-import type { ProcessExit } from '../../../src/decide/policies/exit-cause.policy.js';
+import type { ProcessExit } from '../../../src/decide/policies/failure.policy.js';
 import { WorkerHandle, type WorkerProcess } from '../../../src/primary/worker-handle.js';
-import type { WorkerSnapshot, WorkerState } from '../../../src/contract/snapshot/index.js';
+import type { WorkerSnapshot, WorkerState } from '../../../src/contract/snapshot/types.js';
 import type { WorkerStats } from '../../../src/contract/stats.js';
 
 export const STATS: WorkerStats = {

@@ -1,4 +1,4 @@
-import type { MetricJson, MetricLabels } from '../../../src/contract/snapshot/index.js';
+import type { MetricJson, MetricLabels } from '../../../src/contract/snapshot/types.js';
 
 /** Labels, value, and the suffix of its name if it has one. */
 type SampleOf = readonly [labels: MetricLabels, value: number, suffix?: string];

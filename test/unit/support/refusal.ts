@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ClusterConfigurationError } from '../../../src/contract/errors/index.js';
+import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 
 /** The message of the configuration error that `act` throws. */
 export function refusal(act: () => unknown): string {

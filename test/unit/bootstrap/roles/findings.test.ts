@@ -3,7 +3,7 @@ import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { bootstrap } from '../../../../src/bootstrap/bootstrap.js';
 import { warnOfFindings } from '../../../../src/bootstrap/roles/run-worker.js';
-import { resolveOptions, type WarningOptions } from '../../../../src/contract/options/index.js';
+import { resolveOptions, type WarningOptions } from '../../../../src/contract/options/resolve.js';
 import { appOf } from '../../support/nest-app.js';
 
 @Injectable()

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../../../src/bootstrap/cluster-runtime.interface.js';
 import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
 import { runStandalone } from '../../../../src/bootstrap/roles/run-standalone.js';
-import { resolveOptions } from '../../../../src/contract/options/index.js';
+import { resolveOptions } from '../../../../src/contract/options/resolve.js';
 
 const STARTS = 12;
 

@@ -9,7 +9,7 @@ import {
   isAddressErrorCode,
   OnceAMinute,
   onceEach,
-} from '../../../../src/contract/errors/index.js';
+} from '../../../../src/contract/errors/errors.js';
 
 const errno = (code: string) => Object.assign(new Error(`bind ${code}`), { code });
 

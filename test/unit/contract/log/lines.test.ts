@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterEventMap } from '../../../../src/contract/log/events.js';
-import { SHUTTING_DOWN } from '../../../../src/contract/snapshot/index.js';
+import { SHUTTING_DOWN } from '../../../../src/contract/snapshot/types.js';
 import {
   died,
   LISTENING,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createEventLog, warningLine } from '../../../../src/contract/log/log.js';
-import type { LogOptions } from '../../../../src/contract/options/index.js';
+import type { LogOptions } from '../../../../src/contract/options/resolve.js';
 import { died, type NamedEvent, startLog, WORKER } from '../../support/cluster-events.js';
 
 const NOW = new Date('2026-03-04T05:06:07.890Z').getTime();

@@ -3,12 +3,12 @@ import {
   type ClusterOptions,
   clusterOptions,
   resolveOptions,
-} from '../../../../src/contract/options/index.js';
+} from '../../../../src/contract/options/resolve.js';
 import {
   leavesOf,
   offloadVariables,
   readVariables,
-} from '../../../../src/contract/options/schema.js';
+} from '../../../../src/contract/options/checks.js';
 import { at, refusal as refusalOf } from '../../support/refusal.js';
 
 const resolve = (env: NodeJS.ProcessEnv, options: ClusterOptions = {}) =>

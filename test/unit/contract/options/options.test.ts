@@ -5,7 +5,7 @@ import {
   type ClusterOptions,
   logFormatIn,
   resolveOptions,
-} from '../../../../src/contract/options/index.js';
+} from '../../../../src/contract/options/resolve.js';
 import { at, nested, refusal as refusalOf } from '../../support/refusal.js';
 
 const resolve = (options: unknown, env: NodeJS.ProcessEnv = {}, autoWorkers = () => 4) =>

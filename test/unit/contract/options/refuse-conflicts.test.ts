@@ -3,7 +3,7 @@ import {
   type ClusterOptions,
   resolveOptions,
   refuseConflicts,
-} from '../../../../src/contract/options/index.js';
+} from '../../../../src/contract/options/resolve.js';
 import { refusal as refusalOf } from '../../support/refusal.js';
 
 const LINUX_24 = { system: 'linux', nodeVersion: '24.1.0' };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/errors.js';
 import { whenFree } from '../../../../src/contract/process/in-time.js';
 
 beforeEach(() => void vi.useFakeTimers());

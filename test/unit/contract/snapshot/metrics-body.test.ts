@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { AggregatorRegistry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { MetricJson } from '../../../../src/contract/snapshot/index.js';
+import type { MetricJson } from '../../../../src/contract/snapshot/types.js';
 import {
   addUp,
   decodeMetrics,

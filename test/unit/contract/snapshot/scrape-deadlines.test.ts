@@ -3,7 +3,7 @@ import {
   COLLECTION_TIMEOUT_MS,
   READ_TIMEOUT_MS,
   SCRAPE_TIMEOUT_MS,
-} from '../../../../src/contract/snapshot/index.js';
+} from '../../../../src/contract/snapshot/types.js';
 
 /** For messages between the processes, for writing metrics and for merging them. */
 const SPARE_MS = 100;

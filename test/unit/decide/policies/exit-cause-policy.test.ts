@@ -4,7 +4,7 @@ import {
   classifyFailure,
   describeExit,
   type ProcessExit,
-} from '../../../../src/decide/policies/exit-cause.policy.js';
+} from '../../../../src/decide/policies/failure.policy.js';
 
 const code = (value: number | null): ProcessExit => ({ code: value, signal: null });
 const signal = (value: NodeJS.Signals): ProcessExit => ({ code: null, signal: value });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { ClusterOptions } from '../../../../src/contract/options/index.js';
+import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { ProcessMeter } from '../../../../src/contract/process/process-meter.js';
 import type { ProcessStats } from '../../../../src/contract/stats.js';
 import { FakeCluster } from '../../support/fake-cluster.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CANARY_MS } from '../../../../src/decide/replace/replacement.js';
-import type { ClusterOptions } from '../../../../src/contract/options/index.js';
+import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterOptions } from '../../../../src/contract/options/index.js';
+import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ClusterAddressError } from '../../../../src/contract/errors/index.js';
-import type { CollectedMetrics } from '../../../../src/contract/snapshot/index.js';
+import { ClusterAddressError } from '../../../../src/contract/errors/errors.js';
+import type { CollectedMetrics } from '../../../../src/contract/snapshot/types.js';
 import { openAdminListener } from '../../../../src/observe/admin/admin-listener.js';
 import { freePorts, holdPort } from '../../../support/free-ports.js';
 import { held } from '../../../support/held.js';

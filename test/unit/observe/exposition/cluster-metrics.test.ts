@@ -4,7 +4,7 @@ import type {
   ClusterSnapshot,
   WorkerMetrics,
   WorkerSnapshot,
-} from '../../../../src/contract/snapshot/index.js';
+} from '../../../../src/contract/snapshot/types.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { workerSnapshot } from '../../support/fake-worker.js';
 import { samplesOf } from '../../support/metric-json.js';

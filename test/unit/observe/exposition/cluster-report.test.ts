@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ALIVE, healthReport } from '../../../../src/observe/exposition/cluster-report.js';
-import type { WorkerSnapshot } from '../../../../src/contract/snapshot/index.js';
+import type { WorkerSnapshot } from '../../../../src/contract/snapshot/types.js';
 import { PRIMARY } from '../../support/fake-cluster.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 import { workerSnapshot } from '../../support/fake-worker.js';

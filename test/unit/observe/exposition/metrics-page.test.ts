@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import * as client from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { MetricJson, PrometheusClient } from '../../../../src/contract/snapshot/index.js';
+import type { MetricJson, PrometheusClient } from '../../../../src/contract/snapshot/types.js';
 import { encodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { clusterRegistry, MetricsPage } from '../../../../src/observe/exposition/metrics-page.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ClusterConfigurationError } from '../../../../src/contract/errors/index.js';
+import { ClusterConfigurationError } from '../../../../src/contract/errors/errors.js';
 import { appChecks } from '../../../../src/observe/health/app-checks.js';
 
 type Entries = Parameters<typeof appChecks>[0];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type MinReady, resolveModuleOptions } from '../../../../src/contract/options/module.js';
-import type { ClusterSnapshot, WorkerSnapshot } from '../../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot, WorkerSnapshot } from '../../../../src/contract/snapshot/types.js';
 import type { WorkerStats } from '../../../../src/contract/stats.js';
 import {
   ClusterHealthIndicator,

@@ -8,7 +8,7 @@ import {
   type MetricsRegistry,
   type PrometheusClient,
   READ_TIMEOUT_MS,
-} from '../../../../src/contract/snapshot/index.js';
+} from '../../../../src/contract/snapshot/types.js';
 import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { HttpMetrics } from '../../../../src/worker/serve/http-metrics.js';
 import { ProcessMetrics } from '../../../../src/observe/metrics/process-metrics.js';

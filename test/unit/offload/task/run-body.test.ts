@@ -1,7 +1,7 @@
 import { NotFoundException } from '@nestjs/common';
 import { EMPTY, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../src/contract/errors/errors.js';
 import {
   buffersIn,
   restoreBuffers,

@@ -1,6 +1,6 @@
 import { BadRequestException, ConflictException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
-import { ClusterUncloneableError } from '../../../../src/contract/errors/index.js';
+import { ClusterUncloneableError } from '../../../../src/contract/errors/errors.js';
 import {
   describeError,
   ownClassOf,

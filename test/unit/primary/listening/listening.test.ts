@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   ClusterAddressError,
   ClusterConfigurationError,
-} from '../../../../src/contract/errors/index.js';
-import type { BalancingStrategy } from '../../../../src/contract/options/index.js';
-import type { WorkerState } from '../../../../src/contract/snapshot/index.js';
+} from '../../../../src/contract/errors/errors.js';
+import type { BalancingStrategy } from '../../../../src/contract/options/resolve.js';
+import type { WorkerState } from '../../../../src/contract/snapshot/types.js';
 import type { BoundSocket } from '../../../../src/primary/listening/bound-socket.js';
 import { Listening } from '../../../../src/primary/listening/listening.js';
 import { FakeWorker } from '../../support/fake-worker.js';

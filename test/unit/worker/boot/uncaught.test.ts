@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ResolvedLogOptions } from '../../../../src/contract/options/index.js';
+import type { ResolvedLogOptions } from '../../../../src/contract/options/resolve.js';
 import { uncaughtText } from '../../../../src/worker/boot/uncaught.js';
 
 const WORKER = { slot: 1, generation: 2, pid: 3 };

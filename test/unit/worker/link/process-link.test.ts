@@ -4,13 +4,13 @@ import {
   ClusterAddressError,
   ClusterConfigurationError,
   ClusterNoPrimaryError,
-} from '../../../../src/contract/errors/index.js';
+} from '../../../../src/contract/errors/errors.js';
 import {
   type PrimaryMessage,
   seal,
   type WorkerMessage,
 } from '../../../../src/contract/messages.js';
-import type { ClusterSnapshot } from '../../../../src/contract/snapshot/index.js';
+import type { ClusterSnapshot } from '../../../../src/contract/snapshot/types.js';
 import { PrimaryChannel } from '../../../../src/worker/link/primary-channel.js';
 import { ProcessLink } from '../../../../src/worker/link/process-link.js';
 

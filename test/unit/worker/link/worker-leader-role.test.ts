@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { machineNow } from '../../../../src/contract/process/in-time.js';
+import { machineNow } from '../../../../src/contract/process/clock.js';
 import type { WorkerMessage } from '../../../../src/contract/messages.js';
-import type { Leading } from '../../../../src/contract/snapshot/index.js';
+import type { Leading } from '../../../../src/contract/snapshot/types.js';
 import { WorkerLeaderRole } from '../../../../src/worker/link/worker-leader-role.js';
 
 const SECOND = 1_800_000_000_000;

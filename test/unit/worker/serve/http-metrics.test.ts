@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { resolveModuleOptions } from '../../../../src/contract/options/module.js';
-import { MAX_METRICS_BODY_LENGTH } from '../../../../src/contract/snapshot/index.js';
+import { MAX_METRICS_BODY_LENGTH } from '../../../../src/contract/snapshot/types.js';
 import { encodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js';
 import { Routes } from '../../../../src/observe/endpoints/routes.js';
 import { HttpMetrics } from '../../../../src/worker/serve/http-metrics.js';

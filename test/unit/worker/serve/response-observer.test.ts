@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ResponseObserver } from '../../../../src/contract/snapshot/index.js';
+import type { ResponseObserver } from '../../../../src/contract/snapshot/types.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
 afterEach(() => void vi.useRealTimers());

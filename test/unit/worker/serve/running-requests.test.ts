@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
-import { runningRequests } from '../../../../src/worker/serve/request.js';
+import { runningRequests } from '../../../../src/worker/serve/request-scope.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
 let server: FakeServer;

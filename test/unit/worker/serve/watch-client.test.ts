@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
-import { watchClient } from '../../../../src/worker/serve/request.js';
+import { watchClient } from '../../../../src/worker/serve/request-scope.js';
 
 /** The socket of a connection, or a stream of HTTP/2. */
 class Carrier extends EventEmitter {

@@ -1,4 +1,60 @@
-import type { FailureCause } from '../../contract/snapshot/index.js';
+import type { FailureCause, WorkerState } from '../../contract/snapshot/types.js';
+
+/** How a process ended, as `waitpid` reports it. */
+export interface ProcessExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** The facts that the primary has in addition to the exit itself. */
+export interface Circumstances {
+  readonly state: WorkerState;
+  /** Whether the out-of-memory killer has killed a process of this control group since the last exit. */
+  readonly oomKill: boolean;
+  /** Whether the worker had reported a fatal error, so that an abort does not mean a lack of memory. */
+  readonly explained: boolean;
+}
+
+/** Signals that a process gets by its own fault. */
+const FAULT_SIGNALS: ReadonlySet<string> = new Set([
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGILL',
+  'SIGSEGV',
+  'SIGSYS',
+  'SIGTRAP',
+]);
+
+/** The exit code 128 + SIGABRT, with which a shell or a wrapper reports that its child aborted. */
+const ABORT_EXIT_CODE = 134;
+
+/** Why a worker failed that was neither asked to leave nor killed by the primary. */
+export function classifyFailure(exit: ProcessExit, known: Circumstances): FailureCause {
+  const aborted = exit.signal === 'SIGABRT' || exit.code === ABORT_EXIT_CODE;
+  // V8 aborts when its heap is full. The primary cannot read V8's message, so it assumes this reason.
+  if (aborted && !known.explained) return 'oom';
+  if (exit.signal === 'SIGKILL' && known.oomKill) return 'oom';
+  // SIGTERM ends a worker that has not installed its handler yet. That is not a failed boot.
+  if (known.state === 'starting') return exit.signal === 'SIGTERM' ? 'killed' : 'boot';
+  if (exit.signal !== null) return FAULT_SIGNALS.has(exit.signal) ? 'crash' : 'killed';
+  return exit.code === 0 ? 'exit' : 'crash';
+}
+
+/** Describes how a process ended, with a hint for its operator. */
+export function describeExit({ code, signal }: ProcessExit, cause: FailureCause): string {
+  if (signal === 'SIGKILL') {
+    return cause === 'oom'
+      ? 'killed by SIGKILL: the memory limit of its control group was reached (out-of-memory killer)'
+      : 'killed by SIGKILL (by hand, or by the out-of-memory killer: see dmesg)';
+  }
+  if (cause === 'oom') {
+    return `aborted${signal ? ` by ${signal}` : ''}: V8 ran out of memory, or native code failed (see its output above)`;
+  }
+  if (signal === 'SIGABRT') return 'aborted by SIGABRT (process.abort())';
+  if (signal !== null) return `killed by ${signal}`;
+  return code === null ? 'it could not be started' : `exited with code ${code}`;
+}
 
 export interface FailureHistory {
   /** The number of failures since a worker last lived for {@link STABLE_AFTER_MS}. The backoff grows with it. */
@@ -43,21 +99,15 @@ export function recordFailure(
 }
 
 /**
- * The delay before the slot's next worker, in ms. If the last worker was stable, the delay is 0, or
- * short and random if other slots restart too. Otherwise it is an exponential backoff with jitter.
+ * The delay before the slot's next worker, in ms. If the last worker was stable, the delay is 0.
+ * Otherwise it is an exponential backoff with jitter.
  * The backoff stays short if the last worker was ready, because the app serves between two failures.
  * If the last worker never was ready, the backoff grows to {@link MAX_BACKOFF_MS}.
  *
  * @param random 0..1, spreads slots that failed together.
- * @param together the number of restarts in the last {@link TOGETHER_MS}. If one cause ended many
- *   workers (a lost database), the new workers must not all start at the same moment.
  */
-export function restartDelayMs(
-  { inARow, wasReady }: FailureHistory,
-  random: number,
-  together = 0,
-): number {
-  if (inARow === 0) return random * Math.min(together * BACKOFF_MS, TOGETHER_MS);
+export function restartDelayMs({ inARow, wasReady }: FailureHistory, random: number): number {
+  if (inARow === 0) return 0;
   const longestMs = wasReady ? QUICK_START_MS : MAX_BACKOFF_MS;
   const backoff = BACKOFF_MS * BACKOFF_FACTOR ** (inARow - 1);
   return Math.min(Math.min(backoff, longestMs) * (1 + JITTER_RATIO * (2 * random - 1)), longestMs);
@@ -67,9 +117,6 @@ const BACKOFF_FACTOR = 2;
 
 /** The maximum random share that is added to a delay or taken from it. */
 const JITTER_RATIO = 0.2;
-
-/** Restarts within this time count as happening together. */
-export const TOGETHER_MS = 1_000;
 
 /** The maximum delay after a worker that was ready. */
 const QUICK_START_MS = 1_000;

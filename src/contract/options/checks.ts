@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../errors/index.js';
+import { ClusterConfigurationError } from '../errors/errors.js';
 
 /** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;

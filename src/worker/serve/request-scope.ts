@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { BlockedRequest } from '../../contract/messages.js';
-import type { RequestScope } from '../../contract/snapshot/index.js';
+import type { RequestScope } from '../../contract/snapshot/types.js';
 import { isOpenEventStream } from './connection.js';
 import type { RequestTracker } from './tracker.js';
 

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import * as v from 'valibot';
-import { ClusterConfigurationError } from '../errors/index.js';
+import { ClusterConfigurationError } from '../errors/errors.js';
 import { availableWorkers } from '../process/machine.js';
 import { type ClusterOptions, clusterOptions } from './bootstrap.js';
 import { type LogFormat, logFormat } from './log.js';
@@ -12,11 +12,11 @@ import {
   portFromText,
   readVariables,
   validate,
-} from './schema.js';
+} from './checks.js';
 
 export * from './bootstrap.js';
 export * from './log.js';
-export { checkSlot, checkWorkerCount } from './schema.js';
+export { checkSlot, checkWorkerCount } from './checks.js';
 
 /** A type of options with the defaults filled in: no value is `undefined`. */
 export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };

@@ -6,7 +6,7 @@ import net, { type AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { RequestScope } from '../../../../src/contract/snapshot/index.js';
+import type { RequestScope } from '../../../../src/contract/snapshot/types.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 

@@ -1,0 +1,210 @@
+import type { ErrorReport } from '../../contract/errors/error-report.js';
+import { LEAVE_SIGNAL } from '../../contract/messages.js';
+import type { ShutdownOptions } from '../../contract/options/resolve.js';
+import type { FailureCause, RetireCause } from '../../contract/snapshot/types.js';
+import {
+  candidateOf,
+  type DrainingWorker,
+  isWanted,
+  type LiveWorker,
+  type Release,
+  type Retirement,
+  type Slot,
+  type Worker,
+  type WorkerId,
+} from '../cluster-state.js';
+import { restartDelayMs } from '../policies/failure.policy.js';
+import type { Step } from '../step.js';
+
+/** A starting worker has no requests to finish, so it is killed if it has not ended after this time. */
+const ABANDON_BOOT_MS = 1_000;
+
+/** Added to the worker's own time to leave, because the primary learns of the exit later. */
+const EXIT_GRACE_MS = 500;
+
+/** Starts a process for a slot. The caller makes the new worker the slot's worker or its candidate. */
+export function fork(step: Step, slot: number, release: Release): WorkerId {
+  const { readyTimeoutMs } = step.options;
+  const { mayBeDebugged } = step.settings;
+  const id = step.state.forks + 1;
+  const printsBootError = mayPrintBootError(step, id, release.generation);
+  const jitter = step.random();
+  step.set({ forks: id });
+  step.enter({
+    state: 'starting',
+    id,
+    slot,
+    generation: release.generation,
+    startedAt: step.now,
+    debugged: mayBeDebugged,
+    ping: undefined,
+    block: undefined,
+    error: null,
+    requests: [],
+    fatal: false,
+    failure: undefined,
+    jitter,
+    follows: false,
+    lapsed: false,
+  });
+  step.do({
+    type: 'fork',
+    worker: id,
+    slot,
+    release,
+    workers: step.state.desired,
+    printsBootError,
+  });
+  if (!mayBeDebugged) step.arm({ type: 'ready-overdue', worker: id }, readyTimeoutMs);
+  return id;
+}
+
+export function startSlot(step: Step, { index, release }: Slot): void {
+  step.disarm({ type: 'start-due', slot: index });
+  step.setSlot(index, { worker: fork(step, index, release) });
+}
+
+/** Removes a worker from its slot, so that the slot may get another worker. */
+export function clearSlot(step: Step, worker: Worker): void {
+  const { index, worker: current } = step.slotOf(worker);
+  if (current === worker.id) step.setSlot(index, { worker: undefined });
+}
+
+/** Kills a worker. Its exit does not show the reason, so the reason is noted. */
+export function killFailed(step: Step, worker: Worker, cause: FailureCause, detail: string): void {
+  if (worker.failure === undefined) step.change(worker, { failure: { cause, detail } });
+  step.kill(worker, 'SIGKILL');
+}
+
+/** Starts a new worker in the slot, after a delay that depends on the slot's failures. */
+export function scheduleRestart(step: Step, index: number): void {
+  const { failures } = step.state.slots[index]!;
+  const delayMs = restartDelayMs(failures, step.random());
+  const { inARow, degraded } = failures;
+  step.emit('worker-restarting', { slot: index, delayMs, failures: inARow, degraded });
+  step.arm({ type: 'start-due', slot: index }, delayMs);
+}
+
+/** Starts the slot's next worker, if the slot is still wanted and empty. */
+export function startWhereNeeded(step: Step, index: number): void {
+  const { state } = step;
+  const slot = state.slots[index]!;
+  if (state.shutdown !== undefined || !isWanted(state, index)) return;
+  if (slot.worker === undefined && candidateOf(state, index) === undefined) startSlot(step, slot);
+}
+
+export function countRestart(step: Step, index: number, cause: FailureCause): void {
+  const { restarts } = step.state.slots[index]!;
+  step.setSlot(index, { restarts: { ...restarts, [cause]: (restarts[cause] ?? 0) + 1 } });
+}
+
+/** Asks a worker to leave, and kills it if it has not left in time. */
+export function retire(
+  step: Step,
+  worker: LiveWorker,
+  cause: RetireCause,
+  signal: NodeJS.Signals = LEAVE_SIGNAL,
+): void {
+  const retirement = { cause, signal, since: step.now };
+  drainAs(step, worker, retirement);
+  if (worker.state === 'ready') {
+    askToDrain(step, worker, retirement);
+  } else {
+    // A booting worker may be busy for long and read no message, so it gets a signal. The signal ends
+    // it even before any code of this package runs.
+    step.kill(worker, 'SIGTERM');
+    step.armFor(worker, 'stop-overdue', ABANDON_BOOT_MS);
+  }
+  step.emit('worker-draining', { worker: worker.id, cause });
+}
+
+/** Drains a worker that became ready although it was told to end, because it may serve requests now. */
+export function drainAfterAll(step: Step, worker: DrainingWorker): void {
+  const { readyAt, retirement } = worker;
+  forgetBootErrors(step);
+  if (readyAt !== undefined || retirement === undefined) return;
+  askToDrain(step, step.change(worker, { readyAt: step.now }), retirement);
+}
+
+export function killOverdue(step: Step, worker: DrainingWorker): void {
+  if (worker.readyAt !== undefined) step.change(worker, { overdue: true });
+  step.kill(worker, 'SIGKILL');
+}
+
+export function inWords({ name, message }: ErrorReport): string {
+  return `${name}: ${message}`;
+}
+
+export function drainAs(
+  step: Step,
+  worker: LiveWorker,
+  retirement: DrainingWorker['retirement'],
+): void {
+  clearSlot(step, worker);
+  step.disarmAllOf(worker.id);
+  step.enter({
+    ...worker,
+    state: 'draining',
+    readyAt: worker.state === 'ready' ? worker.readyAt : undefined,
+    retirement,
+    overdue: false,
+    drain: undefined,
+  });
+}
+
+function askToDrain(step: Step, worker: Worker, { cause, signal }: Retirement): void {
+  step.send(worker, { type: 'drain', cause, signal });
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
+}
+
+export function patienceMs({
+  lameDuckMs,
+  drainTimeoutMs,
+  killTimeoutMs,
+}: Required<ShutdownOptions>) {
+  return lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
+}
+
+/** Maximum of remembered errors; the oldest are forgotten. An app may put a number into each message. */
+const MAX_ERRORS = 100;
+
+/**
+ * The errors that keep the workers of a generation from becoming ready. One worker may print its
+ * error. The log has each error of the others, with its stack the first time.
+ */
+export interface BootErrors {
+  readonly generation: number;
+  /** The worker that may print its error, or has printed it. */
+  readonly printer: WorkerId | undefined;
+  readonly reported: readonly string[];
+}
+
+/** Whether a new worker may print the error that keeps it from becoming ready. */
+export function mayPrintBootError(step: Step, id: WorkerId, generation: number): boolean {
+  // A new reload is a new attempt, so its errors are printed again.
+  if (generation > step.state.bootErrors.generation) forgetBootErrors(step, generation);
+  const { bootErrors } = step.state;
+  if (bootErrors.printer !== undefined) return false;
+  step.set({ bootErrors: { ...bootErrors, printer: id } });
+  return true;
+}
+
+/** Forgets all errors because a worker became ready, so that later errors are printed again. */
+export function forgetBootErrors(step: Step, generation = step.state.bootErrors.generation): void {
+  step.set({ bootErrors: { generation, printer: undefined, reported: [] } });
+}
+
+/** Notes and returns the error of a worker that never was ready. A repeated error has no stack. */
+export function noteBootError(step: Step, { id, error }: Worker): ErrorReport | null {
+  const { bootErrors } = step.state;
+  if (error === null) {
+    if (bootErrors.printer === id) step.set({ bootErrors: { ...bootErrors, printer: undefined } });
+    return null;
+  }
+  const { name, message, code } = error;
+  const key = `${name}: ${message}`;
+  if (bootErrors.reported.includes(key)) return { name, message, code, repeated: true };
+  const reported = [...bootErrors.reported, key].slice(-MAX_ERRORS);
+  step.set({ bootErrors: { ...bootErrors, reported } });
+  return error;
+}
