@@ -147,7 +147,7 @@ it('exports the last telemetry before it exits on SIGTERM', async () => {
   await runStandalone(() => create(), options);
 
   const [ours] = process.listeners('SIGTERM').filter((each) => !others.includes(each));
-  ours!('SIGTERM', 15);
+  ours!('SIGTERM');
 
   await vi.waitFor(() => expect(steps).toEqual(['telemetry', 0]));
 });
