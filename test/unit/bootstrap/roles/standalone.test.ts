@@ -3,6 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { trace, type TracerProvider } from '@opentelemetry/api';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateAppContext } from '../../../../src/bootstrap/cluster-runtime.interface.js';
 import { currentLink } from '../../../../src/contract/snapshot/current-link.js';
@@ -133,6 +134,22 @@ it('warns of the connections and requests that the drain has cut off', async () 
   expect(warning.mock.calls).toEqual([
     [{ message: 'in the end destroyed 1 connections with 1 requests' }],
   ]);
+});
+
+it('exports the last telemetry before it exits on SIGTERM', async () => {
+  silence();
+  const steps: unknown[] = [];
+  const shutdown = async () => void steps.push('telemetry');
+  trace.setGlobalTracerProvider({ shutdown } as unknown as TracerProvider);
+  onTestFinished(() => trace.disable());
+  const others = process.listeners('SIGTERM');
+  vi.spyOn(process, 'exit').mockImplementation(((code: unknown) => steps.push(code)) as never);
+  await runStandalone(() => create(), options);
+
+  const [ours] = process.listeners('SIGTERM').filter((each) => !others.includes(each));
+  ours!('SIGTERM');
+
+  await vi.waitFor(() => expect(steps).toEqual(['telemetry', 0]));
 });
 
 it('reports a warning of the app to the listeners of bootstrap()', async () => {

@@ -4,7 +4,7 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import express from 'express';
 import { request as fetchWith } from 'undici';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { presetExpressPrototypes } from '../../../../src/worker/listen/express-prototypes.js';
 
 /** The answer to a request for an upgrade, taken or not. */
@@ -144,6 +144,16 @@ describe('presetExpressPrototypes', () => {
       expect(headers['x-plain']).toBe('true');
     },
   );
+
+  it('changes nothing on a Node whose constructors are classes', () => {
+    const { IncomingMessage: original } = http;
+    class Future extends original {}
+    Object.assign(http, { IncomingMessage: Future });
+    onTestFinished(() => void Object.assign(http, { IncomingMessage: original }));
+    const app = express();
+    const server = http.createServer({ IncomingMessage: Future }, app);
+    expect(presetExpressPrototypes(appOf(server, app))).toBe(false);
+  });
 
   it('changes HTTPS, and leaves HTTP/2, other adapters and classes of the app alone', () => {
     const app = express();
