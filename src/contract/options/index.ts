@@ -140,6 +140,11 @@ export function refuseConflicts(
   }
   // With `workers: 0` the single process has nothing to balance, and no primary.
   if (workers > 0) {
+    if (platform.system === 'win32') {
+      refuse(
+        `workers is ${workers}, but Windows has no signals that drain or reload a cluster; use WSL or a container, or set workers: 0`,
+      );
+    }
     refuseBalancing(resolved, platform);
     refuseAdmin(options, resolved);
   } else if (expose === 'admin') {
