@@ -125,7 +125,7 @@ export function refuseConflicts(
   resolved: ResolvedClusterOptions,
   platform = HERE,
 ): void {
-  const { expose, memory, workers } = resolved;
+  const { expose, memory, watchdog, workers } = resolved;
   for (const key of ['port', 'host'] as const) {
     if (options.path !== undefined && options[key] !== undefined) {
       refuse(
@@ -137,6 +137,9 @@ export function refuseConflicts(
     refuse(
       `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
     );
+  }
+  if (memory.profile && (memory.softLimitBytes === Infinity || !watchdog)) {
+    refuse('memory.profile is set, and needs memory.softLimitBytes and watchdog: true');
   }
   // With `workers: 0` the single process has nothing to balance, and no primary.
   if (workers > 0) {

@@ -117,14 +117,14 @@ describe('a profile of a worker', () => {
     expect(request).toEqual({ type: 'record', id: 2, ...RECORDING });
     expect(to).toMatch(/\/worker-0-pid-4242-\d{8}T\d{9}Z\.cpuprofile$/);
     expect([dirname(to), statSync(own).mode & 0o777]).toEqual([own, 0o700]);
-    inspections.answered({ type: 'recorded', id: 2, problem: null });
-    expect(await profile).toBe(to);
+    inspections.answered({ type: 'recorded', id: 2, problem: null, top: [] });
+    expect(await profile).toEqual({ file: to, top: '' });
   });
 
   it('is recorded once at a time', async () => {
     const { asked, inspections, profile } = await begin();
     await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ code: 'BUSY' });
-    inspections.answered({ type: 'recorded', id: 2, problem: null });
+    inspections.answered({ type: 'recorded', id: 2, problem: null, top: [] });
     await profile;
     void inspections.record(0, RECORDING).catch(() => {});
     expect(asked.at(-1)).toMatchObject({ type: 'stack', id: 3 });
@@ -132,7 +132,12 @@ describe('a profile of a worker', () => {
 
   it('fails with the reason of the worker, in one line', async () => {
     const { inspections, profile } = await begin();
-    inspections.answered({ type: 'recorded', id: 2, problem: 'ENOSPC: no space left, write' });
+    inspections.answered({
+      type: 'recorded',
+      id: 2,
+      problem: 'ENOSPC: no space left, write',
+      top: [],
+    });
     await expect(profile).rejects.toThrow(
       /^cannot write \S+\.cpuprofile: ENOSPC: no space left, write; TMPDIR sets another directory$/,
     );
