@@ -33,6 +33,9 @@ const DEEPEST = 300;
 /** The maximum number of functions in a mutual recursion that is folded. */
 const LONGEST_CYCLE = 3;
 
+/** V8's default of 32 KiB made a light request 15 % dearer. */
+const SAMPLE_BYTES = 131_072;
+
 /** The key of the global function that the thread calls in the main thread, by `QUESTION`. */
 const DESCRIBE = 'nestjs-cluster.watchdog';
 
@@ -72,7 +75,7 @@ export function startWatchdog(
 export function sampleHeap(): void {
   const session = new inspector.Session();
   session.connect();
-  session.post('HeapProfiler.startSampling');
+  session.post('HeapProfiler.startSampling', { samplingInterval: SAMPLE_BYTES });
   process.once('exit', () => session.disconnect()); // sampling ends with the session
 }
 

@@ -30,6 +30,11 @@ it.each<[ClusterOptions, string]>([
     { memory: { softLimitBytes: GIB, hardLimitBytes: GIB } },
     `memory.softLimitBytes (${GIB}) must be below memory.hardLimitBytes (${GIB})`,
   ],
+  [
+    { memory: { profile: true } },
+    'memory.profile is set, and needs memory.softLimitBytes and watchdog: true',
+  ],
+  [{ memory: { softLimitBytes: GIB, profile: true }, watchdog: false }, 'and watchdog: true'],
   [{ balancing: 'ports', path }, `balancing 'ports' needs a port, but path is "${path}"`],
   [{ balancing: 'reuse-port', path }, `balancing 'reuse-port' needs a port, but path is "${path}"`],
   [
@@ -59,6 +64,7 @@ it.each<[ClusterOptions, string]>([
 it.each<ClusterOptions>([
   { memory: { softLimitBytes: GIB - 1, hardLimitBytes: GIB } },
   { memory: { softLimitBytes: GIB } },
+  { memory: { softLimitBytes: GIB, profile: true } },
   { balancing: 'shared', path },
   { balancing: 'round-robin', path },
   { balancing: 'ports', port: 65_532, workers: 4 },
