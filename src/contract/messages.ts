@@ -177,8 +177,8 @@ const FROM_WORKER = {
     frames,
     answered: as<boolean>(),
   },
-  /** `problem`: why the file could not be written. */
-  recorded: { id: count, problem: as<string | null>() },
+  /** `problem`: why the file could not be written. `top`: what allocated most, in a heap profile. */
+  recorded: { id: count, problem: as<string | null>(), top: as<readonly string[]>() },
 };
 
 /** The results of a worker's requests. */

@@ -34,8 +34,8 @@ export interface ControlledCluster {
   /** Inspects a worker, even if the worker is blocked. The methods throw a `Refusal`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
-    /** @returns the path of the file that the worker has written. */
-    record(slot: number, recording: Recording): Promise<string>;
+    /** @returns the file that the worker has written. */
+    record(slot: number, recording: Recording): Promise<{ readonly file: string }>;
   };
 }
 
@@ -118,7 +118,8 @@ function routesOf(
 ): Readonly<Record<string, Handler>> {
   const { inspections } = cluster;
   const record = async (kind: RecordingKind, { slot, query }: Call) => {
-    return { file: await inspections.record(slot, { kind, seconds: secondsIn(query) }) };
+    const { file } = await inspections.record(slot, { kind, seconds: secondsIn(query) });
+    return { file };
   };
   return {
     'GET /v1/status': status,

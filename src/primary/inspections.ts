@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { clean, Refusal } from '../contract/errors/errors.js';
 import { claimDirectory, ownTemporaryDirectory } from '../contract/files/control-address.js';
@@ -13,6 +14,10 @@ const STACK_TIMEOUT_MS = 900;
 /** Maximum time beyond a recording's length: on a busy machine V8 finishes the recording late. */
 const GRACE_MS = 10_000;
 
+/** Limits the profiles of workers above the soft limit. */
+const PROFILE_INTERVAL_MS = 3_600_000;
+const MAX_KEPT = 5;
+
 const STOPPED =
   'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
 const ENDED = 'the worker has ended by now';
@@ -25,6 +30,9 @@ type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
 export class Inspections {
   readonly #asked = new Map<number, { worker: WorkerHandle; settle(answer?: Answer): void }>();
   readonly #recorded = new Set<WorkerHandle>();
+  /** When a worker of each slot was last profiled because it was too large, in monotonic ms. */
+  readonly #profiledAt = new Map<number, number>();
+  readonly #kept: string[] = [];
   #last = 0;
 
   constructor(private readonly table: Pick<WorkerTable, 'state' | 'find'>) {}
@@ -43,10 +51,10 @@ export class Inspections {
   /**
    * Records a profile of a worker. The worker writes it to a file that only this user can read.
    *
-   * @returns the path of the file.
+   * @returns the path of the file, and what allocated most in a heap profile.
    * @throws Refusal
    */
-  async record(slot: number, recording: Recording): Promise<string> {
+  async record(slot: number, recording: Recording): Promise<{ file: string; top: string }> {
     const worker = this.#find(slot);
     if (this.#recorded.has(worker)) {
       const message = `worker=${slot} is being profiled already; ask again when that is over`;
@@ -62,9 +70,28 @@ export class Inspections {
       const answer = await this.#ask<'recorded'>(worker, request, timeoutMs);
       if (answer === undefined) throw silent(worker, NATIVE);
       if (answer.problem !== null) throw unwritten(to, answer.problem);
-      return to;
+      return { file: to, top: answer.top.join(', ') };
     } finally {
       this.#recorded.delete(worker);
+    }
+  }
+
+  /**
+   * Profiles the heap of a worker above the soft limit, once an hour for each slot. Keeps the last files.
+   *
+   * @returns what allocated most, and the file, for the log. `undefined` if the hour is not over.
+   */
+  async profileLarge(slot: number): Promise<string | undefined> {
+    const now = performance.now();
+    if (now - (this.#profiledAt.get(slot) ?? -Infinity) < PROFILE_INTERVAL_MS) return undefined;
+    this.#profiledAt.set(slot, now);
+    try {
+      const { file, top } = await this.record(slot, { kind: 'heap-profile', seconds: 0 });
+      this.#kept.push(file);
+      if (this.#kept.length > MAX_KEPT) rmSync(this.#kept.shift()!, { force: true });
+      return `exceeds memory.softLimitBytes and holds ${top}; heap profile: ${file}`;
+    } catch (error) {
+      return `exceeds memory.softLimitBytes; no heap profile: ${(error as Error).message}`;
     }
   }
 

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { ClusterEventName, EmitEvent } from '../contract/log/events.js';
+import type { ClusterEventMap, ClusterEventName, EmitEvent } from '../contract/log/events.js';
 import { machineClockMs } from '../contract/process/clock.js';
 import { reportError } from '../contract/errors/error-report.js';
 import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
@@ -208,8 +208,11 @@ export class Supervisor {
       case 'disarm':
         return this.#timers.disarm(effect.timer);
       case 'emit': {
-        const event = this.#table.identified(effect) as never;
-        return this.emit<ClusterEventName>(effect.name, event);
+        const event = this.#table.identified(effect);
+        if (this.options.memory.profile && effect.name === 'worker-replacing') {
+          void this.#profileLarge(event as ClusterEventMap['worker-replacing']);
+        }
+        return this.emit<ClusterEventName>(effect.name, event as never);
       }
       case 'joined':
         return this.#balance.workerJoined();
@@ -236,6 +239,13 @@ export class Supervisor {
         this.#timers.stop();
         return this.#resolveEnded(effect.exitCode);
     }
+  }
+
+  /** Profiles a worker that exceeds the soft memory limit, before it drains. */
+  async #profileLarge({ cause, worker }: ClusterEventMap['worker-replacing']): Promise<void> {
+    if (cause !== 'memory') return;
+    const message = await this.inspections.profileLarge(worker.slot);
+    if (message !== undefined) this.emit('warning', { message, worker });
   }
 
   /** Makes sure that the new number of workers can listen, before the core decides. */

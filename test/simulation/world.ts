@@ -260,7 +260,9 @@ function settingsOf({ options, inspected }: Scenario): Settings {
     options: {
       readyTimeoutMs,
       hangTimeoutMs,
-      memory: options.memory ? { softLimitBytes: 500e6, hardLimitBytes: 900e6 } : DEFAULTS.memory,
+      memory: options.memory
+        ? { ...DEFAULTS.memory, softLimitBytes: 500e6, hardLimitBytes: 900e6 }
+        : DEFAULTS.memory,
       recycle: options.recycle
         ? { ...DEFAULTS.recycle, maxRequests: 1_000, maxAgeMs: 20_000 }
         : DEFAULTS.recycle,

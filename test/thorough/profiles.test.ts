@@ -1,12 +1,14 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, type LogLine, NODE, stopAll } from '../support/cluster-process.js';
 import { MAIN } from '../support/command-line.js';
 import { eventually } from '../support/eventually.js';
 import { hang } from '../support/hang.js';
 import { type Answer, request } from '../support/http-client.js';
+import { agentOf } from '../support/keep-alive-agent.js';
 import { RawClient } from '../support/raw-client.js';
 import { plainEnvironment, runCommand } from '../support/run-command.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -105,6 +107,35 @@ it('shows what blocks a worker and profiles it, while the others serve', async (
   }
   const heap = await command(temporaryDirectory(), socket, 'heap-profile', '0', '-s', '1');
   expect(heap.stdout).toMatch(/worker=0: \S+\.heapprofile; open it/);
+});
+
+it('writes a heap profile of each worker above the soft memory limit, whose first lines name the leak', async () => {
+  const temporary = temporaryDirectory();
+  const cluster = await ClusterProcess.start({
+    options: { workers: 3, memory: { softLimitBytes: 300e6, profile: true } },
+    env: { ...behaviour('memory-routes'), TMPDIR: temporary },
+  });
+  const pids = cluster.workerPids;
+  const causes = ['cacheRows', 'addListeners', 'keepBuffers'];
+  const written = causes.map(async (cause, index) => {
+    const pid = pids[index]!;
+    const agent = await agentOf(cluster.url, pid);
+    const isOfIt = (line: LogLine) => line.pid === pid && line.message.includes('heap profile');
+    for (let mb = 0; mb < 400 && !cluster.all('warning').some(isOfIt); mb += 10) {
+      if (cluster.all('worker-draining').some((line) => line.pid === pid)) break;
+      await request(cluster.url, `/leak-by/${cause}`, { agent });
+      await delay(50);
+    }
+    return (await cluster.event('warning', isOfIt)).message;
+  });
+
+  for (const [index, message] of (await Promise.all(written)).entries()) {
+    const [, top, file] = /and holds (.*); heap profile: (\S+\.heapprofile)$/.exec(message)!;
+    expect(top).toContain(` MB in ${causes[index]} (file:///`);
+    expect(top!.split(' MB in ').length).toBeLessThanOrEqual(6);
+    expect(statSync(file!).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file!, 'utf8'))).toHaveProperty('head.selfSize');
+  }
 });
 
 it('says that native code blocks a worker, which is killed for that', async () => {

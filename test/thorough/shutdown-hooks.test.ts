@@ -78,6 +78,27 @@ describe('shutdown hooks of an app that has Nest listen to signals', () => {
     },
   );
 
+  it.each(['express', 'fastify', 'node'])(
+    'run so late that return503OnClosing refuses no request in a drain, also where the app closes itself: %s',
+    async (adapter) => {
+      const options = { workers: 1, shutdown: { lameDuckMs: 1_000 } };
+      const cluster = await start(
+        { enable: 'own', adapter },
+        { options, env: { TEST_503: 'true' } },
+      );
+      const answer = request(cluster.url, '/query/700');
+      await began(cluster, '/query/700');
+
+      process.kill(-cluster.pid, 'SIGTERM');
+
+      await cluster.event('worker-draining');
+      expect(await request(cluster.url, '/query/0')).toMatchObject({ status: 200 });
+      expect(await answer).toMatchObject({ status: 200 });
+      expect(await cluster.exited()).toEqual({ code: 0, signal: null });
+      expect(Object.values(hooksOf(cluster))).toEqual([once('SIGTERM')]);
+    },
+  );
+
   it('run after the drain of the one worker that gets SIGTERM, and a reload is a SIGTERM', async () => {
     const workers = 2;
     const cluster = await start({ enable: 'all' }, { options: { workers } });

@@ -172,8 +172,7 @@ async function openControl(
   supervisor: Supervisor,
   warn: Warn,
 ): Promise<ControlSocket | undefined> {
-  // No socket on Windows: named pipes have no owner and no mode, so access could not be restricted.
-  if (options.control === undefined || process.platform === 'win32') return undefined;
+  if (options.control === undefined) return undefined;
   return ControlSocket.open(supervisor, options, warn);
 }
 

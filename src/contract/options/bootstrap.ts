@@ -34,11 +34,18 @@ export interface MemoryOptions {
   softLimitBytes?: number | undefined;
   /** RSS in bytes above which a worker is killed and replaced. Default: none. */
   hardLimitBytes?: number | undefined;
+  /**
+   * Whether a worker above `softLimitBytes` writes a heap profile before it drains, at most once an
+   * hour for each slot. The log names the file and the functions that allocated most. Needs
+   * `watchdog`. Default false.
+   */
+  profile?: boolean | undefined;
 }
 
 const memory = optionGroup({
   softLimitBytes: variable('CLUSTER_MEMORY_SOFT_LIMIT_BYTES', option(memoryBytes, Infinity)),
   hardLimitBytes: variable('CLUSTER_MEMORY_HARD_LIMIT_BYTES', option(memoryBytes, Infinity)),
+  profile: option(flag, false),
 } satisfies SchemaOf<MemoryOptions>);
 
 /**

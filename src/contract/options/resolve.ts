@@ -125,7 +125,7 @@ export function refuseConflicts(
   resolved: ResolvedClusterOptions,
   platform = HERE,
 ): void {
-  const { expose, memory, workers } = resolved;
+  const { expose, memory, watchdog, workers } = resolved;
   for (const key of ['port', 'host'] as const) {
     if (options.path !== undefined && options[key] !== undefined) {
       refuse(
@@ -138,8 +138,16 @@ export function refuseConflicts(
       `memory.softLimitBytes (${memory.softLimitBytes}) must be below memory.hardLimitBytes (${memory.hardLimitBytes})`,
     );
   }
+  if (memory.profile && (memory.softLimitBytes === Infinity || !watchdog)) {
+    refuse('memory.profile is set, and needs memory.softLimitBytes and watchdog: true');
+  }
   // With `workers: 0` the single process has nothing to balance, and no primary.
   if (workers > 0) {
+    if (platform.system === 'win32') {
+      refuse(
+        `workers is ${workers}, but Windows has no signals that drain or reload a cluster; use WSL or a container, or set workers: 0`,
+      );
+    }
     refuseBalancing(resolved, platform);
     refuseAdmin(options, resolved);
   } else if (expose === 'admin') {

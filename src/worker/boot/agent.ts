@@ -18,7 +18,7 @@ import {
   throwUncaught,
   uncaughtText,
 } from './uncaught.js';
-import { startWatchdog } from '../watchdog/watchdog.js';
+import { sampleHeap, startWatchdog } from '../watchdog/watchdog.js';
 import { WorkerLeaderRole } from '../link/worker-leader-role.js';
 import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
 import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request-scope.js';
@@ -99,9 +99,10 @@ export class WorkerAgent {
     );
     // After a reload the options may turn the watchdog on, although the primary opened no pipe for it.
     if (!options.watchdog || reportTo === undefined) return;
-    const { hangTimeoutMs } = options;
-    const { meter, tracker } = link;
-    startWatchdog({ beats: meter.beats, hangTimeoutMs, primaryPid, reportTo }, tracker, (error) =>
+    const { hangTimeoutMs, memory } = options;
+    const { beats } = link.meter;
+    const data = { beats, hangTimeoutMs, primaryPid, reportTo, samplesHeap: memory.profile };
+    startWatchdog(data, link.tracker, (error) =>
       link.warn(`its watchdog thread ended: ${reportError(error).message}`),
     );
   }
@@ -123,6 +124,7 @@ export class WorkerAgent {
       const { endpoints, minReady, threads } = this.link;
       const verifiable = threads !== undefined;
       await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
+      if (this.options.memory.profile) sampleHeap();
       if (threads !== undefined) this.link.afterStart(() => threads.keep());
       void this.link.snapshot();
       return app;

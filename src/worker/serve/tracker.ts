@@ -134,8 +134,8 @@ export class RequestTracker {
     this.#http2.close();
     const isRecent = ({ startedAt }: Connection) => patient && now - startedAt < RECENT_MS;
     this.#closeIdleConnections(isRecent);
-    // Until Node 26.4 a connection that never sent a byte does not count as idle
-    // (https://github.com/nodejs/node/issues/63452).
+    // Node 26.4 closes silent connections itself (https://github.com/nodejs/node/issues/63452), but
+    // even 26.12 does not know a TLS connection before its handshake, so this stays with later Nodes.
     for (const connection of this.#connections) {
       const { socket, inFlight } = connection;
       if (inFlight === 0 && socket.bytesRead === 0 && !isRecent(connection)) socket.destroy();

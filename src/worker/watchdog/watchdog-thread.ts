@@ -1,6 +1,7 @@
 // The thread of the watchdog. It loads nothing of the app and is small, because each worker has
 // such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
 import { readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import type { HeapProfiler, Profiler } from 'node:inspector';
 import type { Session } from 'node:inspector/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
@@ -8,7 +9,7 @@ import type { WatchdogRequest, Envelope, WorkerMessage } from '../../contract/me
 import type { Recording } from '../../contract/snapshot/types.js';
 import type { Description, WatchdogData } from './watchdog.js';
 
-const { beats, hangTimeoutMs, primaryPid, reportTo } = workerData as WatchdogData;
+const { beats, hangTimeoutMs, primaryPid, reportTo, samplesHeap } = workerData as WatchdogData;
 
 /** The interval at which this thread looks, in ms. */
 const tickMs = Math.min(250, Math.max(25, Math.round(hangTimeoutMs / 16)));
@@ -38,6 +39,12 @@ const WRITE_TRIES = 20;
 const WRITE_RETRY_MS = 10;
 
 const REQUEST_BYTES = 4_096;
+
+/** The number of functions that the log names. */
+const TOP_FUNCTIONS = 5;
+
+type HeapProfile = HeapProfiler.SamplingHeapProfile;
+type HeapNode = HeapProfiler.SamplingHeapProfileNode;
 
 const pause = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
@@ -140,8 +147,8 @@ function answerRequest(asked: WatchdogRequest): void {
   }
   const { id, to } = asked;
   record(asked, isBlocked(), to).then(
-    () => write({ type: 'recorded', id, problem: null }),
-    (error: Error) => write({ type: 'recorded', id, problem: error.message }),
+    (top) => write({ type: 'recorded', id, problem: null, top }),
+    (error: Error) => write({ type: 'recorded', id, problem: error.message, top: [] }),
   );
 }
 
@@ -162,7 +169,7 @@ function write(message: WorkerMessage): void {
  * a file that must not exist. This thread must not end while it records: that can abort the process
  * (Node 20 to 26).
  */
-async function record(job: Recording, blocked: boolean, file: string): Promise<void> {
+async function record(job: Recording, blocked: boolean, file: string): Promise<string[]> {
   const session = new (process.getBuiltinModule('node:inspector/promises').Session)();
   try {
     session.connectToMainThread();
@@ -170,6 +177,7 @@ async function record(job: Recording, blocked: boolean, file: string): Promise<v
       ? recordCpu(session, job.seconds, blocked)
       : recordHeap(session, job.seconds));
     writeFileSync(file, JSON.stringify(profile), { flag: 'wx', mode: 0o600 });
+    return 'head' in profile ? topOf(profile.head) : [];
   } catch (error) {
     rmSync(file, { force: true }); // the disk may be full
     throw error;
@@ -178,7 +186,11 @@ async function record(job: Recording, blocked: boolean, file: string): Promise<v
   }
 }
 
-async function recordCpu(session: Session, seconds: number, blocked: boolean): Promise<unknown> {
+async function recordCpu(
+  session: Session,
+  seconds: number,
+  blocked: boolean,
+): Promise<Profiler.Profile> {
   await session.post('Profiler.enable');
   await session.post('Profiler.start');
   if (blocked) {
@@ -192,8 +204,25 @@ async function recordCpu(session: Session, seconds: number, blocked: boolean): P
   return (await session.post('Profiler.stop')).profile;
 }
 
-async function recordHeap(session: Session, seconds: number): Promise<unknown> {
-  await session.post('HeapProfiler.startSampling');
+async function recordHeap(session: Session, seconds: number): Promise<HeapProfile> {
+  if (!samplesHeap) await session.post('HeapProfiler.startSampling');
   await delay(seconds * 1_000);
-  return (await session.post('HeapProfiler.stopSampling')).profile;
+  if (!samplesHeap) return (await session.post('HeapProfiler.stopSampling')).profile;
+  await session.post('HeapProfiler.collectGarbage'); // leaves what is still held
+  return (await session.post('HeapProfiler.getSamplingProfile')).profile;
+}
+
+/** The functions that allocated most of what is held, largest first. Code of Node counts for its caller. */
+function topOf(head: HeapNode): string[] {
+  const bytes = new Map<string, number>();
+  const add = ({ callFrame, selfSize, children }: HeapNode, caller: string): void => {
+    const { functionName, url, lineNumber, columnNumber } = callFrame;
+    const place = `${functionName || '(anonymous)'} (${url}:${lineNumber + 1}:${columnNumber + 1})`;
+    const owner = url === '' || url.startsWith('node:') ? caller : place;
+    bytes.set(owner, (bytes.get(owner) ?? 0) + selfSize);
+    for (const child of children) add(child, owner);
+  };
+  add(head, 'Node');
+  const largest = [...bytes].sort(([, a], [, b]) => b - a).slice(0, TOP_FUNCTIONS);
+  return largest.map(([place, size]) => `${(size / 1e6).toFixed(1)} MB in ${place}`);
 }

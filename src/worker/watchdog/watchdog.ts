@@ -1,3 +1,4 @@
+import inspector from 'node:inspector';
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import type { BlockReport } from '../../contract/messages.js';
@@ -14,6 +15,8 @@ export interface WatchdogData {
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
+  /** Whether the main thread samples its allocations since it became ready. */
+  readonly samplesHeap: boolean;
 }
 
 export type Description = Omit<BlockReport, 'forMs'>;
@@ -29,6 +32,9 @@ const DEEPEST = 300;
 
 /** The maximum number of functions in a mutual recursion that is folded. */
 const LONGEST_CYCLE = 3;
+
+/** V8's default of 32 KiB made a light request 15 % dearer. */
+const SAMPLE_BYTES = 131_072;
 
 /** The key of the global function that the thread calls in the main thread, by `QUESTION`. */
 const DESCRIBE = 'nestjs-cluster.watchdog';
@@ -63,6 +69,14 @@ export function startWatchdog(
   } catch (error) {
     failed(error);
   }
+}
+
+/** Samples the allocations of the main thread from now on, for the option `memory.profile`. */
+export function sampleHeap(): void {
+  const session = new inspector.Session();
+  session.connect();
+  session.post('HeapProfiler.startSampling', { samplingInterval: SAMPLE_BYTES });
+  process.once('exit', () => session.disconnect()); // sampling ends with the session
 }
 
 /** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */

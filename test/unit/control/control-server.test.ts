@@ -140,7 +140,7 @@ describe('a change', () => {
 
 describe('a profile', () => {
   it('is answered with the path of its file', async () => {
-    const record = vi.fn(async () => '/tmp/a.cpuprofile');
+    const record = vi.fn(async () => ({ file: '/tmp/a.cpuprofile', top: '' }));
     const { post } = await serve({ inspections: { stack: vi.fn(), record } });
     for (const path of ['cpu-profile', 'heap-profile?seconds=60']) {
       expect((await post(`/v1/workers/1/${path}`)).json).toEqual({ file: '/tmp/a.cpuprofile' });

@@ -1,5 +1,5 @@
-import { mkdirSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { WatchdogRequest } from '../../../src/contract/messages.js';
 import { Inspections } from '../../../src/primary/inspections.js';
@@ -117,14 +117,14 @@ describe('a profile of a worker', () => {
     expect(request).toEqual({ type: 'record', id: 2, ...RECORDING });
     expect(to).toMatch(/\/worker-0-pid-4242-\d{8}T\d{9}Z\.cpuprofile$/);
     expect([dirname(to), statSync(own).mode & 0o777]).toEqual([own, 0o700]);
-    inspections.answered({ type: 'recorded', id: 2, problem: null });
-    expect(await profile).toBe(to);
+    inspections.answered({ type: 'recorded', id: 2, problem: null, top: [] });
+    expect(await profile).toEqual({ file: to, top: '' });
   });
 
   it('is recorded once at a time', async () => {
     const { asked, inspections, profile } = await begin();
     await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ code: 'BUSY' });
-    inspections.answered({ type: 'recorded', id: 2, problem: null });
+    inspections.answered({ type: 'recorded', id: 2, problem: null, top: [] });
     await profile;
     void inspections.record(0, RECORDING).catch(() => {});
     expect(asked.at(-1)).toMatchObject({ type: 'stack', id: 3 });
@@ -132,7 +132,12 @@ describe('a profile of a worker', () => {
 
   it('fails with the reason of the worker, in one line', async () => {
     const { inspections, profile } = await begin();
-    inspections.answered({ type: 'recorded', id: 2, problem: 'ENOSPC: no space left, write' });
+    inspections.answered({
+      type: 'recorded',
+      id: 2,
+      problem: 'ENOSPC: no space left, write',
+      top: [],
+    });
     await expect(profile).rejects.toThrow(
       /^cannot write \S+\.cpuprofile: ENOSPC: no space left, write; TMPDIR sets another directory$/,
     );
@@ -164,5 +169,45 @@ describe('a profile of a worker', () => {
     const { profile } = await begin();
     await vi.advanceTimersByTimeAsync(20_000);
     await expect(profile).rejects.toThrow('native code');
+  });
+
+  it('of a worker above the soft limit is written once an hour for its slot, and the last five are kept', async () => {
+    const own = directory();
+    const { asked, inspections } = start();
+    const profile = async (at: number) => {
+      vi.advanceTimersByTime(at);
+      const told = inspections.profileLarge(0);
+      inspections.answered({ ...ANSWER, id: 2 * asked.length });
+      inspections.answered({ ...ANSWER, id: asked.length });
+      await vi.advanceTimersByTimeAsync(0);
+      const request = asked.at(-1)!;
+      if (request.type !== 'record') return told;
+      writeFileSync(request.to, '{}', { flag: 'w' });
+      inspections.answered({
+        type: 'recorded',
+        id: request.id,
+        problem: null,
+        top: ['9.0 MB in fill (/app/a.js:1:1)', '0.1 MB in Node'],
+      });
+      return told;
+    };
+    const first = await profile(0);
+    expect(first).toMatch(
+      /^exceeds memory\.softLimitBytes and holds 9\.0 MB in fill \(\/app\/a\.js:1:1\), 0\.1 MB in Node; heap profile: \S+\.heapprofile$/,
+    );
+    expect(asked.at(-1)).toMatchObject({ kind: 'heap-profile', seconds: 0 });
+
+    expect(await inspections.profileLarge(0)).toBeUndefined();
+    for (let hours = 1; hours <= 6; hours += 1) await profile(3_600_000);
+    expect(readdirSync(own)).toHaveLength(5);
+    expect(readdirSync(own)).not.toContain(basename(first!));
+  });
+
+  it('that cannot be written is reported as such', async () => {
+    directory();
+    const { inspections } = start({ watchdog: false });
+    expect(await inspections.profileLarge(0)).toMatch(
+      /^exceeds memory\.softLimitBytes; no heap profile: worker=0 has no watchdog/,
+    );
   });
 });

@@ -81,7 +81,7 @@ describe('a variable', () => {
       balancing: 'round-robin',
       log: { format: 'text', level: 'warn' },
       shutdown: { lameDuckMs: 1, drainTimeoutMs: 2, killTimeoutMs: 3 },
-      memory: { softLimitBytes: 2 ** 24, hardLimitBytes: 2 ** 30 },
+      memory: { softLimitBytes: 2 ** 24, hardLimitBytes: 2 ** 30, profile: false },
       admin: { port: 1, host: '127.0.0.2', token: 'y'.repeat(16) },
     } as const satisfies ClusterOptions;
     expect(resolve({ CLUSTER_WORKERS: 'auto' }, options).workers).toBe(4);

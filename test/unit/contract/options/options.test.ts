@@ -38,7 +38,7 @@ it('has these defaults', () => {
     readyTimeoutMs: 30_000,
     hangTimeoutMs: 10_000,
     watchdog: true,
-    memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity },
+    memory: { softLimitBytes: Infinity, hardLimitBytes: Infinity, profile: false },
     recycle: { maxRequests: Infinity, maxAgeMs: Infinity },
     reload: { observeMs: 30_000 },
     shutdown: { lameDuckMs: 0, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 },

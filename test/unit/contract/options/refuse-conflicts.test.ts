@@ -30,6 +30,11 @@ it.each<[ClusterOptions, string]>([
     { memory: { softLimitBytes: GIB, hardLimitBytes: GIB } },
     `memory.softLimitBytes (${GIB}) must be below memory.hardLimitBytes (${GIB})`,
   ],
+  [
+    { memory: { profile: true } },
+    'memory.profile is set, and needs memory.softLimitBytes and watchdog: true',
+  ],
+  [{ memory: { softLimitBytes: GIB, profile: true }, watchdog: false }, 'and watchdog: true'],
   [{ balancing: 'ports', path }, `balancing 'ports' needs a port, but path is "${path}"`],
   [{ balancing: 'reuse-port', path }, `balancing 'reuse-port' needs a port, but path is "${path}"`],
   [
@@ -59,6 +64,7 @@ it.each<[ClusterOptions, string]>([
 it.each<ClusterOptions>([
   { memory: { softLimitBytes: GIB - 1, hardLimitBytes: GIB } },
   { memory: { softLimitBytes: GIB } },
+  { memory: { softLimitBytes: GIB, profile: true } },
   { balancing: 'shared', path },
   { balancing: 'round-robin', path },
   { balancing: 'ports', port: 65_532, workers: 4 },
@@ -84,6 +90,15 @@ it.each(['shared', 'reuse-port', 'round-robin', 'ports'] as const)(
   },
 );
 
+it('refuses workers on Windows, and runs the app in one process there', () => {
+  const windows = { system: 'win32', nodeVersion: '26.0.0' };
+
+  expect(refusal({}, windows)).toBe(
+    'invalid options: workers is 2, but Windows has no signals that drain or reload a cluster; use WSL or a container, or set workers: 0',
+  );
+  expect(() => refuse({ workers: 0 }, windows)).not.toThrow();
+});
+
 describe('the strategy reuse-port', () => {
   it.each(['22.12.0', '23.1.0', '24.0.0'])('is accepted on Linux with Node %s', (nodeVersion) => {
     const platform = { system: 'linux', nodeVersion };
@@ -96,7 +111,6 @@ describe('the strategy reuse-port', () => {
     ['linux', '23.0.0'],
     ['linux', 'unknown'],
     ['darwin', '24.1.0'],
-    ['win32', '26.0.0'],
   ])('is refused on %s with Node %s, which it names', (system, nodeVersion) => {
     const message = refusal({ balancing: 'reuse-port' }, { system, nodeVersion });
     expect(message).toContain("balancing 'reuse-port' needs Linux and Node 22.12 or later");
