@@ -112,23 +112,28 @@ export class RequestTracker {
     }
   }
 
+  /** The clients of open WebSockets and event streams. */
+  readonly endless = {
+    present: (): readonly unknown[] => [
+      ...[...this.#connections].filter(({ isEndless }) => isEndless),
+      ...[...this.#http2.exchanges].map((each) => each.response).filter(isOpenEventStream),
+    ],
+    leave: (one: unknown): void =>
+      one instanceof Connection ? one.endEndless() : endEventStream(one as ServerResponse),
+  };
+
   /** Restarts the wait for idle connections, because new connections were accepted until now. */
   postponeIdle(): void {
     this.#closingSince = performance.now();
   }
 
   /**
-   * Asks WebSockets and event streams to end, and closes idle connections, also connections that never
-   * sent a byte. Closes no connection in the first {@link IDLE_GRACE_MS} of the drain, so that requests
-   * on their way can arrive.
+   * Closes idle connections, also connections that never sent a byte. Closes none in the first
+   * {@link IDLE_GRACE_MS} of the drain, so that requests on their way can arrive.
    *
    * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
    */
   closeIdle(patient = true): void {
-    for (const connection of this.#connections) connection.endEndless();
-    for (const { response } of this.#http2.exchanges) {
-      if (isOpenEventStream(response)) endEventStream(response);
-    }
     const now = performance.now();
     if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
     this.#http2.close();
