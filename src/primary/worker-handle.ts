@@ -3,6 +3,7 @@ import type { EmitEvent } from '../contract/log/events.js';
 import { reportError } from '../contract/errors/error-report.js';
 import { ClusterAddressError } from '../contract/errors/index.js';
 import {
+  closeHandle,
   type PrimaryMessage,
   type Results,
   seal,
@@ -23,6 +24,7 @@ const MAX_UNSENT_EVENTS = 32;
 /** Messages that are sent even to a congested worker. Each of them is sent rarely. */
 export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
+  'connection',
   'release',
   'drain',
   'released',
@@ -70,6 +72,8 @@ export class WorkerHandle {
   #missed = 0;
   /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
+  /** The connections that the worker will get. The first is being sent. */
+  readonly #connections: ServerHandle[] = [];
 
   constructor(
     readonly identity: WorkerIdentity,
@@ -90,14 +94,37 @@ export class WorkerHandle {
     return this.#unsent >= MAX_UNSENT;
   }
 
+  /** Sends an idle connection to the worker. One at a time, so that pings do not wait behind many. */
+  handOver(connection: ServerHandle): void {
+    this.#connections.push(connection);
+    if (this.#connections.length === 1) this.#sendConnection();
+  }
+
+  /** Closes the connections that the worker did not get before its end. Node drops them silently. */
+  closeConnections(): void {
+    this.#connections.splice(0).forEach(closeHandle);
+  }
+
+  #sendConnection(): void {
+    const [connection] = this.#connections;
+    if (connection === undefined) return;
+    this.send({ type: 'connection' }, connection, () => {
+      closeHandle(this.#connections.shift()); // this process's copy
+      this.#sendConnection();
+    });
+  }
+
   /** Sends a message if the channel is open. If it is closed, the worker's `exit` follows. */
-  send(message: PrimaryMessage, handle?: ServerHandle): void {
+  send(message: PrimaryMessage, handle?: ServerHandle, sent = (): void => {}): void {
     if (!this.process.isConnected()) return;
     if (this.congested && !DECISIVE.has(message.type)) return;
     this.#unsent += 1;
     try {
       // Node accepts raw handles too, but its types do not.
-      this.process.send(seal(message), handle as never, () => void (this.#unsent -= 1));
+      this.process.send(seal(message), handle as never, () => {
+        this.#unsent -= 1;
+        sent();
+      });
     } catch (error) {
       this.#unsent -= 1; // Node did not queue the message and will not call the callback
       throw error;

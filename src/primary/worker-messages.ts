@@ -2,6 +2,7 @@ import { OnceAMinute } from '../contract/errors/index.js';
 import type { EmitEvent } from '../contract/log/events.js';
 import { cutText, reportError } from '../contract/errors/error-report.js';
 import {
+  closeHandle,
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
@@ -17,7 +18,8 @@ import type { Inspections } from './inspections.js';
 import type { Listening } from './listening/listening.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
-import type { WorkerHandle } from './worker-handle.js';
+import type { ServerHandle } from './listening/bound-socket.js';
+import { isResponsive, type WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
 /** Maximum of different warnings; more are dropped and counted. An app that varies them would fill the log. */
@@ -56,7 +58,7 @@ export class WorkerMessages {
     switch (event.type) {
       case 'message': {
         const handle = this.to.table.find(worker);
-        return handle && this.#onMessage(worker, handle, event.message);
+        return handle && this.#onMessage(worker, handle, event.message, event.handle);
       }
       case 'channel-error':
       case 'channel-broken': {
@@ -71,8 +73,14 @@ export class WorkerMessages {
     }
   }
 
-  #onMessage(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
+  #onMessage(
+    id: WorkerId,
+    worker: WorkerHandle,
+    raw: unknown,
+    connection: unknown,
+  ): ClusterEvent | undefined {
     const message = parseWorkerMessage(raw);
+    if (message?.type !== 'connection') closeHandle(connection); // no other message brings one
     if (message === undefined) return this.#onUnknown(id, worker, raw);
     // A message of the watchdog does not prove that the event loop runs, except `resumed`.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
@@ -81,11 +89,16 @@ export class WorkerMessages {
     // The watchdog has its own pipe, so its messages do not prove that the channel works.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
-    return this.#handle(id, worker, message);
+    return this.#handle(id, worker, message, connection);
   }
 
   /** Handles a message that needs no decision of the core. Returns any other message as an event. */
-  #handle(id: WorkerId, worker: WorkerHandle, message: WorkerMessage): ClusterEvent | undefined {
+  #handle(
+    id: WorkerId,
+    worker: WorkerHandle,
+    message: WorkerMessage,
+    connection: unknown,
+  ): ClusterEvent | undefined {
     const { balance, inspections, listening, relay, table, threads } = this.to;
     const now = performance.now();
     const { slot } = worker.identity;
@@ -124,6 +137,8 @@ export class WorkerMessages {
         const collected = relay.collectFor(worker, message.body, now - message.ageMs);
         return this.#answer(worker, message.id, collected);
       }
+      case 'connection':
+        return this.#handOver(slot, connection);
       case 'metrics':
         relay.store(worker, message.body, now - message.ageMs);
         return undefined;
@@ -142,6 +157,19 @@ export class WorkerMessages {
       default:
         return { type: 'worker', worker: id, event: message };
     }
+  }
+
+  /** Sends a connection to the worker that serves the slot now, or else to any other ready worker. */
+  #handOver(slot: number, connection: unknown): undefined {
+    const now = performance.now();
+    const ready = this.to.table.workers.filter(
+      (each) => each.state === 'ready' && isResponsive(each, now),
+    );
+    const heir =
+      ready.find(({ identity }) => identity.slot === slot) ??
+      ready[Math.floor(Math.random() * ready.length)];
+    if (heir === undefined) closeHandle(connection);
+    else heir.handOver(connection as ServerHandle);
   }
 
   #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {

@@ -13,11 +13,7 @@ export interface HttpMessage {
 
 export const CONNECTION = Symbol('nestjs-cluster.connection');
 
-/** `_httpMessage` is the response that is sent now. Node 20 to 26 set it and do not document it. */
-export type TrackedSocket = Socket & {
-  [CONNECTION]?: Connection;
-  _httpMessage?: { readonly finished: boolean } | null | undefined;
-};
+export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
 /** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
@@ -47,6 +43,8 @@ export class Connection {
   /** The response to the newest request in flight. The drain sets `Connection: close` on it. */
   response: ServerResponse | undefined;
   webSocket = false;
+  /** Whether the connection is being sent to another worker. */
+  isHandedOver = false;
   session: Http2Session | undefined;
   answered = 0;
   /** The number of requests answered in the last interval, see {@link countRecent}. */

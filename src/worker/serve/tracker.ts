@@ -28,7 +28,8 @@ const IDLE_GRACE_MS = 250;
  */
 const RECENT_MS = 1_000;
 
-const UNFINISHED = { finished: false };
+/** Maximum of connections that are handed over at once, because the channel sends them one by one. */
+const MAX_HANDED_OVER = 200;
 
 /**
  * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
@@ -45,6 +46,8 @@ export class RequestTracker {
   droppedConnections = 0;
   /** The observer of this process, if it has one. */
   observer: ResponseObserver | undefined;
+  /** Sends an idle connection to another worker. @returns whether the connection can be sent. */
+  handOver: ((connection: Connection) => boolean) | undefined;
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
@@ -128,45 +131,55 @@ export class RequestTracker {
   }
 
   /**
-   * Closes idle connections, also connections that never sent a byte. Closes none in the first
+   * Hands idle connections over to another worker, or closes them. Closes none in the first
    * {@link IDLE_GRACE_MS} of the drain, so that requests on their way can arrive.
    *
    * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
    */
   closeIdle(patient = true): void {
     const now = performance.now();
-    if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
-    this.#http2.close();
-    const isRecent = ({ startedAt }: Connection) => patient && now - startedAt < RECENT_MS;
-    this.#closeIdleConnections(isRecent);
-    // Until Node 26.4 a connection that never sent a byte does not count as idle
-    // (https://github.com/nodejs/node/issues/63452).
-    for (const connection of this.#connections) {
-      const { socket, inFlight } = connection;
-      if (inFlight === 0 && socket.bytesRead === 0 && !isRecent(connection)) socket.destroy();
+    const isEarly = now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS;
+    if (!isEarly) this.#http2.close();
+    let handedOver = 0;
+    for (const connection of this.#idle()) {
+      const { socket, startedAt } = connection;
+      if (handedOver < MAX_HANDED_OVER && this.handOver?.(connection)) {
+        connection.isHandedOver = true;
+        handedOver += 1;
+      } else if (!isEarly && !(patient && now - startedAt < RECENT_MS)) {
+        socket.destroy();
+      }
     }
   }
 
   /**
-   * Lets Node close idle connections: only Node knows whether a request has arrived in part. Node
-   * spares a connection whose response is not finished. So recent connections get such a response
-   * for this call, and so do those whose response has ended and is still being sent.
+   * The idle connections, also those that never sent a byte. Only Node knows whether a request has
+   * arrived in part, so this takes those that Node would destroy.
    */
-  #closeIdleConnections(isRecent: (connection: Connection) => boolean): void {
-    const spared: (() => void)[] = [];
-    for (const connection of this.#connections) {
-      const { socket, inFlight } = connection;
-      const message = socket._httpMessage;
-      if (message?.finished !== true && (inFlight > 0 || !isRecent(connection))) continue;
-      socket._httpMessage = UNFINISHED;
-      spared.push(() => (socket._httpMessage = message));
+  #idle(): Connection[] {
+    const idle = new Set<unknown>();
+    const sockets = [...this.#connections].map(({ socket }) => ({
+      socket,
+      destroy: socket.destroy,
+    }));
+    for (const { socket } of sockets) {
+      socket.destroy = () => {
+        idle.add(socket);
+        return socket;
+      };
     }
     try {
       // A server for HTTP/2 only does not have this method.
       for (const server of this.servers) server.closeIdleConnections?.();
     } finally {
-      for (const restore of spared) restore();
+      for (const { socket, destroy } of sockets) socket.destroy = destroy;
     }
+    // A response may have ended and still be sent. Until Node 26.4 a connection that never sent a
+    // byte does not count as idle (https://github.com/nodejs/node/issues/63452).
+    return [...this.#connections].filter(
+      ({ socket, inFlight, isHandedOver }) =>
+        inFlight === 0 && !isHandedOver && (idle.has(socket) || socket.bytesRead === 0),
+    );
   }
 
   /**
