@@ -24,7 +24,6 @@ const MAX_UNSENT_EVENTS = 32;
 /** Messages that are sent even to a congested worker. Each of them is sent rarely. */
 export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
-  'connection',
   'release',
   'drain',
   'released',
@@ -72,8 +71,6 @@ export class WorkerHandle {
   #missed = 0;
   /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
-  /** The connections that the worker will get. The first is being sent. */
-  readonly #connections: ServerHandle[] = [];
 
   constructor(
     readonly identity: WorkerIdentity,
@@ -94,37 +91,21 @@ export class WorkerHandle {
     return this.#unsent >= MAX_UNSENT;
   }
 
-  /** Sends an idle connection to the worker. One at a time, so that pings do not wait behind many. */
+  /** Sends an idle connection to the worker, and closes this process's copy of it. */
   handOver(connection: ServerHandle): void {
-    this.#connections.push(connection);
-    if (this.#connections.length === 1) this.#sendConnection();
-  }
-
-  /** Closes the connections that the worker did not get before its end. Node drops them silently. */
-  closeConnections(): void {
-    this.#connections.splice(0).forEach(closeHandle);
-  }
-
-  #sendConnection(): void {
-    const [connection] = this.#connections;
-    if (connection === undefined) return;
-    this.send({ type: 'connection' }, connection, () => {
-      closeHandle(this.#connections.shift()); // this process's copy
-      this.#sendConnection();
-    });
+    const close = (): void => closeHandle(connection);
+    if (!this.process.isConnected()) return close();
+    this.process.send(seal({ type: 'connection' }), connection as never, close);
   }
 
   /** Sends a message if the channel is open. If it is closed, the worker's `exit` follows. */
-  send(message: PrimaryMessage, handle?: ServerHandle, sent = (): void => {}): void {
+  send(message: PrimaryMessage, handle?: ServerHandle): void {
     if (!this.process.isConnected()) return;
     if (this.congested && !DECISIVE.has(message.type)) return;
     this.#unsent += 1;
     try {
       // Node accepts raw handles too, but its types do not.
-      this.process.send(seal(message), handle as never, () => {
-        this.#unsent -= 1;
-        sent();
-      });
+      this.process.send(seal(message), handle as never, () => void (this.#unsent -= 1));
     } catch (error) {
       this.#unsent -= 1; // Node did not queue the message and will not call the callback
       throw error;

@@ -33,6 +33,8 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'recorded',
 ]);
 
+type Received = ProcessEvent & { readonly type: 'message' };
+
 interface Exchange {
   readonly listening: Listening;
   readonly table: WorkerTable;
@@ -58,7 +60,8 @@ export class WorkerMessages {
     switch (event.type) {
       case 'message': {
         const handle = this.to.table.find(worker);
-        return handle && this.#onMessage(worker, handle, event.message, event.handle);
+        if (event.handle !== undefined) this.#handOver(event, handle?.identity.slot);
+        return handle && this.#onMessage(worker, handle, event.message);
       }
       case 'channel-error':
       case 'channel-broken': {
@@ -73,14 +76,8 @@ export class WorkerMessages {
     }
   }
 
-  #onMessage(
-    id: WorkerId,
-    worker: WorkerHandle,
-    raw: unknown,
-    connection: unknown,
-  ): ClusterEvent | undefined {
+  #onMessage(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     const message = parseWorkerMessage(raw);
-    if (message?.type !== 'connection') closeHandle(connection); // no other message brings one
     if (message === undefined) return this.#onUnknown(id, worker, raw);
     // A message of the watchdog does not prove that the event loop runs, except `resumed`.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
@@ -89,16 +86,11 @@ export class WorkerMessages {
     // The watchdog has its own pipe, so its messages do not prove that the channel works.
     if (!BY_WATCHDOG.has(message.type)) worker.isUnderstood = true;
     if ('stats' in message) worker.report(message.stats);
-    return this.#handle(id, worker, message, connection);
+    return this.#handle(id, worker, message);
   }
 
   /** Handles a message that needs no decision of the core. Returns any other message as an event. */
-  #handle(
-    id: WorkerId,
-    worker: WorkerHandle,
-    message: WorkerMessage,
-    connection: unknown,
-  ): ClusterEvent | undefined {
+  #handle(id: WorkerId, worker: WorkerHandle, message: WorkerMessage): ClusterEvent | undefined {
     const { balance, inspections, listening, relay, table, threads } = this.to;
     const now = performance.now();
     const { slot } = worker.identity;
@@ -137,8 +129,8 @@ export class WorkerMessages {
         const collected = relay.collectFor(worker, message.body, now - message.ageMs);
         return this.#answer(worker, message.id, collected);
       }
-      case 'connection':
-        return this.#handOver(slot, connection);
+      case 'connection': // its handle was handed over
+        return undefined;
       case 'metrics':
         relay.store(worker, message.body, now - message.ageMs);
         return undefined;
@@ -160,7 +152,7 @@ export class WorkerMessages {
   }
 
   /** Sends a connection to the worker that serves the slot now, or else to any other ready worker. */
-  #handOver(slot: number, connection: unknown): undefined {
+  #handOver({ message, handle }: Received, slot: number | undefined): void {
     const now = performance.now();
     const ready = this.to.table.workers.filter(
       (each) => each.state === 'ready' && isResponsive(each, now),
@@ -168,8 +160,9 @@ export class WorkerMessages {
     const heir =
       ready.find(({ identity }) => identity.slot === slot) ??
       ready[Math.floor(Math.random() * ready.length)];
-    if (heir === undefined) closeHandle(connection);
-    else heir.handOver(connection as ServerHandle);
+    const isExpected = parseWorkerMessage(message)?.type === 'connection';
+    if (isExpected && heir !== undefined) heir.handOver(handle as ServerHandle);
+    else closeHandle(handle);
   }
 
   #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {

@@ -97,11 +97,12 @@ export class WorkerSockets {
   handOver(send: (handle: unknown) => Promise<void>): void {
     const own = this.#own;
     if (!(own instanceof http.Server)) return;
+    let sent = Promise.resolve(); // one at a time, so that other messages do not wait behind many
     this.tracker.handOver = ({ socket }) => {
       const { _handle: handle, server } = socket as IdleSocket;
       if (server !== own || socket.writableLength > 0 || !handle) return false;
-      handle.readStop(); // what the client sends from now on is read by the other worker
-      void send(handle).then(() => socket.destroy());
+      handle.readStop(); // the other worker reads what the client sends from now on
+      sent = sent.then(() => send(handle)).then(() => void socket.destroy());
       return true;
     };
   }

@@ -28,9 +28,6 @@ const IDLE_GRACE_MS = 250;
  */
 const RECENT_MS = 1_000;
 
-/** Maximum of connections that are handed over at once, because the channel sends them one by one. */
-const MAX_HANDED_OVER = 200;
-
 /**
  * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
  * metrics. Listens to Node's diagnostics channels, because they cost less per request than listeners
@@ -140,15 +137,10 @@ export class RequestTracker {
     const now = performance.now();
     const isEarly = now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS;
     if (!isEarly) this.#http2.close();
-    let handedOver = 0;
     for (const connection of this.#idle()) {
-      const { socket, startedAt } = connection;
-      if (handedOver < MAX_HANDED_OVER && this.handOver?.(connection)) {
-        connection.isHandedOver = true;
-        handedOver += 1;
-      } else if (!isEarly && !(patient && now - startedAt < RECENT_MS)) {
-        socket.destroy();
-      }
+      const isRecent = patient && now - connection.startedAt < RECENT_MS;
+      connection.isHandedOver = this.handOver?.(connection) === true;
+      if (!connection.isHandedOver && !isEarly && !isRecent) connection.socket.destroy();
     }
   }
 
@@ -157,29 +149,26 @@ export class RequestTracker {
    * arrived in part, so this takes those that Node would destroy.
    */
   #idle(): Connection[] {
-    const idle = new Set<unknown>();
-    const sockets = [...this.#connections].map(({ socket }) => ({
-      socket,
-      destroy: socket.destroy,
-    }));
-    for (const { socket } of sockets) {
+    const idle = new Set<Connection>();
+    const restores = [...this.#connections].map((connection) => {
+      const { socket } = connection;
+      const { destroy } = socket;
       socket.destroy = () => {
-        idle.add(socket);
+        idle.add(connection);
         return socket;
       };
-    }
+      return () => (socket.destroy = destroy);
+    });
     try {
       // A server for HTTP/2 only does not have this method.
       for (const server of this.servers) server.closeIdleConnections?.();
     } finally {
-      for (const { socket, destroy } of sockets) socket.destroy = destroy;
+      for (const restore of restores) restore();
     }
     // A response may have ended and still be sent. Until Node 26.4 a connection that never sent a
     // byte does not count as idle (https://github.com/nodejs/node/issues/63452).
-    return [...this.#connections].filter(
-      ({ socket, inFlight, isHandedOver }) =>
-        inFlight === 0 && !isHandedOver && (idle.has(socket) || socket.bytesRead === 0),
-    );
+    for (const each of this.#connections) if (each.socket.bytesRead === 0) idle.add(each);
+    return [...idle].filter((each) => each.inFlight === 0 && !each.isHandedOver);
   }
 
   /**
