@@ -91,8 +91,8 @@ export class WorkerSockets {
   }
 
   /**
-   * Sends idle connections to another worker from now on, so that their clients notice nothing. Only
-   * those of the app's own server, and without TLS and HTTP/2, whose state is in this process.
+   * Sends idle connections to another worker from now on, so that their clients notice nothing. The
+   * state of TLS and HTTP/2 is in this process, so such connections stay here.
    */
   handOver(send: (handle: unknown) => Promise<void>): void {
     const own = this.#own;
