@@ -152,7 +152,7 @@ export class RequestTracker {
     const idle = new Set<Connection>();
     const restores = [...this.#connections].map((connection) => {
       const { socket } = connection;
-      const { destroy } = socket;
+      const destroy = Reflect.get(socket, 'destroy') as TrackedSocket['destroy'];
       socket.destroy = () => {
         idle.add(connection);
         return socket;
