@@ -140,6 +140,8 @@ const FROM_WORKER = {
   load,
   /** The worker itself received a signal to end. With `closed`, the app closes itself without a signal. */
   leaving: { closed: flag },
+  /** Another worker shall serve the idle connection whose handle comes with this message. */
+  connection: {},
   drained: { report: v.object(drain) },
   /** A warning for the operator, on one line. */
   warning: { message: as<string>() },
@@ -205,6 +207,8 @@ interface FromPrimary {
   adopt: { slot: number };
   /** Stop listening on the socket of `slot`, because that slot has a worker again. */
   release: { slot: number };
+  /** Serve the connection whose handle comes with this message. */
+  connection: {};
   ping: { seq: number };
   /** Check the app's health. */
   check: {};

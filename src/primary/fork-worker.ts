@@ -18,7 +18,8 @@ import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** The events of a forked process. `exit` is always the last event. */
 export type ProcessEvent =
-  | { readonly type: 'message'; readonly message: unknown }
+  /** `handle` came with a message of ours, and the receiver must use or close it. */
+  | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
   /** A read was not a valid message, or a write failed. Later messages may be corrupt. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
@@ -115,7 +116,8 @@ function follow(
   worker.on('message', (message, handle: unknown) => {
     const isHeard =
       worker.listenerCount('message') > nodesOwn + 1 || cluster.listenerCount('message') > 0;
-    if (isOurs(message) || !isHeard) closeHandle(handle); // no message of ours brings one
+    if (isOurs(message)) return report({ type: 'message', message, handle });
+    if (!isHeard) closeHandle(handle);
     report({ type: 'message', message });
   });
   guardChannel(worker.process, (error) => report({ type: 'channel-broken', error }));

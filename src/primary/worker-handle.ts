@@ -3,6 +3,7 @@ import type { EmitEvent } from '../contract/log/events.js';
 import { reportError } from '../contract/errors/error-report.js';
 import { ClusterAddressError } from '../contract/errors/errors.js';
 import {
+  closeHandle,
   type PrimaryMessage,
   type Results,
   seal,
@@ -70,6 +71,8 @@ export class WorkerHandle {
   #missed = 0;
   /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
+  /** The connections that the worker will get. The first is being sent. */
+  readonly #connections: ServerHandle[] = [];
 
   constructor(
     readonly identity: WorkerIdentity,
@@ -88,6 +91,25 @@ export class WorkerHandle {
   /** Whether too many messages wait, because the worker does not read them. */
   get congested(): boolean {
     return this.#unsent >= MAX_UNSENT;
+  }
+
+  /** Sends an idle connection to the worker. One at a time, or a ping would wait behind many. */
+  handOver(connection: ServerHandle): void {
+    if (this.#connections.push(connection) === 1) this.#sendConnection();
+  }
+
+  /** Closes the connections that the worker did not get before its end. Node drops them silently. */
+  closeConnections(): void {
+    this.#connections.splice(0).forEach(closeHandle);
+  }
+
+  #sendConnection(): void {
+    const [connection] = this.#connections;
+    if (connection === undefined || !this.process.isConnected()) return;
+    this.process.send(seal({ type: 'connection' }), connection as never, () => {
+      closeHandle(this.#connections.shift()); // this process's copy
+      this.#sendConnection();
+    });
   }
 
   /** Sends a message if the channel is open. If it is closed, the worker's `exit` follows. */

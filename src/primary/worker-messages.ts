@@ -2,6 +2,7 @@ import { OnceAMinute } from '../contract/errors/errors.js';
 import type { EmitEvent } from '../contract/log/events.js';
 import { cutText, reportError } from '../contract/errors/error-report.js';
 import {
+  closeHandle,
   foreignVersionOf,
   isOurs,
   parseWorkerMessage,
@@ -17,7 +18,8 @@ import type { Inspections } from './inspections.js';
 import type { Listening } from './listening/listening.js';
 import type { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
-import type { WorkerHandle } from './worker-handle.js';
+import type { ServerHandle } from './listening/bound-socket.js';
+import { isResponsive, type WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
 /** Maximum of different warnings; more are dropped and counted. An app that varies them would fill the log. */
@@ -30,6 +32,8 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'stack',
   'recorded',
 ]);
+
+type Received = ProcessEvent & { readonly type: 'message' };
 
 interface Exchange {
   readonly listening: Listening;
@@ -56,6 +60,7 @@ export class WorkerMessages {
     switch (event.type) {
       case 'message': {
         const handle = this.to.table.find(worker);
+        if (event.handle !== undefined) this.#handOver(event, handle?.identity.slot);
         return handle && this.#onMessage(worker, handle, event.message);
       }
       case 'channel-error':
@@ -124,6 +129,8 @@ export class WorkerMessages {
         const collected = relay.collectFor(worker, message.body, now - message.ageMs);
         return this.#answer(worker, message.id, collected);
       }
+      case 'connection': // its handle was handed over
+        return undefined;
       case 'metrics':
         relay.store(worker, message.body, now - message.ageMs);
         return undefined;
@@ -142,6 +149,20 @@ export class WorkerMessages {
       default:
         return { type: 'worker', worker: id, event: message };
     }
+  }
+
+  /** Sends a connection to the worker that serves the slot now, or else to any other ready worker. */
+  #handOver({ message, handle }: Received, slot: number | undefined): void {
+    const now = performance.now();
+    const ready = this.to.table.workers.filter(
+      (each) => each.state === 'ready' && isResponsive(each, now),
+    );
+    const heir =
+      ready.find(({ identity }) => identity.slot === slot) ??
+      ready[Math.floor(Math.random() * ready.length)];
+    const isExpected = parseWorkerMessage(message)?.type === 'connection';
+    if (isExpected && heir !== undefined) heir.handOver(handle as ServerHandle);
+    else closeHandle(handle);
   }
 
   #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {

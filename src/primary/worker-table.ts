@@ -53,6 +53,7 @@ export class WorkerTable {
     const handle = this.#handles.get(id);
     if (handle === undefined) return undefined;
     this.#handles.delete(id);
+    handle.closeConnections();
     this.#gone.set(id, handle);
     const { slot } = handle.identity;
     this.#ended.set(slot, totalsOf([this.#ended.get(slot), handle.stats]));

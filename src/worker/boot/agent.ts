@@ -161,6 +161,8 @@ export class WorkerAgent {
         return this.#answerListen(message, handle);
       case 'adopt':
         return this.#served.sockets.adopt(message.slot, handle);
+      case 'connection':
+        return this.#served.sockets.take(handle);
       case 'release':
         return this.#served.sockets.release(message.slot);
       case 'ping':
@@ -178,6 +180,8 @@ export class WorkerAgent {
       case 'drain':
         this.#served.signal ??= message.signal;
         if (message.cause === 'shutdown') this.#served.sockets.clusterEnds();
+        else
+          this.#served.sockets.handOver((each) => this.#channel.send({ type: 'connection' }, each));
         return void this.#leave(this.options.shutdown);
       case 'released':
         return this.#served.sockets.primaryClosed();

@@ -42,10 +42,11 @@ export async function drain(
   const stoppedAt = performance.now();
   const deadline = stoppedAt + drainTimeoutMs;
   let sending = true;
+  const overdue = new AbortController();
   const sent = link.clients.map((clients) => sendAway(clients, drainTimeoutMs / 2));
   void Promise.allSettled([paused, ...sent]).then(() => (sending = false));
+  void sendAway(tracker.endless, drainTimeoutMs / 2, overdue.signal);
   let accepting = true;
-  const overdue = new AbortController();
   const accepted = sockets.leave(overdue.signal, rpc).then(() => {
     accepting = false;
     tracker.postponeIdle();
@@ -90,12 +91,16 @@ const STEP_MS = 10;
 
 /**
  * Makes clients reconnect to other workers: a few at a time so that these are not overloaded, and all
- * of them within `withinMs`. Resolves when all clients have left.
+ * of them within `withinMs`. Resolves when all clients have left, and `over` is aborted.
  */
-export async function sendAway({ present, leave }: SentClients, withinMs: number): Promise<void> {
+export async function sendAway(
+  { present, leave }: SentClients,
+  withinMs: number,
+  over = AbortSignal.abort(),
+): Promise<void> {
   const asked = new Set<unknown>();
   const until = performance.now() + withinMs;
-  for (let all = present(); all.length > 0; all = present()) {
+  for (let all = present(); all.length > 0 || !over.aborted; all = present()) {
     const waiting = all.filter((each) => !asked.has(each));
     const steps = Math.max(1, (until - performance.now()) / STEP_MS);
     const now = Math.max(STEP_MS / CLIENT_COST_MS, Math.ceil(waiting.length / steps));

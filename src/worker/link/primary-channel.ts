@@ -25,6 +25,9 @@ type Ipc = Pick<
   'connected' | 'listenerCount' | 'on' | 'prependOnceListener' | 'send'
 >;
 
+/** The messages that come with a socket. */
+const WITH_HANDLE: ReadonlySet<PrimaryMessage['type']> = new Set(['listen', 'adopt', 'connection']);
+
 type More = () => object | Promise<object>;
 
 /** The worker's end of the IPC channel to its primary. */
@@ -42,7 +45,7 @@ export class PrimaryChannel {
     this.ipc.on('message', (raw: unknown, handle: unknown) => {
       const message = parsePrimaryMessage(raw);
       const isTaken = isOurs(raw)
-        ? message?.type === 'listen' || message?.type === 'adopt'
+        ? message !== undefined && WITH_HANDLE.has(message.type)
         : this.ipc.listenerCount('message') > 1; // the app listens too
       if (!isTaken) closeHandle(handle);
       if (message?.type === 'answer') this.#waiting.get(message.id)?.(message);
@@ -65,11 +68,11 @@ export class PrimaryChannel {
   }
 
   /** Resolves when the kernel has taken the message or the channel is closed. Never rejects. */
-  send(message: WorkerMessage): Promise<void> {
+  send(message: WorkerMessage, handle?: unknown): Promise<void> {
     return new Promise((resolve) => {
       if (!this.ipc.connected || this.ipc.send === undefined) return resolve();
       this.#unsent += 1;
-      this.ipc.send(seal(message), undefined, undefined, () => {
+      this.ipc.send(seal(message), handle as undefined, undefined, () => {
         this.#unsent -= 1;
         resolve(); // an error means that the primary is gone, which onClosed() reports
       });

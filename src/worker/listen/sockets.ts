@@ -82,6 +82,31 @@ export class WorkerSockets {
     listenOn(listener, handle);
   }
 
+  /** Serves a connection that another worker has accepted, which may have been used before. */
+  take(handle: unknown): void {
+    const server = this.#adopting;
+    if (server === undefined) return closeHandle(handle);
+    const options = { ...connectionOptionsOf(server), handle };
+    server.emit('connection', new net.Socket(options as net.SocketConstructorOpts));
+  }
+
+  /**
+   * Sends idle connections to another worker from now on, so that their clients notice nothing. The
+   * state of TLS and HTTP/2 is in this process, so such connections stay here.
+   */
+  handOver(send: (handle: unknown) => Promise<void>): void {
+    const own = this.#own;
+    if (!(own instanceof http.Server)) return;
+    let sent = Promise.resolve(); // one at a time, so that other messages do not wait behind many
+    this.tracker.handOver = ({ socket }) => {
+      const { _handle: handle, server } = socket as IdleSocket;
+      if (server !== own || socket.writableLength > 0 || !handle) return false;
+      handle.readStop(); // the other worker reads what the client sends from now on
+      sent = sent.then(() => send(handle)).then(() => void socket.destroy());
+      return true;
+    };
+  }
+
   /** Stops accepting from the slot's socket. Connections that were accepted from it stay open. */
   release(slot: number): void {
     this.#adopted.get(slot)?.close();
@@ -137,6 +162,12 @@ export class WorkerSockets {
     );
   }
 }
+
+/** Node 20 to 26 set these properties and do not document them. */
+type IdleSocket = net.Socket & {
+  readonly _handle?: { readStop(): void } | null;
+  readonly server?: unknown;
+};
 
 /** The settings of a server's connections, which net.Server keeps under the names of its options. */
 function connectionOptionsOf(server: net.Server & net.ServerOpts): net.ServerOpts {

@@ -13,11 +13,7 @@ export interface HttpMessage {
 
 export const CONNECTION = Symbol('nestjs-cluster.connection');
 
-/** `_httpMessage` is the response that is sent now. Node 20 to 26 set it and do not document it. */
-export type TrackedSocket = Socket & {
-  [CONNECTION]?: Connection;
-  _httpMessage?: { readonly finished: boolean } | null | undefined;
-};
+export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
 /** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
@@ -47,6 +43,8 @@ export class Connection {
   /** The response to the newest request in flight. The drain sets `Connection: close` on it. */
   response: ServerResponse | undefined;
   webSocket = false;
+  /** Whether the connection is being sent to another worker. */
+  isHandedOver = false;
   session: Http2Session | undefined;
   answered = 0;
   /** The number of requests answered in the last interval, see {@link countRecent}. */
@@ -58,8 +56,6 @@ export class Connection {
   #counted = 0;
   /** The number of bytes sent on the connection up to the end of the last response. */
   #bytesAccounted = 0;
-  /** Whether the drain has asked the peer of the WebSocket to close. */
-  #saidGoingAway = false;
 
   constructor(
     readonly owner: RequestTracker,
@@ -138,23 +134,24 @@ export class Connection {
     return this.recentRequests;
   }
 
+  /** Whether this is an open WebSocket or event stream. The drain must ask it to end. */
+  get isEndless(): boolean {
+    const { socket, response } = this;
+    if (response !== undefined && isOpenEventStream(response)) return true;
+    // Until the response to the upgrade request is written, the connection speaks HTTP: no frame is sent.
+    const isOpen = this.inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
+    return this.webSocket && isOpen && !(CLOSED_BY_OWNER in socket);
+  }
+
   /**
-   * Asks a WebSocket or an event stream to end. A second call does nothing more. The close frame works
-   * with any WebSocket library: a control frame may stand between any two frames, and libraries write
-   * each frame in one piece. When the peer answers, the library takes the answer for a close by the peer.
+   * Asks a WebSocket or an event stream to end. The close frame works with any WebSocket library: a
+   * control frame may stand between any two frames, and libraries write each frame in one piece. When
+   * the peer answers, the library takes the answer for a close by the peer.
    */
   endEndless(): void {
     const { socket, response } = this;
-    // Until the response to the upgrade request is written, the connection speaks HTTP: no frame is sent.
-    const isOpenWebSocket =
-      this.webSocket && this.inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
-    if (isOpenWebSocket && !this.#saidGoingAway) {
-      this.#saidGoingAway = true;
-      if (socket.writable && !(CLOSED_BY_OWNER in socket)) socket.write(GOING_AWAY);
-    }
-    if (response !== undefined && isOpenEventStream(response)) {
-      endEventStream(response, () => socket.end());
-    }
+    if (response !== undefined) endEventStream(response, () => socket.end());
+    else if (socket.writable) socket.write(GOING_AWAY);
   }
 }
 

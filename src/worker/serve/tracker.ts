@@ -28,8 +28,6 @@ const IDLE_GRACE_MS = 250;
  */
 const RECENT_MS = 1_000;
 
-const UNFINISHED = { finished: false };
-
 /**
  * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
  * metrics. Listens to Node's diagnostics channels, because they cost less per request than listeners
@@ -45,6 +43,8 @@ export class RequestTracker {
   droppedConnections = 0;
   /** The observer of this process, if it has one. */
   observer: ResponseObserver | undefined;
+  /** Sends an idle connection to another worker. @returns whether the connection can be sent. */
+  handOver: ((connection: Connection) => boolean) | undefined;
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
@@ -112,56 +112,64 @@ export class RequestTracker {
     }
   }
 
+  /** The clients of open WebSockets and event streams. */
+  readonly endless = {
+    present: (): readonly unknown[] => [
+      ...[...this.#connections].filter(({ isEndless }) => isEndless),
+      ...[...this.#http2.exchanges].map((each) => each.response).filter(isOpenEventStream),
+    ],
+    leave: (one: unknown): void =>
+      one instanceof Connection ? one.endEndless() : endEventStream(one as ServerResponse),
+  };
+
   /** Restarts the wait for idle connections, because new connections were accepted until now. */
   postponeIdle(): void {
     this.#closingSince = performance.now();
   }
 
   /**
-   * Asks WebSockets and event streams to end, and closes idle connections, also connections that never
-   * sent a byte. Closes no connection in the first {@link IDLE_GRACE_MS} of the drain, so that requests
-   * on their way can arrive.
+   * Hands idle connections over to another worker, or closes them. Closes none in the first
+   * {@link IDLE_GRACE_MS} of the drain, so that requests on their way can arrive.
    *
    * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
    */
   closeIdle(patient = true): void {
-    for (const connection of this.#connections) connection.endEndless();
-    for (const { response } of this.#http2.exchanges) {
-      if (isOpenEventStream(response)) endEventStream(response);
-    }
     const now = performance.now();
-    if (now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS) return;
-    this.#http2.close();
-    const isRecent = ({ startedAt }: Connection) => patient && now - startedAt < RECENT_MS;
-    this.#closeIdleConnections(isRecent);
-    // Node 26.4 closes silent connections itself (https://github.com/nodejs/node/issues/63452), but
-    // even 26.12 does not know a TLS connection before its handshake, so this stays with later Nodes.
-    for (const connection of this.#connections) {
-      const { socket, inFlight } = connection;
-      if (inFlight === 0 && socket.bytesRead === 0 && !isRecent(connection)) socket.destroy();
+    const isEarly = now - (this.#closingSince ?? -Infinity) < IDLE_GRACE_MS;
+    if (!isEarly) this.#http2.close();
+    for (const connection of this.#idle()) {
+      const isRecent = patient && now - connection.startedAt < RECENT_MS;
+      connection.isHandedOver = this.handOver?.(connection) === true;
+      if (!connection.isHandedOver && !isEarly && !isRecent) connection.socket.destroy();
     }
   }
 
   /**
-   * Lets Node close idle connections: only Node knows whether a request has arrived in part. Node
-   * spares a connection whose response is not finished. So recent connections get such a response
-   * for this call, and so do those whose response has ended and is still being sent.
+   * The idle connections, also those that never sent a byte. Only Node knows whether a request has
+   * arrived in part, so this takes those that Node would destroy.
    */
-  #closeIdleConnections(isRecent: (connection: Connection) => boolean): void {
-    const spared: (() => void)[] = [];
-    for (const connection of this.#connections) {
-      const { socket, inFlight } = connection;
-      const message = socket._httpMessage;
-      if (message?.finished !== true && (inFlight > 0 || !isRecent(connection))) continue;
-      socket._httpMessage = UNFINISHED;
-      spared.push(() => (socket._httpMessage = message));
-    }
+  #idle(): Connection[] {
+    const idle = new Set<Connection>();
+    const restores = [...this.#connections].map((connection) => {
+      const { socket } = connection;
+      const destroy = Reflect.get(socket, 'destroy') as TrackedSocket['destroy'];
+      socket.destroy = () => {
+        idle.add(connection);
+        return socket;
+      };
+      return () => (socket.destroy = destroy);
+    });
     try {
       // A server for HTTP/2 only does not have this method.
       for (const server of this.servers) server.closeIdleConnections?.();
     } finally {
-      for (const restore of spared) restore();
+      for (const restore of restores) restore();
     }
+    // A response may have ended and still be sent. Until Node 26.4 a connection that never sent a byte
+    // does not count as idle (https://github.com/nodejs/node/issues/63452), and even 26.12 does not
+    // know a TLS connection before its handshake.
+    for (const each of this.#connections) if (each.socket.bytesRead === 0) idle.add(each);
+    return [...idle].filter((each) => each.inFlight === 0 && !each.isHandedOver);
   }
 
   /**

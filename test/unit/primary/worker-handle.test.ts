@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ClusterEventMap } from '../../../src/contract/log/events.js';
 import type { PrimaryMessage } from '../../../src/contract/messages.js';
 import { FakeWorker } from '../support/fake-worker.js';
@@ -72,4 +72,24 @@ it('the memory that a worker reports counts if the kernel does not tell it', () 
   const worker = new FakeWorker({ pid: 2 ** 22 });
   worker.handle.report({ residentMemoryBytes: 7 });
   expect(worker.handle.reading()).toEqual({ residentBytes: 7, requests: 0 });
+});
+
+it('connections are sent one at a time, and those that are left are closed when the worker ends', () => {
+  const worker = new FakeWorker();
+  const handles = [1, 2, 3].map(() => ({ close: vi.fn() }));
+  const closed = () => handles.map(({ close }) => close.mock.calls.length);
+  worker.clogged = true;
+  for (const handle of handles) worker.handle.handOver(handle as never);
+  worker.handle.send({ type: 'ping', seq: 1 });
+  expect(worker.inbox).toEqual(['connection', 'ping']);
+
+  worker.unclog();
+  expect(worker.inbox).toEqual(['connection', 'ping', 'connection', 'connection']);
+  expect(closed()).toEqual([1, 1, 1]);
+
+  worker.clogged = true;
+  const last = { close: vi.fn() };
+  worker.handle.handOver(last as never);
+  worker.handle.closeConnections();
+  expect(last.close).toHaveBeenCalledOnce();
 });

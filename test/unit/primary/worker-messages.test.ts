@@ -83,6 +83,41 @@ describe('a message of a worker', () => {
   });
 });
 
+describe('a connection that a worker sends', () => {
+  const connection = () => ({ close: vi.fn() });
+  const give = (worker: FakeWorker, handle: object, type = 'connection') =>
+    worker.tells({ type: 'message', message: { ns: 'nestjs-cluster', v: 1, type }, handle });
+  const gets = (worker: FakeWorker) => worker.sent('connection').length;
+
+  it('goes to the worker that serves the slot, and is closed here', () => {
+    const cluster = start();
+    const handle = connection();
+    give(cluster.newest(1), handle);
+    expect([gets(cluster.newest(0)), gets(cluster.newest(1))]).toEqual([0, 1]);
+    expect(handle.close).toHaveBeenCalledOnce();
+  });
+
+  it('goes to another worker if the slot has none', () => {
+    const cluster = start();
+    const leaving = cluster.newest(1);
+    cluster.scale(1);
+    give(leaving, connection());
+    expect([gets(cluster.newest(0)), gets(leaving)]).toEqual([1, 0]);
+  });
+
+  it('is closed if no worker is ready, or if the message is another', () => {
+    const cluster = start();
+    const handles = [connection(), connection()];
+    give(cluster.newest(0), handles[0]!, 'resumed');
+    cluster.scale(1);
+    cluster.newest(0).enter('draining');
+    cluster.newest(1).enter('draining');
+    give(cluster.newest(0), handles[1]!);
+    for (const { close } of handles) expect(close).toHaveBeenCalledOnce();
+    expect([gets(cluster.newest(0)), gets(cluster.newest(1))]).toEqual([0, 0]);
+  });
+});
+
 describe('a message of another version', () => {
   it('is dropped with one warning', () => {
     const cluster = start();

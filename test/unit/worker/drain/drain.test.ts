@@ -4,6 +4,7 @@ import timers from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { drain, type DrainedApp, sendAway } from '../../../../src/worker/drain/drain.js';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
+import { busiest } from '../../../support/busiest.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
 const SHUTDOWN = { lameDuckMs: 100, drainTimeoutMs: 10_000, killTimeoutMs: 500 };
@@ -142,6 +143,29 @@ describe('a drain', () => {
     expect([old.closed, late.closed]).toEqual([false, false]);
     await vi.advanceTimersByTimeAsync(200);
     expect([old.closed, late.closed]).toEqual([true, true]);
+  });
+
+  it('ends WebSockets at an even rate, and a late one too', async () => {
+    const { server } = start();
+    const endedAt: number[] = [];
+    const open = () => {
+      const client = server.connect();
+      client.connection.webSocket = true;
+      const write = () => {
+        endedAt.push(performance.now());
+        client.close();
+      };
+      Object.assign(client.socket, { bytesRead: 100, bytesWritten: 100, writable: true, write });
+    };
+    for (let i = 0; i < 400; i += 1) open();
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs + 500);
+    open();
+    await vi.advanceTimersByTimeAsync(1_000);
+
+    expect(endedAt).toHaveLength(401);
+    const spanMs = endedAt.at(-1)! - endedAt[0]!;
+    expect(spanMs).toBeGreaterThan(500);
+    expect(busiest(endedAt, 100)).toBeLessThanOrEqual(1.5 * ((401 / spanMs) * 100));
   });
 
   it('waits for tasks that belong to no request', async () => {
