@@ -5,6 +5,7 @@ import type { ProcessLink } from '../../worker/link/process-link.js';
 import { settleAsyncContexts } from '../../worker/serve/request.js';
 import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
+import { collectStartGarbage } from '../../contract/process/process-meter.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
@@ -37,6 +38,7 @@ export async function runWorker(
       );
     });
   }
+  collectStartGarbage();
   // One worker is enough: all compile the same files.
   if (slot === 0) link.afterStart(keepCompiled);
   return { role: 'worker', identity };
