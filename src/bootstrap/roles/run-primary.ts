@@ -85,7 +85,7 @@ export async function runPrimary(
   });
   const { url: servedUrl, endpoints } = await supervisor.serving;
   await control;
-  collectStartGarbage();
+  void collectStartGarbage();
   const { workers } = options;
   const { ports, balancing } = listening;
   // The port of slot 0, because any worker may have been ready first.

@@ -12,7 +12,6 @@ import { whenFree } from '../../contract/process/in-time.js';
 import { reportUncaught } from '../../contract/errors/error-report.js';
 import { onceEach } from '../../contract/errors/index.js';
 import { catchUncaught } from '../../worker/boot/uncaught.js';
-import { settleAsyncContexts } from '../../worker/serve/request.js';
 import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, removeNestListeners } from '../../worker/boot/signals.js';
 import { ProcessLink } from '../../worker/link/process-link.js';
@@ -38,7 +37,6 @@ export function runStandalone(
   createApp: AppFactory,
   options: ResolvedClusterOptions,
 ): Promise<StandaloneRuntime<INestApplicationContext>> {
-  settleAsyncContexts();
   return new Standalone(options).run(createApp);
 }
 

@@ -2,7 +2,6 @@ import type { OwnAssignment } from '../../contract/process/assignment.js';
 import type { ResolvedClusterOptions } from '../../contract/options/index.js';
 import { WorkerAgent } from '../../worker/boot/agent.js';
 import type { ProcessLink } from '../../worker/link/process-link.js';
-import { settleAsyncContexts } from '../../worker/serve/request.js';
 import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import { collectStartGarbage } from '../../contract/process/process-meter.js';
@@ -18,7 +17,6 @@ export async function runWorker(
   options: ResolvedClusterOptions,
   assignment: OwnAssignment,
 ): Promise<WorkerRuntime> {
-  settleAsyncContexts();
   const { identity } = assignment;
   const output = guardOutput(options.log, identity);
   const { slot, generation } = identity;
@@ -38,7 +36,7 @@ export async function runWorker(
       );
     });
   }
-  collectStartGarbage();
+  void collectStartGarbage();
   // One worker is enough: all compile the same files.
   if (slot === 0) link.afterStart(keepCompiled);
   return { role: 'worker', identity };
