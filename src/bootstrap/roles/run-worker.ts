@@ -4,7 +4,6 @@ import { WorkerAgent } from '../../worker/boot/agent.js';
 import type { ProcessLink } from '../../worker/link/process-link.js';
 import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
-import { collectStartGarbage } from '../../contract/process/process-meter.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
 import { setCurrentLink } from '../../contract/snapshot/current-link.js';
@@ -36,7 +35,6 @@ export async function runWorker(
       );
     });
   }
-  void collectStartGarbage();
   // One worker is enough: all compile the same files.
   if (slot === 0) link.afterStart(keepCompiled);
   return { role: 'worker', identity };

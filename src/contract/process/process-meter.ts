@@ -119,7 +119,7 @@ export async function untilIdle(intervalMs: number, share: number, patienceMs = 
 
 /**
  * Collects the garbage of the start once, after 5 s in which this process was idle. V8 keeps it in an
- * idle process: 25 to 35 MB of a worker, 3 MB of a primary. The pause is 70 ms, 25 ms in a primary.
+ * idle process: 3 MB of a primary. The pause is 25 ms. Not for workers: a request would cost more.
  */
 export async function collectStartGarbage(): Promise<void> {
   await untilIdle(5_000, 0.05);
