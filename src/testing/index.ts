@@ -108,7 +108,6 @@ class FakeLink implements ClusterLink {
   readonly attach = nothing;
   readonly detach = nothing;
   readonly onDrain = nothing;
-  readonly afterStart = nothing;
   readonly announceEndpoints = nothing;
   readonly reportBootFailure = nothing;
 }

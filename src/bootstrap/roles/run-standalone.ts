@@ -10,7 +10,6 @@ import type { AppView, Finding } from '../../observe/findings.js';
 import { whenFree } from '../../contract/process/in-time.js';
 import { onceEach } from '../../contract/errors/errors.js';
 import { catchUncaught, reportUncaught } from '../../worker/boot/uncaught.js';
-import { settleAsyncContexts } from '../../worker/serve/request-scope.js';
 import { listen } from '../../worker/listen/listen.js';
 import { HOOKS_TAKEN_OVER, removeNestListeners } from '../../worker/boot/signals.js';
 import { ProcessLink } from '../../worker/link/process-link.js';
@@ -36,7 +35,6 @@ export function runStandalone(
   createApp: AppFactory,
   options: ResolvedClusterOptions,
 ): Promise<StandaloneRuntime<INestApplicationContext>> {
-  settleAsyncContexts();
   return new Standalone(options).run(createApp);
 }
 

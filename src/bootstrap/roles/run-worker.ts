@@ -2,7 +2,6 @@ import type { OwnAssignment } from '../../contract/process/assignment.js';
 import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { WorkerAgent } from '../../worker/boot/agent.js';
 import type { ProcessLink } from '../../worker/link/process-link.js';
-import { settleAsyncContexts } from '../../worker/serve/request-scope.js';
 import { quietStart } from '../../worker/boot/boot-output.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
@@ -17,7 +16,6 @@ export async function runWorker(
   options: ResolvedClusterOptions,
   assignment: OwnAssignment,
 ): Promise<WorkerRuntime> {
-  settleAsyncContexts();
   const { identity } = assignment;
   const output = guardOutput();
   const { slot, generation } = identity;

@@ -143,8 +143,6 @@ export interface ClusterLink {
   detach(): void;
   /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
   reportBootFailure(error: unknown): void | Promise<void>;
-  /** Has work done once the process serves and its event loop is idle: work that no first request needs. */
-  afterStart(work: () => unknown): void;
   /** Sets the paths of endpoints to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;
   /** Sets the health check by which the primary tests a new process, and how many workers must be ready. */

@@ -48,12 +48,7 @@ export function mountEndpoint(
     respond(request).then(
       (answer) => send(response, answer),
       // The error is not sent, because it may name files or hosts.
-      () =>
-        send(response, {
-          status: 500,
-          contentType: TEXT_TYPE,
-          body: 'internal error\n',
-        }),
+      () => send(response, { status: 500, contentType: TEXT_TYPE, body: 'internal error\n' }),
     );
   };
   adapter.get(path, Object.assign(handle, { [OWN_ENDPOINT]: true }));

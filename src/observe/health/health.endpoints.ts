@@ -47,20 +47,19 @@ export class HealthEndpoints {
     @Inject(EventLoopHealthIndicator) private readonly eventLoop: EventLoopHealthIndicator,
     @Inject(OffloadHealthIndicator) private readonly offload: OffloadHealthIndicator,
     @Inject(CLUSTER_LINK)
-    private readonly link: Pick<ClusterLink, 'accepting' | 'afterStart' | 'showsDetails' | 'stats'>,
+    private readonly link: Pick<ClusterLink, 'accepting' | 'showsDetails' | 'stats'>,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {}
 
   /**
-   * Prepares the indicators. Call it before {@link verdict} and `mount()`. Terminus is loaded after
-   * the start, or by the first check.
+   * Prepares the indicators. Call it before {@link verdict} and `mount()`. The first check loads
+   * terminus.
    *
    * @throws ClusterConfigurationError if terminus is not installed or an indicator of the app
    * cannot work.
    */
   async prepare(options: Options): Promise<void> {
     if (!hasTerminus()) await this.#load();
-    this.link.afterStart(() => this.#load());
     this.#ofProcess = [
       () => this.eventLoop.check(),
       () => this.#memory(),

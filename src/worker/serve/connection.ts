@@ -91,6 +91,7 @@ export class Connection {
 
   /** The connection is closed: requests in flight will not be answered. */
   abandon(): void {
+    if (this.inFlight === 0) return;
     for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
     this.inFlight = 0;
     this.response = this.scope = this.pipelined = undefined;

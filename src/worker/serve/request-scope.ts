@@ -42,11 +42,17 @@ export const ARE_CONTEXTS_CHEAP = Number(process.versions.node.split('.')[0]) >=
  * that a handler does after its response would count for the connection's next request.
  */
 export class RequestScopes {
+  /**
+   * Created with the link, before the app. Since Node 24 the first AsyncLocalStorage swaps the
+   * prototype of an internal class. If that happens late, V8 keeps the prototype as a dictionary, which
+   * costs 8 % of the CPU time of a light request. While empty, the storage costs nothing.
+   */
+  readonly #storage = new AsyncLocalStorage<Scope>();
   #contexts: AsyncLocalStorage<Scope> | undefined;
 
   follow(on: boolean): void {
-    if (!on) this.#contexts?.disable();
-    this.#contexts = on ? (this.#contexts ?? new AsyncLocalStorage()) : undefined;
+    if (!on) this.#storage.disable();
+    this.#contexts = on ? this.#storage : undefined;
   }
 
   get current(): Scope | undefined {
@@ -72,17 +78,6 @@ function keepBodyIn(request: IncomingMessage, enter: () => void): void {
     enter();
     return push(chunk, encoding);
   };
-}
-
-/**
- * Makes Node set up its asynchronous contexts early. Since Node 24 the first use of AsyncLocalStorage
- * swaps the prototype of an internal class. If that happens late, V8 keeps the new prototype as a
- * dictionary, and again and again compiles and discards code that enters a context. That costs 8 % of
- * the CPU time of a light request.
- */
-export function settleAsyncContexts(): void {
-  // The storage stays empty, so it does not make Node 20 track asynchronous calls.
-  void new AsyncLocalStorage();
 }
 
 /** Maximum number of running requests in a report. */

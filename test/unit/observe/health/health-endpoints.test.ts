@@ -14,7 +14,7 @@ async function health(showsDetails: boolean, details: boolean) {
     return { status: 'error', info, error: { database }, details: all };
   };
   const of = (key: string) => ({ check: () => ({ [key]: { ...UP, pid: 4711 } }) });
-  const link = { accepting: true, afterStart: () => {}, stats: () => STATS, showsDetails };
+  const link = { accepting: true, stats: () => STATS, showsDetails };
   const endpoints = new HealthEndpoints(
     { load: async () => ({ check }), knowsDegraded: true } as never,
     of('cluster') as never,
