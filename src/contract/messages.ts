@@ -128,10 +128,10 @@ const FROM_WORKER = {
   /** The app could not be started, and the process ends. `listening`: whether it failed to listen. */
   'boot-failed': { listening: flag, error: as<ErrorReport>() },
   /**
-   * An uncaught error. The worker drains and ends, or, with `abort`, ends at once. `requests`: the
-   * request of the error, or else the requests in flight, the newest first.
+   * An uncaught error. The worker drains and ends. `requests`: the request of the error, or else the
+   * requests in flight, the newest first.
    */
-  fatal: { error: as<ErrorReport>(), abort: as<boolean>(), requests },
+  fatal: { error: as<ErrorReport>(), requests },
   /** Something called `process.exit()`. */
   exiting: { requests },
   pong: { seq: count, stats, debugged: flag },

@@ -18,6 +18,9 @@ import type { ServerHandle } from './listening/bound-socket.js';
 /** Maximum of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE}. */
 const MAX_UNSENT = 64;
 
+/** Maximum of connections that wait for a worker: each holds a descriptor of the primary. More are closed. */
+const MAX_CONNECTIONS = 256;
+
 /** From this number of unwritten messages on, events are dropped, which leaves room for other messages. */
 const MAX_UNSENT_EVENTS = 32;
 
@@ -95,6 +98,7 @@ export class WorkerHandle {
 
   /** Sends an idle connection to the worker. One at a time, or a ping would wait behind many. */
   handOver(connection: ServerHandle): void {
+    if (this.#connections.length >= MAX_CONNECTIONS) return closeHandle(connection);
     if (this.#connections.push(connection) === 1) this.#sendConnection();
   }
 

@@ -96,7 +96,6 @@ describe('a worker that is killed', () => {
 
 describe('a worker that ends by its own fault', () => {
   it.each([
-    { fault: 'by process.abort()', path: '/faults/abort', cause: 'crash', detail: 'SIGABRT' },
     {
       fault: 'by process.exit(0)',
       path: '/faults/exit',

@@ -175,11 +175,8 @@ export class SimulatedProcess {
       case 'blocks-long':
         return this.#block(9_000);
       case 'fatal':
-        this.#say({ type: 'fatal', error: TYPE_ERROR, abort: false, requests: [] });
+        this.#say({ type: 'fatal', error: TYPE_ERROR, requests: [] });
         return this.#drain();
-      case 'aborts':
-        this.#say({ type: 'fatal', error: TYPE_ERROR, abort: true, requests: [] });
-        return this.#in(5, () => this.#die('exit-1'));
       case 'leaves':
         return this.#say({ type: 'leaving' });
       case 'closes':

@@ -36,7 +36,6 @@ const FATES = [
   'blocks',
   'blocks-long',
   'fatal',
-  'aborts',
   'leaves',
   'closes',
   'grows',

@@ -12,7 +12,6 @@ import {
 } from '../../contract/options/resolve.js';
 import { MAX_WORKERS } from '../../contract/options/checks.js';
 import { availableCores } from '../../contract/process/machine.js';
-import { collectStartGarbage } from '../../contract/process/process-meter.js';
 import { transition } from '../../decide/transition.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
@@ -85,7 +84,6 @@ export async function runPrimary(
   });
   const { url: servedUrl, endpoints } = await supervisor.serving;
   await control;
-  void collectStartGarbage();
   const { workers } = options;
   const { ports, balancing } = listening;
   // The port of slot 0, because any worker may have been ready first.

@@ -117,20 +117,6 @@ export async function untilIdle(intervalMs: number, share: number, patienceMs = 
   }
 }
 
-/**
- * Collects the garbage of the start once, after 5 s in which this process was idle. V8 keeps it in an
- * idle process: 3 MB of a primary. The pause is 25 ms. Not for workers: a request would cost more.
- */
-export async function collectStartGarbage(): Promise<void> {
-  await untilIdle(5_000, 0.05);
-  try {
-    const session = new (process.getBuiltinModule('node:inspector').Session)();
-    session.connect();
-    // Inside the callback disconnect() waits for itself (Node 20 to 26).
-    session.post('HeapProfiler.collectGarbage', () => setImmediate(() => session.disconnect()));
-  } catch {} // some builds of Node have no inspector
-}
-
 function round(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }

@@ -51,7 +51,7 @@ export function describeExit({ code, signal }: ProcessExit, cause: FailureCause)
   if (cause === 'oom') {
     return `aborted${signal ? ` by ${signal}` : ''}: V8 ran out of memory, or native code failed (see its output above)`;
   }
-  if (signal === 'SIGABRT') return 'aborted by SIGABRT (process.abort())';
+  if (signal === 'SIGABRT') return 'aborted by SIGABRT';
   if (signal !== null) return `killed by ${signal}`;
   return code === null ? 'it could not be started' : `exited with code ${code}`;
 }

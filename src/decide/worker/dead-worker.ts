@@ -47,9 +47,8 @@ export function noteExiting(step: Step, worker: Worker, event: WorkerEventOf<'ex
 }
 
 /** The worker drains by itself after an uncaught error. Its slot gets a new worker at once. */
-export function failSoon(step: Step, worker: ReadyWorker, { error, abort, requests }: Fatal): void {
+export function failSoon(step: Step, worker: ReadyWorker, { error, requests }: Fatal): void {
   const failing = step.change(worker, { error, requests, fatal: true });
-  if (abort) return;
   const detail = 'drained after an uncaught error';
   drainAs(step, { ...failing, failure: worker.failure ?? { cause: 'crash', detail } }, undefined);
   step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
@@ -59,9 +58,9 @@ export function failSoon(step: Step, worker: ReadyWorker, { error, abort, reques
 
 /** An uncaught error of a worker that was already draining. It counts as a crash. */
 export function failLate(step: Step, worker: DrainingWorker, event: Fatal): void {
-  const { error, abort, requests } = event;
+  const { error, requests } = event;
   // Only the first error counts, because later errors follow from it.
-  if (!worker.fatal && !abort) {
+  if (!worker.fatal) {
     const detail = `uncaught error while it drained: ${inWords(error)}`;
     step.change(worker, { error, failure: worker.failure ?? { cause: 'crash', detail } });
     step.emit('worker-failing', { worker: worker.id, error, requests });

@@ -11,13 +11,7 @@ import { listen } from '../listen/listen.js';
 import { PrimaryChannel } from '../link/primary-channel.js';
 import { Rebalance } from '../link/rebalance.js';
 import { type HttpApp, ServedApp, type WorkerApp } from './served-app.js';
-import {
-  catchAbort,
-  catchUncaught,
-  reportUncaught,
-  throwUncaught,
-  uncaughtText,
-} from './uncaught.js';
+import { catchUncaught, reportUncaught, throwUncaught, uncaughtText } from './uncaught.js';
 import { sampleHeap, startWatchdog } from '../watchdog/watchdog.js';
 import { WorkerLeaderRole } from '../link/worker-leader-role.js';
 import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
@@ -118,7 +112,6 @@ export class WorkerAgent {
       );
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
-      catchAbort((error) => this.#reportFatal(error, true));
       this.link.serve();
       this.#rebalance.report(); // leaves the cost of the start out of the first load report
       const { endpoints, minReady, threads } = this.link;
@@ -229,16 +222,12 @@ export class WorkerAgent {
     const isReported = this.#exitCode === 0 && process.connected;
     const { identity } = this.link;
     process.stderr.write(uncaughtText(error, this.options.log, identity, isReported));
-    this.#reportFatal(error, false);
+    const requests = runningRequests(this.link.tracker);
+    void this.#channel.send({ type: 'fatal', error: reportUncaught(error), requests });
     this.#exitCode = 1;
     this.#served.sockets.clusterContinues();
     this.#served.lameDuck.abort();
     void this.#leave({ ...this.options.shutdown, lameDuckMs: 0 });
-  }
-
-  #reportFatal(error: unknown, abort: boolean): void {
-    const requests = runningRequests(this.link.tracker);
-    void this.#channel.send({ type: 'fatal', error: reportUncaught(error), abort, requests });
   }
 
   #pong(seq: number): void {

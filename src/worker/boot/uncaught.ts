@@ -46,15 +46,6 @@ export function uncaughtText(
   return warningLine(log, event, process.stderr);
 }
 
-/** Reports a call of process.abort(), because the exit alone looks as if V8 had run out of memory. */
-export function catchAbort(report: (error: Error) => void): void {
-  const abort = process.abort.bind(process);
-  process.abort = () => {
-    report(new Error('process.abort() was called'));
-    return abort();
-  };
-}
-
 /**
  * Throws an error that nothing catches, as if the app had thrown it.
  *

@@ -12,7 +12,7 @@ import { STATS } from '../support/fake-worker.js';
 
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 };
 const ERROR = { name: 'TypeError', message: 'x is not a function', stack: 'at x', code: 'EX' };
-const FATAL = { type: 'fatal', error: ERROR, abort: false, requests: [] } as const;
+const FATAL = { type: 'fatal', error: ERROR, requests: [] } as const;
 const PONG = { type: 'pong', seq: 7, stats: STATS, debugged: false } as const;
 const LOAD = { type: 'load', requests: 10, connections: 2, utilization: 0.5 } as const;
 const READY = { type: 'ready', url: null, endpoints: ['/health'], minReady: 'all' } as const;

@@ -180,7 +180,7 @@ export class FakeWorker {
 
   /** An error that nobody caught: it drains by itself. */
   collapse(error: ErrorReport = { name: 'TypeError', message: 'x is undefined' }): void {
-    this.say({ type: 'fatal', error, abort: false, requests: [] });
+    this.say({ type: 'fatal', error, requests: [] });
   }
 
   /** It tells what its drain had to cut off. */

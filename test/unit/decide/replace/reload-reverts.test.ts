@@ -118,9 +118,7 @@ describe('a worker of the new release that dies while the reload is under way', 
 
 describe('a failure that a request may have caused', () => {
   const crash = (cluster: FakeCluster, slot: number, message: string): void => {
-    cluster
-      .current(slot)
-      .say({ type: 'fatal', error: { name: 'Error', message }, abort: false, requests: [] });
+    cluster.current(slot).say({ type: 'fatal', error: { name: 'Error', message }, requests: [] });
     vi.advanceTimersByTime(1_000);
     cluster.newest(slot).becomeReady();
   };

@@ -125,14 +125,14 @@ describe('the report of a worker that left', () => {
 describe('the report of a worker that failed', () => {
   it('says how it ended, when, and the last thing it said was wrong', () => {
     const { cluster, worker } = start();
-    worker.say({ type: 'fatal', error: ERROR, abort: true, requests: [] });
+    worker.say({ type: 'fatal', error: ERROR, requests: [] });
     vi.advanceTimersByTime(400);
     worker.exit({ code: 1 });
     expect(cluster.events('worker-died')).toEqual([
       {
         worker: worker.handle.identity,
         cause: 'crash',
-        detail: 'exited with code 1',
+        detail: 'drained after an uncaught error',
         uptimeMs: 400,
         error: ERROR,
         requests: [],
@@ -174,8 +174,7 @@ describe('the report of a worker that failed', () => {
     ['while it served', () => {}],
     [
       'while it drained',
-      (worker: FakeWorker) =>
-        worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] }),
+      (worker: FakeWorker) => worker.say({ type: 'fatal', error: ERROR, requests: [] }),
     ],
   ])('says what blocked it %s, for as long as it was blocked by the time it ended', (_, before) => {
     const { cluster, worker } = start();
@@ -216,8 +215,8 @@ describe('an error that nobody caught in a worker on its way out', () => {
     const started = leaving();
     const { cluster, worker } = started;
     const error = { name: 'Error', message: 'too late' };
-    worker.say({ type: 'fatal', error, abort: false, requests: [] });
-    worker.say({ type: 'fatal', error: ERROR, abort: false, requests: [] });
+    worker.say({ type: 'fatal', error, requests: [] });
+    worker.say({ type: 'fatal', error: ERROR, requests: [] });
     expect(cluster.events('worker-failing')).toEqual([
       { worker: worker.handle.identity, error, requests: [] },
     ]);
