@@ -166,11 +166,13 @@ const bundled = (folders) => ({
 
 /** Writes dist/licenses.txt: these licenses demand that their text goes with every copy. */
 function writeLicenses(folders) {
-  const texts = [...folders].toSorted().map((folder) => {
-    const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
-    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-    return `${name} ${version}\n\n${readFileSync(`${folder}/${file}`, 'utf8').trim()}\n`;
-  });
+  const texts = [...folders]
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .map((folder) => {
+      const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+      const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+      return `${name} ${version}\n\n${readFileSync(`${folder}/${file}`, 'utf8').trim()}\n`;
+    });
   if (texts.length > 0) writeFileSync('dist/licenses.txt', texts.join(`\n${'-'.repeat(72)}\n\n`));
 }
 

@@ -109,8 +109,14 @@ describe.each(SAMPLES)('the sample app on $adapter', ({ adapter, program }) => {
 
   it('has no faults, and nothing that is shared, unless they are asked for', async () => {
     for (const path of [
-      ...['/shared/ticks', '/shared/limited', '/socket.io/?EIO=4&transport=polling'],
-      ...['/faults/crash', '/faults/exit/1', '/faults/spin', '/faults/block/1', '/faults/leak/1'],
+      '/shared/ticks',
+      '/shared/limited',
+      '/socket.io/?EIO=4&transport=polling',
+      '/faults/crash',
+      '/faults/exit/1',
+      '/faults/spin',
+      '/faults/block/1',
+      '/faults/leak/1',
     ]) {
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 404]);
     }
