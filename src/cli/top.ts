@@ -14,7 +14,6 @@ export function summarize({ status, ready, desired, generation, reason }: Cluste
   return `${status}, ${ready}/${desired} workers ready, generation ${generation}${why}`;
 }
 
-/** The table of workers. */
 export function workersTable(
   workers: readonly WorkerReport[],
   requestRates?: ReadonlyMap<number, number>,
@@ -94,7 +93,7 @@ class TopView {
 
 const CSI = '\u001b[';
 
-/** Draws over the last lines, without those lines and characters that do not fit the terminal. */
+/** Redraws the screen in place, truncated to the size of the terminal. */
 function draw(lines: readonly string[]): void {
   // Some terminals report a size of 0.
   const columns = process.stdout.columns || 80;

@@ -150,7 +150,7 @@ export interface Slot {
   readonly lastExit: WorkerExit | null;
   /** The number of requests that were aborted by drains that were cut short. */
   readonly abortedRequests: number;
-  /** Until this time upkeep replaces no worker of the slot: the last replacement failed or would not help. */
+  /** Upkeep replaces no worker of the slot before this time: the last one failed, or would not help. */
   readonly noReplacementBefore: number;
 }
 
@@ -198,7 +198,7 @@ export interface PendingRequest {
 }
 
 export interface ReloadUnderWay {
-  /** The number of the reload. It does not change when the reload goes back to the release before. */
+  /** The number of the reload. It does not change when the reload is rolled back. */
   readonly generation: number;
   /** The release of the new workers; `undefined` until it has been found. */
   readonly release: Release | undefined;
@@ -207,7 +207,7 @@ export interface ReloadUnderWay {
   readonly startedAt: number;
   /** The outcome so far. If it is not `completed`, the reload is going back to the release before. */
   readonly outcome: ReloadOutcome;
-  /** Why the reload goes back to the release before; `null` if it does not. */
+  /** Why the reload is rolled back; `null` if it does not. */
   readonly reason: string | null;
 }
 

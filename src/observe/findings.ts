@@ -1,6 +1,5 @@
 import { type FindingName, silencedBy } from '../contract/options/log.js';
 
-/** A class of the app. */
 type Class = abstract new (...args: never[]) => unknown;
 
 /** A provider or controller in Nest's container: a class of the app, or a value made by a factory. */

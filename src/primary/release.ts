@@ -29,7 +29,7 @@ export class Program {
   }
 
   /**
-   * Resolves the symlinks to the files to which they lead now.
+   * Resolves the symlinks to their current targets.
    *
    * @throws Error when the working directory or the script's directory does not exist.
    */

@@ -137,13 +137,12 @@ export class WorkerTable {
   }
 }
 
-/** The sums of all counts. */
 export function totalsOf(
   all: readonly (Partial<WorkerStats> | undefined)[],
 ): Readonly<Record<CounterName, number>> {
   const totals = COUNTERS.map((name) => {
     const sum = all.reduce((total, stats) => total + (stats?.[name] ?? 0), 0);
-    // Rounded, because a sum of floats depends on the order. Prometheus would take a tiny fall for a restart.
+    // Rounded, because a sum of floats depends on the order. Prometheus would treat a tiny fall as a reset.
     return [name, Math.round(sum * 1e6) / 1e6] as const;
   });
   return Object.fromEntries(totals) as Record<CounterName, number>;

@@ -28,7 +28,7 @@ import { NO_HTTP_SERVER, setTitle } from './role.js';
 
 type Warn = (message: string) => void;
 
-/** The maximum time for the OpenTelemetry SDK of the primary to end. Nothing waits for the SDK. */
+/** Timeout for shutting down the primary's OpenTelemetry SDK, in ms. The start does not wait for it. */
 const TELEMETRY_MS = 5_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;

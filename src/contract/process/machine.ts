@@ -41,7 +41,7 @@ export function memoryBytes(): number {
   return Math.min(totalmem(), readCgroupLimits().memoryBytes);
 }
 
-/** The number of processes of this control group that were killed for lack of memory; `undefined` if unknown. */
+/** The number of processes of this control group that the OOM killer has killed; `undefined` if unknown. */
 export function readOomKills(read: FileReader = readTextFile): number | undefined {
   const files = [
     ...groupFiles(read, '', 'memory.events'),

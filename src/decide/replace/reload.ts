@@ -90,7 +90,7 @@ function failureOf({ ended }: Step, { generation }: Release): string | undefined
 
 /**
  * Called when a worker has failed. If its release is being rolled out or observed, and the failure
- * counts against that release, the cluster goes back to the release before.
+ * counts against that release, the cluster rolls back.
  */
 export function releaseFailed(
   step: Step,
@@ -167,7 +167,7 @@ function adopt(step: Step, release: Release): void {
   step.arm({ type: 'observation-over' }, observeMs);
 }
 
-/** Goes back from a failed release to the release before, if the earlier release's files still exist. */
+/** Rolls back to the previous release, if its files still exist. */
 function goBack(step: Step, failed: ReloadUnderWay): void {
   const { before, release, reason } = failed;
   const outcome = failed.outcome === 'completed' ? 'aborted' : failed.outcome;
@@ -191,7 +191,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   }
   step.set({ release: before, reload: { ...underWay, release: before } });
   step.emit('reload-reverting', { generation, to: before.generation, reason: reason! });
-  // Slots without a worker start the earlier release at once: they need no replacement in turn.
+  // A slot without a worker starts the previous release at once: it does not wait for its turn.
   for (const { index, release } of wantedSlots(step.state)) {
     if (release.generation === before.generation) continue;
     step.setSlot(index, { release: before, failures: NO_FAILURES });

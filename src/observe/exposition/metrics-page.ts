@@ -44,7 +44,7 @@ export class MetricsPage {
  * The metrics of the cluster and of its workers, merged by the Prometheus client.
  *
  * If the primary did not answer, the current counts of the other workers are unknown. Counters are
- * then left out: a gap in a series is harmless, but Prometheus takes a lower value for a restart.
+ * then left out: a gap in a series is harmless, but Prometheus treats a lower value as a reset.
  *
  * @returns also the names that the cluster and the app both have, of which the app's is shown.
  */

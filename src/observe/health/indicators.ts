@@ -102,7 +102,7 @@ export class OffloadHealthIndicator {
   ) {}
 
   /**
-   * Down while more calls wait than the limit, and degraded above 80 % of it.
+   * Down while more calls are waiting than the limit, and degraded above 80 % of it.
    *
    * @param maxQueueSize limit of the number of calls that wait for a thread. Default: no limit.
    */

@@ -64,7 +64,7 @@ interface PoolEvents {
 
 /** Runs calls in the threads of one Piscina, in the order in which they were made. */
 export class ThreadPool implements Runner {
-  /** The calls that Piscina has. */
+  /** The calls that were submitted to Piscina, at most one for each thread. */
   readonly #turns = new Set<Call>();
   /** The calls that wait for their turn. The call that has waited longest is first. */
   readonly #waiting = new Set<Call>();

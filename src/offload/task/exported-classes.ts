@@ -8,7 +8,7 @@ export interface ExportedClass {
   readonly name: string;
 }
 
-/** Minimum time between two searches, in ms, because an app may declare a class in each call. */
+/** Minimum time between two searches, in ms: a task may declare a new class in each call. */
 const SEARCH_MS = 60_000;
 
 /** Finds classes among the exports of the app's files that this thread has loaded. */

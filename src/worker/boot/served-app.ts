@@ -25,7 +25,7 @@ export class ServedApp {
   signal: string | undefined;
   /** Aborted to end the lame duck phase now. */
   readonly lameDuck = new AbortController();
-  /** Aborted to end all waiting of the drain now. */
+  /** Aborted to make the drain stop waiting at once. */
   readonly forced = new AbortController();
   /** The app, once it has started. */
   app: WorkerApp | undefined;

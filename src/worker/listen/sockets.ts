@@ -45,7 +45,7 @@ export class WorkerSockets {
     subscribe(LISTENING, this.#onListening);
   }
 
-  /** Adds the app's own server, which may not listen yet. */
+  /** Adds the app's own server, which may not be listening yet. */
   add(server: Server): void {
     this.#own = server;
     this.tracker.follow(server);

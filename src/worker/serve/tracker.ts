@@ -39,7 +39,7 @@ export class RequestTracker {
   requestsTotal = 0;
   /** The number of connections that closed after their clients were asked to connect again. */
   rebalancedConnectionsTotal = 0;
-  /** The number of connections that were refused or closed because the limit was reached. */
+  /** The number of connections that were refused or closed because the server had its maximum of connections. */
   droppedConnections = 0;
   /** The observer of this process, if it has one. */
   observer: ResponseObserver | undefined;

@@ -11,7 +11,7 @@ import type { Description, WatchdogData } from './watchdog.js';
 
 const { beats, hangTimeoutMs, primaryPid, reportTo, samplesHeap } = workerData as WatchdogData;
 
-/** The interval at which this thread looks, in ms. */
+/** How often this thread checks the main thread, in ms. */
 const tickMs = Math.min(250, Math.max(25, Math.round(hangTimeoutMs / 16)));
 
 /** A block is reported after this time: early, because a worker whose heap fills may die long before it counts as hung. */
