@@ -9,7 +9,7 @@ import type {
   WorkerExit,
 } from '../contract/snapshot/types.js';
 import type { FailureHistory } from './policies/failure.policy.js';
-import type { BootErrors } from './worker/worker-process.js';
+import type { BootErrors } from './worker/worker-actions.js';
 import type { Leadership } from './leadership.js';
 
 /** The id of a worker: the number of its fork, unique in the life of the primary. */

@@ -1,4 +1,4 @@
-import type { WorkerEventOf } from './cluster-event.js';
+import type { WorkerEventOf } from './input.js';
 import type { ClusterState, ReadyWorker, Worker, WorkerId } from './cluster-state.js';
 import type { Step } from './step.js';
 

@@ -1,10 +1,10 @@
-import type { ClusterEvent } from './cluster-event.js';
+import type { ClusterEvent } from './input.js';
 import { contendersOf, isWanted, type Requester, type Slot, wantedSlots } from './cluster-state.js';
 import { answerRequests } from './replace/answers.js';
 import { loseCandidate } from './replace/replacement.js';
 import { NO_FAILURES } from './policies/failure.policy.js';
 import type { Step } from './step.js';
-import { retire, startSlot } from './worker/worker-process.js';
+import { retire, startSlot } from './worker/worker-actions.js';
 
 /**
  * Starts workers for new slots, and retires the workers of slots that are not wanted any more.

@@ -1,12 +1,12 @@
 import { type ClusterError, ClusterWorkersFailedError } from '../contract/errors/errors.js';
 import type { ErrorReport } from '../contract/errors/error-report.js';
 import { LEAVE_SIGNAL } from '../contract/messages.js';
-import type { ClusterEvent } from './cluster-event.js';
+import type { ClusterEvent } from './input.js';
 import { cancelReload } from './replace/reload.js';
 import { cancelReplacements } from './replace/replacement.js';
 import { cancelRequests } from './replace/answers.js';
 import type { Step } from './step.js';
-import { retire } from './worker/worker-process.js';
+import { retire } from './worker/worker-actions.js';
 
 type Stop = Extract<ClusterEvent, { type: 'stop' }>;
 

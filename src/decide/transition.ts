@@ -1,4 +1,4 @@
-import type { ClusterEvent, WorkerEvent, WorkerEventOf } from './cluster-event.js';
+import type { ClusterEvent, WorkerEvent, WorkerEventOf } from './input.js';
 import {
   type ClusterState,
   type DrainingWorker,
@@ -23,7 +23,7 @@ import * as death from './worker/dead-worker.js';
 import * as liveness from './worker/liveness.js';
 import * as verification from './worker/verification.js';
 import * as life from './worker/worker-life.js';
-import * as start from './worker/worker-process.js';
+import * as start from './worker/worker-actions.js';
 
 /** The new state of the cluster, and the effects to carry out. */
 export interface Transition {

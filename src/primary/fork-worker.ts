@@ -10,7 +10,7 @@ import { compileCacheDirectory } from '../contract/process/compile-cache.js';
 import type { WorkerIdentity } from '../contract/snapshot/types.js';
 import type { ProcessExit } from '../decide/policies/failure.policy.js';
 import type { Effect } from '../decide/effect.js';
-import type { Program } from './release.js';
+import type { Program } from './program.js';
 import type { Release } from '../decide/cluster-state.js';
 import { guardChannel } from './guard-channel.js';
 import { workerArguments } from './worker-arguments.js';

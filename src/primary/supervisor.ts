@@ -9,7 +9,7 @@ import type {
   ReloadResult,
   RestartResult,
 } from '../contract/snapshot/types.js';
-import type { ClusterEvent } from '../decide/cluster-event.js';
+import type { ClusterEvent } from '../decide/input.js';
 import type { Requester, Served, WorkerId } from '../decide/cluster-state.js';
 import type { Answer, Effect } from '../decide/effect.js';
 import { PING_INTERVAL_MS } from '../decide/worker/liveness.js';
@@ -21,7 +21,7 @@ import { Inspections } from './inspections.js';
 import type { ClusterAcceptors, Listening } from './listening/listening.js';
 import { MetricsRelay } from './metrics-relay.js';
 import type { PackageThreads } from './package-threads.js';
-import type { Program } from './release.js';
+import type { Program } from './program.js';
 import { Timers } from './timers.js';
 import { mayBeDebugged } from './worker-arguments.js';
 import type { Caller } from './worker-handle.js';

@@ -11,7 +11,7 @@ import {
 } from '../contract/messages.js';
 import type { WorkerIdentity, WorkerState } from '../contract/snapshot/types.js';
 import { type WorkerStats, pick, STAT_NAMES } from '../contract/stats.js';
-import type { Reading } from '../decide/cluster-event.js';
+import type { Reading } from '../decide/input.js';
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 

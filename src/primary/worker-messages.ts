@@ -10,7 +10,7 @@ import {
   type WorkerMessage,
 } from '../contract/messages.js';
 import { readOomKills } from '../contract/process/machine.js';
-import type { ClusterEvent } from '../decide/cluster-event.js';
+import type { ClusterEvent } from '../decide/input.js';
 import type { WorkerId } from '../decide/cluster-state.js';
 import type { Balance } from './balance.js';
 import type { ProcessEvent } from './fork-worker.js';

@@ -7,7 +7,7 @@ import type {
   SlotCounts,
   WorkerSnapshot,
 } from '../contract/snapshot/types.js';
-import type { Reading } from '../decide/cluster-event.js';
+import type { Reading } from '../decide/input.js';
 import {
   type ClusterState,
   isServed,

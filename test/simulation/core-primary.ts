@@ -1,4 +1,4 @@
-import type { ClusterEvent, WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { ClusterEvent, WorkerEvent } from '../../src/decide/input.js';
 import type { ClusterState, Requester, Timer, WorkerId } from '../../src/decide/cluster-state.js';
 import type { Effect } from '../../src/decide/effect.js';
 import { PING_INTERVAL_MS } from '../../src/decide/worker/liveness.js';

@@ -1,4 +1,4 @@
-import type { WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { WorkerEvent } from '../../src/decide/input.js';
 import type { WorkerId } from '../../src/decide/cluster-state.js';
 import type { PrimaryMessage } from '../../src/contract/messages.js';
 import type { Settings } from '../../src/decide/step.js';

@@ -1,5 +1,5 @@
 import { resolveOptions } from '../../src/contract/options/resolve.js';
-import type { WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { WorkerEvent } from '../../src/decide/input.js';
 import type {
   ClusterState,
   ProgramPaths,
@@ -10,7 +10,7 @@ import { SLICE_MS } from '../../src/primary/timers.js';
 import { transition } from '../../src/decide/transition.js';
 import type { ProcessEvent } from '../../src/primary/fork-worker.js';
 import type { Listening } from '../../src/primary/listening/listening.js';
-import type { Program } from '../../src/primary/release.js';
+import type { Program } from '../../src/primary/program.js';
 import { DECISIVE, WorkerHandle } from '../../src/primary/worker-handle.js';
 import { Supervisor } from '../../src/primary/supervisor.js';
 import { Broken, hold } from './invariants/index.js';

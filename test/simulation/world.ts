@@ -1,5 +1,5 @@
 import { resolveOptions } from '../../src/contract/options/resolve.js';
-import type { ClusterEvent, WorkerEvent } from '../../src/decide/cluster-event.js';
+import type { ClusterEvent, WorkerEvent } from '../../src/decide/input.js';
 import type { Transition } from '../../src/decide/transition.js';
 import type {
   ClusterState,

@@ -16,7 +16,7 @@ import { transition } from '../../decide/transition.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
 import { ClusterAcceptors, Listening } from '../../primary/listening/listening.js';
-import { Program } from '../../primary/release.js';
+import { Program } from '../../primary/program.js';
 import { PackageThreads } from '../../primary/package-threads.js';
 import { Supervisor } from '../../primary/supervisor.js';
 import type { PrimaryRuntime } from '../cluster-runtime.interface.js';

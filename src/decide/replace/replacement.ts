@@ -1,5 +1,5 @@
 import { NO_FAILURES } from '../policies/failure.policy.js';
-import type { WorkerEventOf } from '../cluster-event.js';
+import type { WorkerEventOf } from '../input.js';
 import {
   type Candidacy,
   type ClusterState,
@@ -11,7 +11,7 @@ import {
 } from '../cluster-state.js';
 import type { Step } from '../step.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
-import { countRestart, fork, retire, scheduleRestart } from '../worker/worker-process.js';
+import { countRestart, fork, retire, scheduleRestart } from '../worker/worker-actions.js';
 
 /** A new worker must live this long before its health is checked: most code that fails at all fails in its first second. */
 export const CANARY_MS = 1_000;

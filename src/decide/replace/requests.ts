@@ -1,4 +1,4 @@
-import type { ClusterEvent } from '../cluster-event.js';
+import type { ClusterEvent } from '../input.js';
 import { type ClusterState, isWanted, type PendingRequest, wantedSlots } from '../cluster-state.js';
 import type { Answer } from '../effect.js';
 import { scale } from '../scaling.js';

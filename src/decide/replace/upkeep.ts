@@ -1,11 +1,11 @@
 import type { ReplaceCause } from '../../contract/snapshot/types.js';
 import { MAX_BACKOFF_MS } from '../policies/failure.policy.js';
-import type { Reading } from '../cluster-event.js';
+import type { Reading } from '../input.js';
 import type { ReadyWorker, Worker, WorkerId } from '../cluster-state.js';
 import { isRequested, requestReplacement, warnNotReplaced } from './replacement.js';
 import type { Step } from '../step.js';
 import type { InForce, MemoryOptions, RecycleOptions } from '../../contract/options/resolve.js';
-import { killFailed } from '../worker/worker-process.js';
+import { killFailed } from '../worker/worker-actions.js';
 
 type UpkeepCause = Exclude<ReplaceCause, 'reload' | 'restart'>;
 

@@ -2,7 +2,7 @@ import { ClusterWorkersFailedError } from '../../contract/errors/errors.js';
 import type { BlockReport } from '../../contract/messages.js';
 import type { ClusterEventMap } from '../../contract/log/events.js';
 import type { FailureCause, WorkerExit } from '../../contract/snapshot/types.js';
-import type { WorkerEventOf } from '../cluster-event.js';
+import type { WorkerEventOf } from '../input.js';
 import {
   candidateOf,
   type ClusterState,
@@ -33,7 +33,7 @@ import {
   noteBootError,
   patienceMs,
   scheduleRestart,
-} from './worker-process.js';
+} from './worker-actions.js';
 
 type Fatal = WorkerEventOf<'fatal'>;
 

@@ -1,8 +1,8 @@
 import type { BlockReport } from '../../contract/messages.js';
 import type { Worker } from '../cluster-state.js';
-import type { WorkerEventOf } from '../cluster-event.js';
+import type { WorkerEventOf } from '../input.js';
 import type { Step } from '../step.js';
-import { killFailed } from './worker-process.js';
+import { killFailed } from './worker-actions.js';
 
 /** The time between two pings. Figures in `/health` are as old as the last ping. A shorter time costs CPU in idle workers. */
 export const PING_INTERVAL_MS = 1_000;

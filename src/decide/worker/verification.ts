@@ -1,10 +1,10 @@
 import { ClusterConfigurationError } from '../../contract/errors/errors.js';
 import type { ReadyWorker, Worker } from '../cluster-state.js';
-import type { WorkerEventOf } from '../cluster-event.js';
+import type { WorkerEventOf } from '../input.js';
 import { loseCandidate, onThreadsVerified } from '../replace/replacement.js';
 import { giveUp } from '../shutdown.js';
 import type { Step } from '../step.js';
-import { inWords, killFailed } from './worker-process.js';
+import { inWords, killFailed } from './worker-actions.js';
 
 /**
  * Called when a worker becomes ready. The first worker of each generation is asked whether its

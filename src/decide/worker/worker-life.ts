@@ -3,7 +3,7 @@ import {
   ClusterConfigurationError,
   isAddressErrorCode,
 } from '../../contract/errors/errors.js';
-import type { WorkerEventOf } from '../cluster-event.js';
+import type { WorkerEventOf } from '../input.js';
 import {
   candidateOf,
   type DrainingWorker,
@@ -19,7 +19,7 @@ import { giveUp } from '../shutdown.js';
 import type { Step } from '../step.js';
 import { recover } from './dead-worker.js';
 import { verify } from './verification.js';
-import { forgetBootErrors, killFailed, retire } from './worker-process.js';
+import { forgetBootErrors, killFailed, retire } from './worker-actions.js';
 
 /**
  * A signal to the whole process group (systemd, a shell) may reach workers before the primary. So a

@@ -1,5 +1,5 @@
 import type { ClusterState, Slot } from '../../../src/decide/cluster-state.js';
-import type { ClusterEvent } from '../../../src/decide/cluster-event.js';
+import type { ClusterEvent } from '../../../src/decide/input.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
 import { emitted } from './telling.js';

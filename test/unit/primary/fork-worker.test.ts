@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WORKER_VARIABLE } from '../../../src/contract/process/assignment.js';
 import { forkWorker, readLines } from '../../../src/primary/fork-worker.js';
-import type { Program } from '../../../src/primary/release.js';
+import type { Program } from '../../../src/primary/program.js';
 import { NO_PID } from '../../../src/primary/worker-handle.js';
 
 afterEach(() => vi.restoreAllMocks());

@@ -13,7 +13,7 @@ import {
 } from '../../../src/contract/options/resolve.js';
 import type { Listening } from '../../../src/primary/listening/listening.js';
 import type { ProcessExit } from '../../../src/decide/policies/failure.policy.js';
-import type { Program } from '../../../src/primary/release.js';
+import type { Program } from '../../../src/primary/program.js';
 import type { ProgramPaths } from '../../../src/decide/cluster-state.js';
 import { transition } from '../../../src/decide/transition.js';
 import type { WorkerHandle } from '../../../src/primary/worker-handle.js';

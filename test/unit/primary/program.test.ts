@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Program } from '../../../src/primary/release.js';
+import { Program } from '../../../src/primary/program.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 
 /**
