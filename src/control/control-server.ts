@@ -106,7 +106,7 @@ export class ControlServer {
     if (error instanceof ClusterConfigurationError) {
       return new Refusal(400, 'BAD_REQUEST', error.message);
     }
-    this.warn(`a request of the control socket failed: ${String(error)}`);
+    this.warn(`a request on the control socket failed: ${String(error)}`);
     return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster has the details');
   }
 }

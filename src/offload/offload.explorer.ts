@@ -113,7 +113,7 @@ export function refusalOf(subject: Subject): string | undefined {
   const owner = definition.owner.constructor;
   if (owner !== type) {
     return (
-      `${name} is inherited from ${owner.name}, of which a thread would make an instance, not of ${type.name}; ` +
+      `${name} is inherited from ${owner.name}, and a thread would instantiate ${owner.name} instead of ${type.name}; ` +
       `override it in ${type.name} with @CpuBound() and call super.${definition.method}()`
     );
   }
@@ -130,8 +130,8 @@ export function refusalOf(subject: Subject): string | undefined {
   }
   if (!isStatic) {
     return (
-      `${name} belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); ` +
-      `move the method to a provider of default scope, and pass what it needs of the request as arguments`
+      `${name} belongs to a request-scoped or transient provider (by its own scope or that of a dependency); ` +
+      `move the method to a provider of default scope, and pass what it needs from the request as arguments`
     );
   }
   if (injected && !hasModule) {
@@ -162,7 +162,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
   if (file === mainFile) {
     return (
       `${name} is declared in ${file}, which starts the app: a thread that imports it would start the app again; ` +
-      `declare the class in a file of its own, or start the app by ClusterModule.bootstrap()`
+      `declare the class in a file of its own, or start the app with ClusterModule.bootstrap()`
     );
   }
   return undefined;
@@ -187,7 +187,7 @@ export function refusalOfModule(
   if (!threads || file === undefined || file !== mainFile) return undefined;
   return (
     `offload.module (${name}) is passed to forRoot() in ${file}, which starts the app: a thread that imports it would start the app again; ` +
-    `move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()`
+    `move the module that imports ClusterModule to a file of its own, or start the app with ClusterModule.bootstrap()`
   );
 }
 

@@ -161,6 +161,6 @@ function silent({ identity: { slot }, known }: WorkerHandle, why: string): Refus
 }
 
 function unwritten(file: string, problem: string): Refusal {
-  const message = `cannot write ${file}: ${clean(problem)}; TMPDIR sets another directory`;
+  const message = `cannot write ${file}: ${clean(problem)}; set TMPDIR to use another directory`;
   return new Refusal(502, 'FAILED', message);
 }

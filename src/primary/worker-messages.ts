@@ -168,7 +168,7 @@ export class WorkerMessages {
   #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {
     const { resolve, reject } = worker.caller(id);
     result.then(resolve, reject).catch((error: unknown) => {
-      const message = 'unexpected error on an answer';
+      const message = 'unexpected error while replying to a request of the worker';
       this.to.emit('warning', { message, error: reportError(error) });
     });
   }

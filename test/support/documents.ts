@@ -31,7 +31,7 @@ export function readDocument(path: string): string {
 /** The number that docs/compatibility.md gives for the messages of the core and of each package. */
 export function documentedProtocolVersion(): number {
   const page = readDocument('docs/compatibility.md');
-  return Number(/number of the protocol, which is (\d+) so far/.exec(page)![1]);
+  return Number(/the protocol version, which is still (\d+)/.exec(page)![1]);
 }
 
 /** The anchors of its headings, as GitHub makes them. */

@@ -26,7 +26,7 @@ export function durationMs() {
 
 /** The name of a lock, a limit, a cache or an event, or a key of a limit. */
 export function text(max = 1_024) {
-  const expected = `a text of 1 to ${max} characters`;
+  const expected = `a string of 1 to ${max} characters`;
   return v.pipe(v.string(expected), v.nonEmpty(expected), v.maxLength(max, expected));
 }
 

@@ -19,7 +19,7 @@ export const workerCount = wholeNumber(MAX_WORKERS, 'a whole number');
 export function identifier(text: string): string {
   if (/^[a-z][a-z0-9_]{0,19}$/.test(text)) return text;
   throw new InvalidArgumentError(
-    'expected at most 20 small letters, digits and underscores, the first a letter.',
+    'expected at most 20 lowercase letters, digits and underscores, starting with a letter.',
   );
 }
 

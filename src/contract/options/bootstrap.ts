@@ -129,7 +129,7 @@ const address = v.message(
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 const EXPECTED_TOKEN =
   '16 to 512 ASCII characters without spaces, such as the output of `openssl rand -hex 32`';
-const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false to let everyone read`;
+const EXPECTED_TOKEN_OR_FALSE = `${EXPECTED_TOKEN}, or false to allow access without a token`;
 const tokenOrFalse = v.union(
   [v.literal(false), text(TOKEN, EXPECTED_TOKEN_OR_FALSE)],
   EXPECTED_TOKEN_OR_FALSE,
@@ -322,7 +322,7 @@ export const clusterOptions = optionGroup({
   name: v.optional(
     text(
       /^[A-Za-z0-9][\w.-]{0,39}$/,
-      'at most 40 letters, digits and . _ -, the first a letter or digit',
+      "at most 40 letters, digits and '.', '_' or '-', starting with a letter or digit",
     ),
   ),
   log,

@@ -99,7 +99,7 @@ export function silencedBy(name: FindingName): string {
 
 /** Settings of the warnings about an app that is not ready for several workers. */
 export interface WarningOptions {
-  /** Findings that neither the start of a cluster nor `nestjs-cluster-tools doctor` shows. Default: none. */
+  /** Findings to suppress, at the start and in `nestjs-cluster-tools doctor`. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 

@@ -65,7 +65,7 @@ const minReady = v.message(
     v.pipe(v.number(), v.integer(), v.minValue(1)),
     v.pipe(v.number(), v.gtValue(0), v.ltValue(1)),
   ]),
-  "'all', a whole number from 1, or a share above 0 and below 1",
+  "'all', a whole number of at least 1, or a fraction between 0 and 1",
 );
 
 const EXPECTED_INDICATORS = 'a list of functions and of injectable classes with check()';

@@ -75,7 +75,7 @@ export class BootWatch {
   #lastWords(): ErrorReport {
     const text = (this.#logText ?? this.#lastText()).trim().slice(0, MAX_MESSAGE_LENGTH);
     if (text === '') {
-      return { name: 'Error', message: 'the app ended the process while it was being created' };
+      return { name: 'Error', message: 'the process exited while the app was being created' };
     }
     const [, name = 'Error', message = text] =
       /^([\w$]+)(?: \[\w+\])?: (.*?)(?=\n\s+at |$)/s.exec(text) ?? [];

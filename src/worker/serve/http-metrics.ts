@@ -134,7 +134,7 @@ export class HttpMetrics implements ResponseObserver {
       ),
       histogram(
         'http_response_size_bytes',
-        'Size of HTTP responses with their heads in bytes, by route template',
+        'Size of HTTP responses in bytes, including headers, by route template',
         ({ bytes }) => bytes,
       ),
       {

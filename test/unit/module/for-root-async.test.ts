@@ -64,9 +64,9 @@ describe('forRootAsync()', () => {
     const late = { ...NO_ENDPOINTS, offload: { module: Tasks } };
     const starting = start(forRootAsync({ useFactory: () => late }));
     await expect(starting).rejects.toThrow(
-      'invalid module options: offload.module is in the options that',
+      'invalid module options: offload.module was returned by the factory',
     );
-    await expect(starting).rejects.toThrow('set offload: { module } in forRootAsync() itself');
+    await expect(starting).rejects.toThrow('pass offload: { module } to forRootAsync() itself');
   });
 });
 

@@ -152,7 +152,7 @@ it('refuses a class with more than one instance, also by what is injected into i
   expect(refusals).toEqual(
     providers.map(
       ({ name }) =>
-        `${name}.count belongs to a class with an instance for each request or each consumer (scope REQUEST or TRANSIENT, its own or that of something injected); move the method to a provider of default scope, and pass what it needs of the request as arguments`,
+        `${name}.count belongs to a request-scoped or transient provider (by its own scope or that of a dependency); move the method to a provider of default scope, and pass what it needs from the request as arguments`,
     ),
   );
 });
@@ -243,7 +243,7 @@ it.each<[Subject, string]>([
   sse('above'),
   [
     subject('weigh'),
-    'Cats.weigh is inherited from Animals, of which a thread would make an instance, not of Cats; override it in Cats with @CpuBound() and call super.weigh()',
+    'Cats.weigh is inherited from Animals, and a thread would instantiate Animals instead of Cats; override it in Cats with @CpuBound() and call super.weigh()',
   ],
   [
     subject('plain', { file: undefined }),
@@ -251,7 +251,7 @@ it.each<[Subject, string]>([
   ],
   [
     subject('plain', { mainFile: FILE }),
-    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start the app again; declare the class in a file of its own, or start the app by ClusterModule.bootstrap()',
+    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start the app again; declare the class in a file of its own, or start the app with ClusterModule.bootstrap()',
   ],
 ])('refuses a method with a remedy: $name', (method, words) => {
   expect(refusalOf(method)).toBe(words);
@@ -278,7 +278,7 @@ it('refuses an offload.module in the file that starts the app, if there are thre
   const situation = { hasModule: true, threads: true, mainFile: '/app/main.js' };
   expect(refusalOfModule('Tools', '/app/main.js', situation)).toBe(
     'offload.module (Tools) is passed to forRoot() in /app/main.js, which starts the app: a thread that imports it would start the app again; ' +
-      'move the module that imports ClusterModule to a file of its own, or start the app by ClusterModule.bootstrap()',
+      'move the module that imports ClusterModule to a file of its own, or start the app with ClusterModule.bootstrap()',
   );
   expect(refusalOfModule('Tools', '/app/app.module.js', situation)).toBeUndefined();
   expect(

@@ -139,7 +139,7 @@ describe('a profile of a worker', () => {
       top: [],
     });
     await expect(profile).rejects.toThrow(
-      /^cannot write \S+\.cpuprofile: ENOSPC: no space left, write; TMPDIR sets another directory$/,
+      /^cannot write \S+\.cpuprofile: ENOSPC: no space left, write; set TMPDIR to use another directory$/,
     );
   });
 

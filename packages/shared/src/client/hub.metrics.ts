@@ -8,9 +8,9 @@ const STATS_MS = 200;
 const CACHE_METRICS = [
   ['cache_bytes', 'Size of a shared cache', 'Gauge', 'bytes'],
   ['cache_entries', 'Values in a shared cache', 'Gauge', 'entries'],
-  ['cache_hits_total', 'Reads of a shared cache that found a value', 'Counter', 'hits'],
-  ['cache_misses_total', 'Reads of a shared cache that found none', 'Counter', 'misses'],
-  ['cache_evictions_total', 'Values that made room for others', 'Counter', 'evictions'],
+  ['cache_hits_total', 'Hits in a shared cache', 'Counter', 'hits'],
+  ['cache_misses_total', 'Misses in a shared cache', 'Counter', 'misses'],
+  ['cache_evictions_total', 'Values evicted to make room for others', 'Counter', 'evictions'],
 ] as const;
 
 /** Metrics of this process's questions, and of the hub's caches. */

@@ -33,7 +33,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
 
   /** Publishes a message. Resolves when the message has its place in the order of all workers. */
   async publish(trigger: string, payload: unknown): Promise<void> {
-    const body = encode(`what is published on '${trigger}'`, [trigger, payload]);
+    const body = encode(`the payload published on '${trigger}'`, [trigger, payload]);
     if (this.#closed) return;
     await new Promise<void>((resolve) => {
       this.#open().say(this.#name, body, {

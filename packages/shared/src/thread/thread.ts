@@ -54,7 +54,7 @@ function serve(socket: Socket, core: HubCore, number: number): void {
     isKnown = message.v === HUB_VERSION;
     peer.slot = message.slot;
     if (isKnown) return peer.send({ t: 'welcome', id: message.id });
-    const why = `this hub has protocol version ${HUB_VERSION}, the worker ${message.v}; restart the cluster after an update of @nestjs-cluster/shared`;
+    const why = `the hub speaks protocol version ${HUB_VERSION}, and the worker version ${message.v}; restart the cluster after updating @nestjs-cluster/shared`;
     peer.send({ t: 'refused', id: message.id, why });
   };
   const frames = new FrameSocket(

@@ -37,7 +37,7 @@ const REMEDIES: readonly Remedy[] = [
   {
     kind: 'processes',
     frame: /^node:child_process \w+Sync$/,
-    text: 'it waits for a child process: use spawn() or execFile() of node:child_process',
+    text: 'it blocks on a child process: use spawn() or execFile() from node:child_process',
   },
   {
     kind: 'rows',

@@ -15,9 +15,9 @@ interface DashboardOptions {
 
 export function addDashboardCommand(program: Command): void {
   withCluster(program.command('dashboard'))
-    .summary('Serves a page that shows a running cluster, and controls it')
+    .summary('Serves a dashboard to watch and control a running cluster')
     .description(
-      'Serves a page on 127.0.0.1 that shows a running cluster, and controls it, until Ctrl-C.',
+      'Serves a dashboard on 127.0.0.1 to watch and control a running cluster. Ctrl-C stops it.',
     )
     .option('-p, --port <port>', 'port of the page (default: a free port)', portNumber)
     .option('--read-only', 'allow no changes', false)

@@ -34,7 +34,7 @@ export const memory = (
     return [
       {
         where: 'this machine or its control group',
-        problem: `a worker holds ${megabytes(each)} before its first request; ${workers} workers, one more during a reload and the primary need ${megabytes(needed)}, and ${megabytes(availableBytes)} are available`,
+        problem: `a worker uses ${megabytes(each)} before its first request; ${workers} workers, plus one during a reload and the primary, need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`,
       },
     ];
   },
@@ -43,7 +43,7 @@ export const memory = (
 export const inProcessEvents: Check = {
   name: 'in-process-events',
   remedy:
-    "provide ClusterPubSub of '@nestjs-cluster/shared/events' in its place; or, beyond one machine, one in Redis",
+    "provide ClusterPubSub from '@nestjs-cluster/shared/events' instead or, with several machines, a PubSub on Redis",
   look: (app) =>
     [...pubSubsOf(app).values()].map((where) => ({
       where,
@@ -116,7 +116,7 @@ const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\
 export const sessions: Check = {
   name: 'sessions',
   remedy:
-    'give the session middleware a store that all workers share, such as connect-redis, or sign cookies',
+    'give the session middleware a store that all workers share, such as connect-redis, or keep the session in the cookie',
   look: () => {
     const { _cache: cache } = Module as unknown as {
       _cache?: Readonly<Record<string, { readonly exports?: unknown } | undefined>>;

@@ -22,7 +22,7 @@ export function addProxyCommands(program: Command): void {
   generator(
     program,
     'nginx',
-    'Prints a configuration of nginx that balances over the workers',
+    'Prints an nginx configuration that load-balances across the workers',
   ).action((options: ProxyOptions) => {
     process.stdout.write(nginxConfiguration(portsOf(options), options));
   });

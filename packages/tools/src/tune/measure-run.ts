@@ -123,7 +123,7 @@ async function waitForWorkers(url: string, workers: number, over: AbortSignal): 
     await delay(POLL_MS, undefined, { signal: over });
   }
   throw new ToolError(
-    `${url} did not show ${workers} ready workers within ${READY_TIMEOUT_MS / 1_000} s. If the app listens elsewhere, set its address by --url`,
+    `${url} did not show ${workers} ready workers within ${READY_TIMEOUT_MS / 1_000} s. If the app listens elsewhere, pass its address with --url`,
     69,
   );
 }

@@ -14,7 +14,7 @@ it.each([
   ['tune --url / --header nonsense -- node', 'expected a header'],
   ['advise --seconds 61', 'from 1 to 60'],
   ['dashboard --port 65536', 'from 1 to 65535'],
-  ['nginx --name a;b', 'expected at most 20 small letters'],
+  ['nginx --name a;b', 'expected at most 20 lowercase letters'],
   ['nothing', "unknown command 'nothing'"],
 ])('refuses wrong usage with exit code 64: %s', async (line, says) => {
   const { code, stdout, stderr } = await commandLine(...line.split(' '));

@@ -70,7 +70,7 @@ it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[],
     'health.minReady',
     [1, 2, 300, 0.5, 0.01, 'all'],
     [0, -1, 1.5, -0.5, NaN, Infinity, '1', 'most', null],
-    "'all', a whole number from 1, or a share above 0 and below 1",
+    "'all', a whole number of at least 1, or a fraction between 0 and 1",
   ],
   ['health.details', [true, false], NO_FLAGS, 'true or false'],
   [

@@ -18,9 +18,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const PATH = 'a path of 1 to 107 bytes';
 const PORT = 'a whole number from 0 to 65535';
 const BYTES = 'a whole number from 16777216 to 9007199254740991';
-const NAME = 'at most 40 letters, digits and . _ -, the first a letter or digit';
+const NAME = "at most 40 letters, digits and '.', '_' or '-', starting with a letter or digit";
 const TOKEN =
-  '16 to 512 ASCII characters without spaces, such as the output of `openssl rand -hex 32`, or false to let everyone read';
+  '16 to 512 ASCII characters without spaces, such as the output of `openssl rand -hex 32`, or false to allow access without a token';
 const ADDRESS = 'an IP address or localhost (0.0.0.0 and ::';
 const MS = (min: number) => `a number of milliseconds from ${min} to ${MAX_TIMER_MS}`;
 const HANG_MS = `false or ${MS(3_000)}`;

@@ -344,7 +344,7 @@ describe('a shared cache', () => {
   it.each([
     [{ maxBytes: 10 }, /maxBytes: 10 is not allowed; expected a whole number from 65536 to \d+/],
     [{ maxbytes: 1e9 }, /maxbytes is not allowed; known are maxBytes, name/],
-    [{ name: '' }, /name: "" is not allowed; expected a text of 1 to 256 characters/],
+    [{ name: '' }, /name: "" is not allowed; expected a string of 1 to 256 characters/],
   ])('refuses the options %o', (options, message) => {
     for (const make of [
       () => clusterCache(options as never),

@@ -98,8 +98,8 @@ describe('an event in a process', () => {
 
 describe('what is no event', () => {
   it.each([
-    ['', 'all', /name of an event: "" is not allowed; expected a text of 1 to 16384 characters/],
-    ['n'.repeat(16_385), 'all', /expected a text of 1 to 16384 characters/],
+    ['', 'all', /name of an event: "" is not allowed; expected a string of 1 to 16384 characters/],
+    ['n'.repeat(16_385), 'all', /expected a string of 1 to 16384 characters/],
     ['n', -1, /-1 is not allowed; expected 'all', 'others', 'one' or the number of a slot/],
     ['n', 256, /receivers of emit\(\): 256 is not allowed/],
     ['n', 'foo', /"foo" is not allowed/],

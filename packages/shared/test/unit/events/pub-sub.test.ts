@@ -101,7 +101,7 @@ describe('what is published', () => {
   it('is refused in words where it cannot be copied', async () => {
     const [one] = await start(1);
     await expect(one.publish('a', () => {})).rejects.toThrow(
-      /what is published on 'a' cannot be copied: .*; send plain data/,
+      /the payload published on 'a' cannot be copied: .*; send plain data/,
     );
     await expect(one.publish('a', Buffer.alloc(17 * 1024 * 1024))).rejects.toThrow(
       /has \d+ bytes; the maximum is 16777216/,

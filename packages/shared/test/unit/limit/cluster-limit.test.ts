@@ -140,7 +140,7 @@ describe('a limit of the cluster', () => {
     await expect(run).rejects.toMatchObject({
       code: 'CLUSTER_CONFIGURATION',
       message: expect.stringMatching(
-        /^invalid key of a limit: .* expected a text of 1 to 1024 char/,
+        /^invalid key of a limit: .* expected a string of 1 to 1024 char/,
       ),
     });
     expect(fn).not.toHaveBeenCalled();

@@ -63,7 +63,10 @@ describe('the server of the hub', () => {
     frames.send({ op: 'hello', id: 0, v: 99, slot: 0 });
     await eventually('an answer', () => answers.length > 0);
     expect(answers).toMatchObject([
-      { t: 'refused', why: expect.stringMatching(/version 1, the worker 99; restart the cluster/) },
+      {
+        t: 'refused',
+        why: expect.stringMatching(/version 1, and the worker version 99; restart the cluster/),
+      },
     ]);
   });
 
