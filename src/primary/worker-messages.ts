@@ -154,12 +154,12 @@ export class WorkerMessages {
   /** Sends a connection to the worker that serves the slot now, or else to any other ready worker. */
   #handOver({ message, handle }: Received, slot: number | undefined): void {
     const now = performance.now();
-    const ready = this.to.table.workers.filter(
-      (each) => each.state === 'ready' && isResponsive(each, now),
-    );
+    const ready = this.to.table.workers.filter(({ state }) => state === 'ready');
+    const responsive = ready.filter((each) => isResponsive(each, now));
     const heir =
-      ready.find(({ identity }) => identity.slot === slot) ??
-      ready[Math.floor(Math.random() * ready.length)];
+      responsive.find(({ identity }) => identity.slot === slot) ??
+      responsive[Math.floor(Math.random() * responsive.length)] ??
+      ready[0];
     const isExpected = parseWorkerMessage(message)?.type === 'connection';
     if (isExpected && heir !== undefined) heir.handOver(handle as ServerHandle);
     else closeHandle(handle);

@@ -40,7 +40,7 @@ describe('an app that cannot be created', () => {
       level: 'info',
       app: 'crashes#unresolvedDependency',
       error: "Nest can't resolve dependencies of the CATS (?)",
-      frame: /at .*Injector\.\w+ \(.*\.js:\d+/,
+      frame: /at .*Injector\.\w+ \(.*\.c?js:\d+/,
     },
   ])(
     'exits with 70 and the first frame when $fault, and shows it whole once: CLUSTER_LOG_LEVEL=$level',

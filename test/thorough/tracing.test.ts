@@ -145,6 +145,7 @@ describe('a cluster whose SDK is preloaded', () => {
     receiver = await OtlpReceiver.open();
     cluster = await start(receiver, {
       options: { admin: { port: 0 } },
+      env: { OTEL_NODE_RESOURCE_DETECTORS: 'all' },
     });
     const ask = async (): Promise<void> => {
       const answers = await Promise.all(

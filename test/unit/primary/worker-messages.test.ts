@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WorkerMessage } from '../../../src/contract/messages.js';
 import { OomWatch } from '../../../src/primary/worker-messages.js';
+import { isResponsive } from '../../../src/primary/worker-handle.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 import { type FakeWorker, STATS } from '../support/fake-worker.js';
 
@@ -103,6 +104,16 @@ describe('a connection that a worker sends', () => {
     cluster.scale(1);
     give(leaving, connection());
     expect([gets(cluster.newest(0)), gets(leaving)]).toEqual([1, 0]);
+  });
+
+  it('goes to a blocked worker if there is no other, as a new connection would', () => {
+    const cluster = start();
+    const leaving = cluster.newest(1);
+    cluster.scale(1);
+    vi.advanceTimersByTime(10_000);
+    expect(isResponsive(cluster.newest(0).handle, performance.now())).toBe(false);
+    give(leaving, connection());
+    expect(gets(cluster.newest(0))).toBe(1);
   });
 
   it('is closed if no worker is ready, or if the message is another', () => {
