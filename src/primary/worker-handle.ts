@@ -19,7 +19,7 @@ import type { ServerHandle } from './listening/bound-socket.js';
 const MAX_UNSENT = 64;
 
 /** Maximum of connections that wait for a worker: each holds a descriptor of the primary. More are closed. */
-const MAX_CONNECTIONS = 256;
+const MAX_CONNECTIONS = 2_000;
 
 /** From this number of unwritten messages on, events are dropped, which leaves room for other messages. */
 const MAX_UNSENT_EVENTS = 32;

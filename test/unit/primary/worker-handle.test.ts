@@ -94,10 +94,10 @@ it('connections are sent one at a time, and those that are left are closed when 
   expect(last.close).toHaveBeenCalledOnce();
 });
 
-it('a worker that takes no connections makes the primary hold 256 of them at most', () => {
+it('a worker that takes no connections makes the primary hold 2,000 of them at most', () => {
   const worker = new FakeWorker();
-  const handles = Array.from({ length: 258 }, () => ({ close: vi.fn() }));
+  const handles = Array.from({ length: 2_002 }, () => ({ close: vi.fn() }));
   worker.clogged = true;
   for (const handle of handles) worker.handle.handOver(handle as never);
-  expect(handles.filter(({ close }) => close.mock.calls.length > 0)).toEqual(handles.slice(256));
+  expect(handles.filter(({ close }) => close.mock.calls.length > 0)).toEqual(handles.slice(2_000));
 });
