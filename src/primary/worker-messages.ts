@@ -33,8 +33,6 @@ const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'recorded',
 ]);
 
-type Received = ProcessEvent & { readonly type: 'message' };
-
 interface Exchange {
   readonly listening: Listening;
   readonly table: WorkerTable;
@@ -59,9 +57,10 @@ export class WorkerMessages {
   receive(worker: WorkerId, event: ProcessEvent): ClusterEvent | undefined {
     switch (event.type) {
       case 'message': {
-        const handle = this.to.table.find(worker);
-        if (event.handle !== undefined) this.#handOver(event, handle?.identity.slot);
-        return handle && this.#onMessage(worker, handle, event.message);
+        const { message, handle } = event;
+        const sender = this.to.table.find(worker);
+        if (handle !== undefined) this.#handOver(message, handle, sender?.identity.slot);
+        return sender && this.#onMessage(worker, sender, message);
       }
       case 'channel-error':
       case 'channel-broken': {
@@ -152,7 +151,7 @@ export class WorkerMessages {
   }
 
   /** Sends a connection to the worker that serves the slot now, or else to any other ready worker. */
-  #handOver({ message, handle }: Received, slot: number | undefined): void {
+  #handOver(message: unknown, handle: unknown, slot: number | undefined): void {
     const now = performance.now();
     const ready = this.to.table.workers.filter(({ state }) => state === 'ready');
     const responsive = ready.filter((each) => isResponsive(each, now));

@@ -44,7 +44,7 @@ const MOST_LINES = {
   decide: 2_859,
   observe: 1_586,
   offload: 2_058,
-  all: 19_680,
+  all: 19_679,
 };
 
 /** Files of the whole source, at most. This limit only falls. */

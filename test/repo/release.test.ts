@@ -8,10 +8,14 @@ import { PACKAGES_BESIDE } from '../support/packages-beside.mjs';
 const root = join(import.meta.dirname, '../..');
 const copy = mkdtempSync(join(tmpdir(), 'release-'));
 
+/** A repository whose release is not prepared. */
 beforeAll(() => {
-  for (const file of ['publishable.mjs', 'package.json', 'CHANGELOG.md', 'SECURITY.md']) {
-    cpSync(join(root, file), join(copy, file));
-  }
+  cpSync(join(root, 'publishable.mjs'), join(copy, 'publishable.mjs'));
+  const unfilled = { homepage: '', bugs: { url: '' }, repository: { type: 'git', url: '' } };
+  const manifest = { name: 'nestjs-cluster', version: '1.2.3', ...unfilled };
+  writeFileSync(join(copy, 'package.json'), JSON.stringify(manifest, null, 2));
+  writeFileSync(join(copy, 'CHANGELOG.md'), '# Changelog\n\n## [1.2.3] - unreleased\n');
+  writeFileSync(join(copy, 'SECURITY.md'), 'Write to SECURITY-ADDRESS.\n');
 });
 afterAll(() => rmSync(copy, { recursive: true }));
 
@@ -30,7 +34,7 @@ it('is refused until what only the release knows is filled in, and no longer', (
     'nestjs-cluster: fill in "repository" in package.json',
     'nestjs-cluster: fill in "homepage" in package.json',
     'nestjs-cluster: fill in "bugs" in package.json',
-    'nestjs-cluster: write the date of 0.1.0 in CHANGELOG.md',
+    'nestjs-cluster: write the date of 1.2.3 in CHANGELOG.md',
     'nestjs-cluster: fill in the address in SECURITY.md',
   ]);
 

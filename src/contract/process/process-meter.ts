@@ -1,5 +1,4 @@
 import { createHistogram, performance, PerformanceObserver } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import type { ProcessStats } from '../stats.js';
 
@@ -105,16 +104,6 @@ export function utilizationReader(): () => number {
     last = now;
     return utilization;
   };
-}
-
-/** Resolves after the first interval in which the event loop was busy for less than this share. */
-export async function untilIdle(intervalMs: number, share: number, patienceMs = Infinity) {
-  const deadline = performance.now() + patienceMs;
-  for (;;) {
-    const utilization = utilizationReader();
-    await delay(intervalMs, undefined, { ref: false });
-    if (utilization() < share || performance.now() >= deadline) return;
-  }
 }
 
 function round(value: number): number {
