@@ -3,6 +3,7 @@ import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { WorkerAgent } from '../../worker/boot/agent.js';
 import type { ProcessLink } from '../../worker/link/process-link.js';
 import { quietStart } from '../../worker/boot/boot-output.js';
+import { collectStartGarbage } from '../../contract/process/process-meter.js';
 import { keepCompiled } from '../../contract/process/compile-cache.js';
 import type { AppFactory, WorkerRuntime } from '../cluster-runtime.interface.js';
 import { createAppBy } from '../create-app.js';
@@ -35,6 +36,7 @@ export async function runWorker(
       );
     });
   }
+  void collectStartGarbage();
   // One worker is enough: all compile the same files.
   if (slot === 0) link.afterStart(keepCompiled);
   return { role: 'worker', identity };

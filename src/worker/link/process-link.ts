@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { reportError } from '../../contract/errors/error-report.js';
 import { ClusterNoPrimaryError } from '../../contract/errors/errors.js';
 import type { ClusterEventName } from '../../contract/log/events.js';
@@ -8,7 +7,7 @@ import type { PrimaryMessage } from '../../contract/messages.js';
 import type { ResolvedClusterOptions } from '../../contract/options/resolve.js';
 import { type FindingName, silencedBy } from '../../contract/options/log.js';
 import { checkSlot, checkWorkerCount } from '../../contract/options/checks.js';
-import { ProcessMeter, utilizationReader } from '../../contract/process/process-meter.js';
+import { ProcessMeter, untilIdle } from '../../contract/process/process-meter.js';
 import {
   type AgedSnapshot,
   type ClusterLink,
@@ -45,12 +44,8 @@ const THREAD_TIMEOUT_MS = 5_000;
 /** How often the event loop is measured in a process without heartbeats. */
 const MEASURE_MS = 1_000;
 
-/** The event loop is idle if it has used less than this share of an interval. */
-const IDLE_BELOW = 0.5;
-const IDLE_INTERVAL_MS = 50;
-
-/** Maximum wait for an idle interval. An app under full load has none. */
-const IDLE_PATIENCE_MS = 1_000;
+/** An interval in ms, the share below which it is idle, and the maximum wait: an app under full load has none. */
+const IDLE = [50, 0.5, 1_000] as const;
 
 interface LinkSetup {
   /** The options of `bootstrap()`; missing without `bootstrap()`. */
@@ -307,7 +302,7 @@ export class ProcessLink implements ClusterLink {
   /** Does work that no first request needs, one piece after the other, each after an idle interval. */
   afterStart(work: () => unknown): void {
     this.#idleWork = this.#idleWork
-      .then(untilIdle)
+      .then(() => untilIdle(...IDLE))
       .then(work)
       .catch((error: unknown) =>
         this.warn(`work after the start failed: ${reportError(error).message}`),
@@ -386,13 +381,4 @@ function leaderAlone(link: Pick<ProcessLink, 'accepting'>): LeaderRole {
     follow: (listener) => listener({ isFirst: true, done: [] }),
     begun: () => {},
   };
-}
-
-async function untilIdle(): Promise<void> {
-  const deadline = performance.now() + IDLE_PATIENCE_MS;
-  for (;;) {
-    const utilization = utilizationReader();
-    await delay(IDLE_INTERVAL_MS, undefined, { ref: false });
-    if (utilization() < IDLE_BELOW || performance.now() >= deadline) return;
-  }
 }
