@@ -117,7 +117,7 @@ describe('the admin listener of a cluster', () => {
     const cluster = await ClusterProcess.start({ options: { workers: 0, admin: { port } } });
 
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      "workers: 0 has no primary, so there is no admin listener; use the app's own endpoints",
+      "the admin listener is disabled, because workers: 0 has no primary; use the app's own endpoints",
     ]);
     expect(cluster.all('listening')).toMatchObject([{ adminUrl: null }]);
     expect((await request(`http://127.0.0.1:${port}`, '/health/live')).outcome).toBe('refused');

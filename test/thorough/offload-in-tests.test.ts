@@ -28,7 +28,7 @@ it.each([
   {
     mode: '',
     lines: [
-      'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads',
+      'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to hide this line, or CLUSTER_OFFLOAD=threads to use threads',
     ],
   },
   { mode: 'inline', lines: [] },

@@ -78,7 +78,7 @@ describe('the metrics of a process', () => {
     expect(await samples()).toMatchObject({ 'same{}': 0 });
     await samples();
     expect(warnings).toEqual([
-      "The metric same exists twice, and the app's is shown. Rename or remove one of them",
+      "The metric same exists twice, and only the app's metric is shown. Rename or remove one of them",
     ]);
   });
 
@@ -114,7 +114,7 @@ describe('the metrics of a process', () => {
     expect(await samples()).toEqual({ 'ours_total{}': 0 });
     await samples();
     expect(warnings).toEqual([
-      "The app's metrics are dropped: they exceed 16 MB. Use fewer different label values",
+      "The app's metrics are dropped: they exceed 16 MB. Use fewer distinct label values",
     ]);
   });
 });
