@@ -28,7 +28,7 @@ const NO_WORKERS_HERE =
 /** `nestjs-cluster-tools doctor` sets this global function before the program starts. */
 const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
-/** Waits this long before the exit, so that pm2 can write the last line. */
+/** The exit is delayed by this time, so that pm2 can write the last line. */
 const PM2_WRITES_MS = 200;
 
 /**
@@ -96,7 +96,7 @@ export async function bootstrap<F extends AppFactory>(
       (about, cause) => log('warning', { message: about, error: cause }),
       resolved?.on,
     ).call('failed', failed);
-    // Without a role, this may be pm2's cluster mode. pm2 writes the line with a delay.
+    // detectRole() throws in pm2's cluster mode. pm2 writes the line with a delay.
     if (role === undefined) await sleep(PM2_WRITES_MS);
     process.exit(exitCode);
   }

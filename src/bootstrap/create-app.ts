@@ -9,7 +9,7 @@ type Exports = Readonly<Record<string, unknown>>;
 /**
  * Creates the app by the function passed to `bootstrap()`, or by the module that it returns.
  *
- * @throws ClusterConfigurationError for any other result. Errors of the function are passed on.
+ * @throws ClusterConfigurationError for any other result. Does not catch errors of the function.
  */
 export async function createAppBy(
   createApp: AppFactory,

@@ -16,7 +16,7 @@ interface Member {
 export interface AppView {
   readonly providers: readonly Member[];
   readonly controllers: readonly Member[];
-  /** The servers of the app's WebSocket gateways. */
+  /** The servers of the app's WebSocket gateways, of any library. */
   readonly socketServers: readonly unknown[];
 }
 
@@ -64,7 +64,7 @@ const scheduledJobs: Check = {
   name: 'scheduled-jobs',
   problem: 'scheduled jobs run in every worker',
   remedy:
-    "import ClusterScheduleModule.forRoot() of 'nestjs-cluster/schedule' in the app, which runs each job in one worker",
+    "import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, which runs each job in one worker",
   find: ({ providers, controllers }) => {
     if (providers.some(({ module }) => module === 'ClusterScheduleModule')) return [];
     if (!providers.some(({ instance }) => classOf(instance) === 'SchedulerRegistry')) return [];
@@ -80,7 +80,7 @@ const throttler: Check = {
   name: 'throttler',
   problem: 'each worker counts requests separately, so clients can exceed the rate limit',
   remedy:
-    "set storage: new ClusterThrottlerStorage() of '@nestjs-cluster/shared/throttler' in ThrottlerModule.forRoot()",
+    "set storage: new ClusterThrottlerStorage() from '@nestjs-cluster/shared/throttler' in ThrottlerModule.forRoot()",
   find: ({ providers }) =>
     providers
       .filter(({ instance }) => classOf(instance) === 'ThrottlerStorageService')
@@ -101,7 +101,7 @@ const cache: Check = {
   name: 'cache',
   problem: 'each worker has its own cache, so a value deleted in one worker stays in the others',
   remedy:
-    "set stores: [clusterCache()] of '@nestjs-cluster/shared/cache' in CacheModule.register()",
+    "set stores: [clusterCache()] from '@nestjs-cluster/shared/cache' in CacheModule.register()",
   find: ({ providers }) =>
     providers
       .filter(({ token }) => token === 'CACHE_MANAGER')
@@ -127,7 +127,8 @@ const socketIo: Check = {
   name: 'socket-io',
   problem:
     'Socket.IO broadcasts reach only the clients of one worker, or long polling fails (400, Session ID unknown)',
-  remedy: "call app.useWebSocketAdapter(new ClusterIoAdapter(app)) of '@nestjs-cluster/socket.io'",
+  remedy:
+    "call app.useWebSocketAdapter(new ClusterIoAdapter(app)) from '@nestjs-cluster/socket.io'",
   find: ({ providers, socketServers }) =>
     socketServers.some(isAlone)
       ? providers

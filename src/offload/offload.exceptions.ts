@@ -39,7 +39,7 @@ export class TaskTimeoutException extends GatewayTimeoutException {
     readonly task: string,
     readonly timeoutMs: number,
   ) {
-    super(`${task} did not end within ${timeoutMs} ms`);
+    super(`${task} did not finish within ${timeoutMs} ms`);
   }
 }
 

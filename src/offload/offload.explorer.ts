@@ -21,7 +21,7 @@ interface Member {
   readonly instance: object | null | undefined;
 }
 
-/** The same for all methods of an app. */
+/** Conditions that are the same for all methods of an app. */
 export interface Situation {
   /** Whether the option `offload.module` is set. */
   readonly hasModule: boolean;
@@ -31,7 +31,7 @@ export interface Situation {
   readonly mainFile: string | undefined;
 }
 
-/** What is known about a `@CpuBound()` method without a thread. */
+/** The data about a `@CpuBound()` method that is available without a thread. */
 export type Subject = Situation & Omit<Member & Found, 'instance'>;
 
 // Metadata keys of Nest, the same in 11 and 12.
@@ -41,7 +41,7 @@ const INJECTED_PROPERTIES = 'self:properties_metadata';
 const ROUTE_ARGUMENTS = '__routeArguments__';
 const SSE = '__sse__';
 
-/** Their values cannot be cloned. Nest's metadata keys start with the index in this list. */
+/** The values of these decorators cannot be cloned. Nest's metadata keys start with the index in this list. */
 const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
 @Injectable()
@@ -68,7 +68,7 @@ export class OffloadExplorer {
   *members(): Generator<Member> {
     const seen = new Set<unknown>();
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      // A factory can return an instance of any class. A provider without an instance has `metatype`.
+      // A factory can return an instance of any class, so the instance's class takes precedence.
       const instance = wrapper.instance as object | null | undefined;
       const type = classOf(instance) ?? (wrapper.metatype as Type | null);
       if (type?.prototype === undefined || seen.has(instance ?? type)) continue;

@@ -6,7 +6,6 @@ import { type Task, TASK_OUTCOMES, type TaskOutcome } from './run/runner.interfa
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const RUN_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The calls of a process. */
 export interface OffloadSnapshot {
   /** Number of threads. 0 if calls run on the event loop. */
   readonly threads: number;

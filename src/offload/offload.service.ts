@@ -65,8 +65,9 @@ export class Offload {
   ) {}
 
   /**
-   * Finds the methods and offloads them. Threads start on demand. A check whether they can load the
-   * tasks runs when the primary asks for it, without a primary now. In a thread, methods run directly.
+   * Finds the methods and offloads them. Threads start on demand. The primary requests a check later
+   * that threads can load the tasks. Without a primary, the check runs now. In a thread, methods run
+   * directly.
    *
    * @returns `true` for the first call, if there are methods to offload.
    * @throws ClusterConfigurationError that names all methods that cannot be offloaded.
@@ -92,7 +93,7 @@ export class Offload {
       refuse(refusals);
       return false;
     }
-    // If a method has several instances, the first is used.
+    // If a class has several instances, uses the first.
     const methods = found.filter(({ definition }, index) => indexIn(found, definition) === index);
     const tasks = methods.map((method, index) => this.#taskOf(method, index));
     const taskOf = (definition: CpuBoundDefinition | undefined) =>
@@ -141,7 +142,7 @@ export class Offload {
     if (this.#runner !== undefined) this.link.followScopes(false);
   }
 
-  /** Makes a call for the client of the current request, which the async context holds. */
+  /** Makes a call for the client of the current request. The async context identifies the request. */
   async #call(submitter: Submitter, task: Task, args: unknown[]): Promise<unknown> {
     const response = this.link.scope?.waiting;
     const watch: Watch | undefined = response && ((gone) => this.link.watchClient(response, gone));
@@ -196,7 +197,7 @@ export class Offload {
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
     const utilization = (): number => this.#calls.utilization(threads);
-    // If there are problems already, also reports the problems that only a thread can find.
+    // If startup fails anyway, the message also has the problems that only a thread can find.
     if (refusals.length > 0 || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
       keep();

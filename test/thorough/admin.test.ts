@@ -74,7 +74,7 @@ describe('the admin listener', () => {
     expect(await probe(admin)).toEqual({
       live: 200,
       ready: 503,
-      reason: '0 of 1 needed workers are ready',
+      reason: '0 of 1 required workers are ready',
     });
     const page = await scrape(admin);
     expect(page.sum('nestjs_cluster_workers', { state: 'ready' })).toBe(0);
@@ -102,7 +102,7 @@ describe('the admin listener of a cluster', () => {
     expect(await probe(admin)).toEqual({
       live: 200,
       ready: 503,
-      reason: '0 of 1 needed workers are ready',
+      reason: '0 of 1 required workers are ready',
     });
     const page = await scrape(admin);
     expect(page.sum('nestjs_cluster_workers', { state: 'starting' })).toBe(2);

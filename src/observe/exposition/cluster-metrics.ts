@@ -20,7 +20,6 @@ import {
 
 type Values = readonly (readonly [MetricLabels, number])[];
 
-/** The input of the metrics. */
 interface Source {
   readonly snapshot: ClusterSnapshot;
   /** One worker per slot. */

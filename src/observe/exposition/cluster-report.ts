@@ -33,7 +33,7 @@ export function judgeCluster(
     silent === 1 ? '1 worker does not answer' : `${silent} workers do not answer`;
   const needed = neededWorkers(minReady, desired);
   if (serving < needed) {
-    const count = `${serving} of ${needed} needed workers are ready`;
+    const count = `${serving} of ${needed} required workers are ready`;
     return {
       status: 'down',
       reason: silent === 0 ? count : `${count} and answer; ${notAnswering}`,

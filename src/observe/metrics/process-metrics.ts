@@ -43,7 +43,7 @@ export class ProcessMetrics implements MetricsSource {
   constructor(
     private readonly client: PrometheusClient,
     private readonly apps: readonly MetricsRegistry[],
-    /** The slot, if every value gets the label `worker`. */
+    /** The slot, as the label `worker` of every value. `undefined` omits the label. */
     readonly workerLabel: number | undefined,
     private readonly logger: Logger,
   ) {
@@ -113,6 +113,6 @@ export class ProcessMetrics implements MetricsSource {
       },
       (error: unknown) => failed(String(error)),
     );
-    return inTime(read, READ_TIMEOUT_MS, () => failed(`no answer within ${READ_TIMEOUT_MS} ms`));
+    return inTime(read, READ_TIMEOUT_MS, () => failed(`timed out after ${READ_TIMEOUT_MS} ms`));
   }
 }

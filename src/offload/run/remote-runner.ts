@@ -24,7 +24,7 @@ export interface RemoteSituation {
 export interface RemoteRunner extends Submitter {
   /** Must wait at most a second for an unreachable server. @throws ClusterConfigurationError for invalid options. */
   start(situation: RemoteSituation): Promise<void>;
-  /** Must have a timeout. */
+  /** Must resolve even if the server is unreachable. */
   close(): Promise<void>;
 }
 

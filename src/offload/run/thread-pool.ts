@@ -216,7 +216,7 @@ export class ThreadPool implements Runner {
     }
   }
 
-  /** Errors of the task arrive as results, so this error is about the arguments or the thread. */
+  /** Errors of the task arrive as results, so this error comes from the arguments or the thread. */
   #failure(task: Task, given: object, error: unknown): NonNullable<Call['ended']> {
     try {
       cloneOf(task.name, given);
@@ -260,7 +260,7 @@ export class ThreadPool implements Runner {
       // Atomics.wait() would block async work of tasks and of their module.
       atomics: 'disabled',
       recordTiming: false,
-      // Piscina does not report the start of a call elsewhere.
+      // Only the load balancer sees when a call starts.
       loadBalancer: (task, workers) => {
         const idle = workers.find(({ id, currentUsage }) => currentUsage === 0 && loaded.has(id));
         const call = (task as unknown as Posted)[QUEUE_OPTIONS];
@@ -311,7 +311,7 @@ function post(
 
 /** Closes the modules in the threads, then terminates the threads. */
 async function end(piscina: Piscina): Promise<void> {
-  // Each thread gets one message, because a busy thread gets no second message.
+  // A busy thread gets no second message, so each thread gets exactly one.
   const closed = Promise.all(piscina.threads.map(() => post(piscina, { type: 'close' })));
   const limit = (): Promise<void> => delay(CLOSE_MS, undefined, { ref: false });
   await Promise.race([closed.catch(() => {}), limit()]);

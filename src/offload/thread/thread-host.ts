@@ -17,7 +17,7 @@ import {
   TASKS,
 } from './problem.js';
 
-/** How a thread finds a task. For security, no field comes from a request. */
+/** Identifies a task in a thread. For security, no field comes from a request. */
 export interface PlannedTask {
   readonly name: string;
   /** Absolute path of the file that declares the class. */
@@ -230,7 +230,7 @@ export function instancesOf(
       try {
         return moduleRef.get(type, { strict });
       } catch {
-        // There is no instance in this scope.
+        // The module has no instance, or no module has one.
       }
     }
     return moduleRef.create(type);

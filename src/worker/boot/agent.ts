@@ -18,7 +18,7 @@ import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
 import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request-scope.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
-/** How long a thrown error may take to end the process. A handler of the app may keep the process alive. */
+/** A thrown error should end the process in this time. If a handler of the app prevents it, the agent exits. */
 const UNCAUGHT_MS = 100;
 
 /** Metrics are also sent at this interval without a request, so that a crash loses few of them. */
@@ -27,7 +27,7 @@ const PUSH_METRICS_MS = 10_000;
 /** After the app has closed itself, it has this long to call `process.exit()` with its own code. */
 const CLOSED_GRACE_MS = 1_000;
 
-/** How long to wait before checking whether the primary has exited. It closes its channels first. */
+/** Wait before checking whether the primary has exited, because it closes its channels first. */
 const PRIMARY_EXIT_MS = 20;
 
 /** The shutdown timeouts of a worker whose primary has died. */
@@ -80,7 +80,7 @@ export class WorkerAgent {
     this.#rebalance = new Rebalance(link.tracker);
     this.#served = new ServedApp(link, options.keepAliveTimeoutMs, (message) => link.warn(message));
     if (ARE_CONTEXTS_CHEAP) link.followScopes(true);
-    // 'exit' is emitted in the async context of the process.exit() call, so the request is known.
+    // 'exit' is emitted in the async context of the process.exit() call, which identifies the request.
     process.once('exit', () => {
       const requests = runningRequests(link.tracker);
       if (link.state === 'ready') void this.#channel.send({ type: 'exiting', requests });
@@ -126,7 +126,7 @@ export class WorkerAgent {
       const listening = this.#isListening;
       await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
       const isOurs = listening || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // so that the app's handlers run
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // so that the app's own handlers run
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
       return undefined;
     }

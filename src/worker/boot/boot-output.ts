@@ -35,7 +35,7 @@ export class BootWatch {
     // Without this, onExit() would report older output: Node does not print the error with `write`.
     process.off('exit', this.#onExit);
     this.failed(reportError(error));
-    // With a handler of ours, the app's own handler would not decide and Node would not print the error.
+    // Our handler would keep Node from printing the error, and the app's own handler decides by itself.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();

@@ -13,11 +13,11 @@ const MAX_FRAMES = 12;
 export const HOOKS_TAKEN_OVER =
   'the signal listeners of enableShutdownHooks() were removed, because they would close the app while requests are in flight; remove the call: the shutdown hooks run without it, after the drain; close other Nest contexts in a shutdown hook of the app';
 
-/** @param tookOver is called when Nest's signal listeners have been removed. */
-export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver: () => void): void {
+/** @param removed is called when Nest's signal listeners have been removed. */
+export function answerSignals(leave: (signal: NodeJS.Signals) => void, removed: () => void): void {
   for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
   process.on(LEAVE_SIGNAL, leave);
-  removeNestListeners(tookOver);
+  removeNestListeners(removed);
 }
 
 /**
@@ -28,9 +28,9 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, tookOver:
  * Other Nest contexts in the process also lose their listeners, so a signal does not close them.
  * This cannot be avoided, because a listener does not reveal its context.
  *
- * @returns a function that keeps listeners added later.
+ * @returns a function that ends the removal of new listeners.
  */
-export function removeNestListeners(tookOver: () => void): () => void {
+export function removeNestListeners(removed: () => void): () => void {
   const onNewListener = (name: string | symbol, listener: () => void): void => {
     if (typeof name !== 'string' || !name.startsWith('SIG')) return;
     const sites = callSites(MAX_FRAMES, onNewListener);
@@ -38,7 +38,7 @@ export function removeNestListeners(tookOver: () => void): () => void {
     // Node adds the listener only after this event. The microtask runs before any signal is handled.
     queueMicrotask(() => {
       process.off(name, listener);
-      tookOver();
+      removed();
     });
   };
   process.on('newListener', onNewListener);

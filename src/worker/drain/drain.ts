@@ -68,7 +68,7 @@ export async function drain(
   }
   overdue.abort();
   await accepted;
-  // Reads once from the newest connections: a connection that sent nothing is not counted.
+  // destroyAll() does not count connections that sent nothing, so reads once from the newest.
   if (tracker.openConnections > 0) await pollOnce();
   const cut = tracker.destroyAll();
   const abortedRequests = cut.abortedRequests + microservices.running;
@@ -116,7 +116,7 @@ async function closeApp(
   served: Pick<DrainedApp, 'close' | 'signal'>,
   timeoutMs: number,
 ): Promise<string | null> {
-  const late = `app.close() did not end within ${Math.round(timeoutMs)} ms`;
+  const late = `app.close() did not finish within ${Math.round(timeoutMs)} ms`;
   try {
     const closed = served.close(served.signal).then(() => null);
     return await inTime<string | null>(closed, Math.min(timeoutMs, MAX_TIMER_MS), () => late);

@@ -52,7 +52,7 @@ export class PrimaryChannel {
     });
   }
 
-  /** Calls `listener` once when the channel is closed or the primary has died. Open requests end. */
+  /** Calls `listener` once when the channel is closed or the primary has died. Ends pending requests. */
   onClosed(listener: () => void): void {
     // Must run before node:cluster's own listener, because that listener exits the process.
     this.ipc.prependOnceListener('disconnect', () => {

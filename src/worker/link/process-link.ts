@@ -56,7 +56,6 @@ interface LinkSetup {
   /** The options of `bootstrap()`. Missing in an app that does not use it. */
   readonly options?: Pick<ResolvedClusterOptions, 'balancing' | 'expose' | 'warnings'>;
   readonly droppedLogLines?: () => number;
-  /** Logs a warning. */
   readonly logWarning?: (message: string) => void;
   /** Missing in a process without a primary. */
   readonly worker?: {
@@ -67,7 +66,7 @@ interface LinkSetup {
   };
 }
 
-/** Clients of one kind, for example of Socket.IO, that a drain sends to other workers. */
+/** Clients that a drain sends to other workers, for example of Socket.IO. */
 export interface SentClients {
   readonly present: () => readonly unknown[];
   readonly leave: (one: unknown) => void;

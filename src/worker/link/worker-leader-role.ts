@@ -62,7 +62,7 @@ export class WorkerLeaderRole implements LeaderRole {
   resign(): void {
     if (this.#resignedAt !== undefined) return;
     const wall = Date.now();
-    // Runs are due at whole seconds. In the middle between two seconds, rounding cannot make workers
+    // Runs are due at whole seconds. Halfway between two seconds, rounding cannot make workers
     // disagree about a run. So runs of the current second still belong to this worker.
     this.#resignedAt = Math.floor(wall / 1_000) * 1_000 + 500;
     const now = machineNow();

@@ -129,8 +129,8 @@ export class WorkerSockets {
   }
 
   /**
-   * Closes all sockets. If another process or systemd also holds a socket, its backlog is left to
-   * them. Otherwise this process first accepts the connections in the backlog.
+   * Closes all sockets. If another process or systemd also holds a socket, that process accepts the
+   * connections in the backlog. Otherwise this process accepts them first.
    *
    * @param signal ends the waiting: when it is aborted, the sockets are closed immediately.
    * @param others further servers to close, such as the servers of TCP microservices.
@@ -148,7 +148,7 @@ export class WorkerSockets {
 
   /** Accepts the connections in the backlogs first. Several processes may do so at the same time. */
   async #emptyAndClose(sockets: readonly net.Server[], signal: AbortSignal): Promise<void> {
-    // If the primary closed its copy of a socket last, connections that arrive before would be reset.
+    // If the primary closed its sockets later, connections that arrive in between would be reset.
     const patience = delay(PRIMARY_PATIENCE_MS, undefined, { signal }).catch(() => {});
     await Promise.race([this.#released, patience]);
     const listening = sockets.filter((server) => server.listening);

@@ -95,7 +95,7 @@ export class Microservices {
     for (const connection of this.#connections.values()) connection.closeIfIdle(patient, now);
   }
 
-  /** Whether the drain must wait. */
+  /** Whether a handler, a gRPC server or a connection keeps the drain waiting. */
   get busy(): boolean {
     const isSending = performance.now() - this.#endedAt < SENDING_MS;
     return this.running > 0 || this.#stopping > 0 || isSending || this.#connections.size > 0;
@@ -161,8 +161,8 @@ class TcpConnection {
   running = 0;
   #bytesRead: number;
   /**
-   * When the connection last received data, in monotonic ms. Set at the first check: data that waited
-   * in the kernel since before the accept is read only after that.
+   * When the connection last received data, in monotonic ms. Starts at the first check, because data
+   * from before the accept may not have been read earlier.
    */
   #quietSince: number | undefined;
 

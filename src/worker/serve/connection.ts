@@ -146,7 +146,7 @@ export class Connection {
 
   /**
    * Ends an event stream, or sends a WebSocket's close frame. This works with any library: a control
-   * frame may be sent between any two frames, and libraries write each frame at once. The library
+   * frame may be sent between any two frames, and libraries write each frame in one call. The library
    * treats the client's reply as a close by the client.
    */
   endEndless(): void {

@@ -94,7 +94,7 @@ export interface RunningRequest {
   readonly startedAt: number;
 }
 
-/** Also matches the absolute form, `GET http://host/path`. */
+/** Captures the path, also in the absolute form `GET http://host/path`. */
 const PATH = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i;
 
 /**

@@ -37,7 +37,7 @@ export class RequestTracker {
   requestsTotal = 0;
   /** The number of connections that closed after their clients were asked to reconnect. */
   rebalancedConnectionsTotal = 0;
-  /** The number of connections that were refused because the server had its maximum. */
+  /** The number of connections that were refused because the server had reached `maxConnections`. */
   droppedConnections = 0;
   observer: ResponseObserver | undefined;
   /** Sends an idle connection to another worker. @returns `false` if it cannot be sent. */
@@ -261,7 +261,7 @@ export class RequestTracker {
     const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
     if (connection?.owner !== this || connection.inFlight === 0) return;
-    // Until Node 24, this event is also emitted if the client disconnected before the response.
+    // Until Node 24, this event is also emitted if the client disconnected before the response was sent.
     if (socket.errored) return;
     const now = performance.now();
     const durationMs = now - connection.startedAt;

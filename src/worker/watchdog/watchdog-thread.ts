@@ -31,7 +31,7 @@ const BLOCKED_TICKS = 2;
 /** If the watchdog's own tick is late by this factor, the whole process was stopped. */
 const LATE_FACTOR = 4;
 
-/** If the main thread does not answer in this time, it runs native code, which cannot be interrupted. */
+/** If the main thread does not answer in this time, it probably runs native code, which cannot be interrupted. */
 const ANSWER_TIMEOUT_MS = 500;
 
 /** Maximum number of attempts to write to a full pipe. Then the rest of the message is dropped. */

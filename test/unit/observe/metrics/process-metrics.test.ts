@@ -164,7 +164,7 @@ describe('a metric whose collect() does not end well', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(read).toEqual({ 'good{}': 1, 'bad{}': 0, 'other{}': 0 });
     expect(warnings).toEqual([
-      'Metrics cannot be read, so their last values are shown: no answer within 250 ms',
+      'Metrics cannot be read, so their last values are shown: timed out after 250 ms',
     ]);
     expect(vi.getTimerCount()).toBe(0);
   });
