@@ -71,7 +71,7 @@ describe('1,300 silent connections to a worker that may open 1,024 files', () =>
     expect(turnedAway()).toMatchObject([
       {
         message: expect.stringContaining(
-          '768 are open, and the process may have 1024 files',
+          '768 are open, and the process is limited to 1024 open files',
         ) as string,
       },
     ]);
