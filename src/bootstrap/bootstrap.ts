@@ -23,12 +23,12 @@ import { detectRole, type Role } from './roles/role.js';
 import type { Examine } from './roles/run-standalone.js';
 
 const NO_WORKERS_HERE =
-  'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, for tests in Jest, where a worker would be another Jest; set workers: 0, or start the built main file as a process of its own; if this is not a test, leave nestjs-cluster out of the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
+  'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, which is only for Jest, and a worker would run Jest again; in a test, set workers: 0, or start the built main file in its own process; outside of tests, exclude nestjs-cluster from the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
 
-/** `nestjs-cluster-tools doctor` sets a function of this name before the program starts. */
+/** `nestjs-cluster-tools doctor` sets this global function before the program starts. */
 const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
-/** The time that pm2 has to write a line, in ms. */
+/** The exit is delayed by this time, so that pm2 can write the last line. */
 const PM2_WRITES_MS = 200;
 
 /**
@@ -36,14 +36,15 @@ const PM2_WRITES_MS = 200;
  * The app can also be a microservice or an application context.
  *
  * The first process becomes the primary. It binds the address, forks workers that run the same
- * script, and replaces workers that fail. Each worker creates the app and serves it. With
- * `workers: 0` the app runs in this process. In a thread, or in a process that a worker started,
- * nothing happens.
+ * script, and replaces workers that fail. Each worker creates and serves the app. With `workers: 0`,
+ * the app runs in this process. In a thread, or in a process that a worker has started, the function
+ * does nothing.
  *
- * If the start fails, the process logs one line at the level `error` and ends. The exit code is 78
- * for a wrong option or variable, 69 if the address cannot be listened on, and 70 if workers fail.
+ * If startup fails, the process logs one line at the level `error` and exits. The exit code is 78
+ * for a wrong option or variable, 69 if the process cannot listen on the address, and 70 if no
+ * worker becomes ready.
  *
- * @returns when the first worker is ready and serves the app.
+ * @returns when the first worker is ready.
  */
 export async function bootstrap<F extends AppFactory>(
   createApp: F,
@@ -59,11 +60,11 @@ export async function bootstrap<F extends AppFactory>(
     }
     if (typeof createApp !== 'function') {
       throw new ClusterConfigurationError(
-        `invalid createApp: bootstrap() takes a function that creates the app, and got ${show(createApp)}; write bootstrap(() => NestFactory.create(AppModule), options)`,
+        `invalid createApp: bootstrap() expects a function that creates the app, but got ${show(createApp)}; write bootstrap(() => NestFactory.create(AppModule), options)`,
       );
     }
     resolved = resolveOptions(role.name === 'worker' ? withoutToken(options) : options);
-    // Each role loads only the files that it needs, which keeps the primary small.
+    // Each role loads only the files that it needs, to save memory in the primary.
     const examine = (globalThis as { [EXAMINE]?: Examine })[EXAMINE];
     if (role.name === 'parent' && (examine !== undefined || resolved.workers === 0)) {
       const { runExamined, runStandalone } = await import('./roles/run-standalone.js');
@@ -72,21 +73,21 @@ export async function bootstrap<F extends AppFactory>(
         : await runStandalone(createApp, resolved);
       return runtime as StandaloneRuntime<AppOf<Awaited<ReturnType<F>>>>;
     }
-    // A ClusterError would end the test runner. A plain Error only fails the test.
+    // A ClusterError would exit the test runner. A plain Error only fails the test.
     if (COMMON_JS) throw new Error(NO_WORKERS_HERE);
     if (role.name === 'worker') {
       const { runWorker } = await import('./roles/run-worker.js');
       return await runWorker(createApp, resolved, role.assignment);
     }
-    // Node caches only the files that it loads from here on.
+    // Node caches only files that are loaded after this.
     const { openCompileCache } = await import('../contract/process/compile-cache.js');
-    const lacking = openCompileCache();
+    const cacheProblem = openCompileCache();
     const { runPrimary } = await import('./roles/run-primary.js');
-    return await runPrimary(resolved, lacking);
+    return await runPrimary(resolved, cacheProblem);
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     const { message, exitCode } = error;
-    // Does not use the app's own `write` function, because the options that hold it may be wrong.
+    // Ignores the option `log.write`, because the options may be invalid.
     const format = logFormatIn(options);
     const log = createEventLog({ format, level: 'info', write: undefined });
     const failed = { message, exitCode, error: null };
@@ -95,21 +96,21 @@ export async function bootstrap<F extends AppFactory>(
       (about, cause) => log('warning', { message: about, error: cause }),
       resolved?.on,
     ).call('failed', failed);
-    // In pm2's cluster mode detectRole() has thrown, and pm2 writes this line a little later.
+    // detectRole() throws in pm2's cluster mode. pm2 writes the line with a delay.
     if (role === undefined) await sleep(PM2_WRITES_MS);
     process.exit(exitCode);
   }
 }
 
 /**
- * The options as a worker checks them. A worker has no admin listener and does not get the token, so
- * only the primary checks whether the listener needs one.
+ * Disables the check of the admin token in a worker. Workers have no admin listener and do not get
+ * the token.
  */
 function withoutToken(options: ClusterOptions): ClusterOptions {
   return { ...options, admin: { port: '0', ...options.admin, token: false } };
 }
 
-/** The link that `bootstrap()` set up in this process, or a new link for a single process. */
+/** The link that `bootstrap()` created in this process, otherwise a new link without a primary. */
 export async function linkOfProcess(): Promise<ClusterLink> {
   const link = currentLink();
   if (link !== undefined) return link;

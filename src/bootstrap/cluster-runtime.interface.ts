@@ -8,24 +8,24 @@ import type {
 } from '../contract/snapshot/types.js';
 
 /**
- * Creates the app. Must not call `listen()`, because `bootstrap()` calls it. Runs in workers and in a
- * standalone process, never in the primary. Any function of `NestFactory` can create the app.
+ * Creates the app by any function of `NestFactory`. Must not call `listen()`, because `bootstrap()`
+ * calls it. Runs in workers and with `workers: 0`, never in the primary.
  */
 export type CreateApp<App extends INestApplicationContext = INestApplication> = (
   context: CreateAppContext,
 ) => Promise<App> | App;
 
-/** A module whose export `createApp` or default export is a function that creates the app. */
+/** A module that exports a function to create the app, as `createApp` or as default. */
 export type CreateAppModule =
   | { readonly createApp: CreateApp<INestApplicationContext> }
   | { readonly default: CreateApp<INestApplicationContext> };
 
 /**
- * A Nest app, or a module that creates one: the result of the function passed to `bootstrap()`.
+ * The result of the function passed to `bootstrap()`: a Nest app, or a module that creates it.
  */
 export type AppSource = INestApplicationContext | CreateAppModule;
 
-/** The function passed to `bootstrap()`. It may give one of several apps. */
+/** The function passed to `bootstrap()`. It may return one of several apps. */
 export type AppFactory = (context: CreateAppContext) => Promise<AppSource> | AppSource;
 
 /** The type of the app that an {@link AppSource} creates. */
@@ -39,11 +39,11 @@ export type AppOf<S extends AppSource> = S extends INestApplicationContext
 
 /** The argument of a function that creates the app. */
 export interface CreateAppContext {
-  /** The worker that the app is for. See `ClusterService.identity`. Slot 0 with `workers: 0`. */
+  /** The worker that creates the app. See `ClusterService.identity`. Slot 0 with `workers: 0`. */
   readonly worker: WorkerIdentity;
 }
 
-/** The result of `bootstrap()`, by the role of the process. */
+/** The result of `bootstrap()`. It depends on the role of the process. */
 export type ClusterRuntime<App extends INestApplicationContext = INestApplication> =
   PrimaryRuntime | WorkerRuntime | StandaloneRuntime<App> | BystanderRuntime;
 
@@ -53,34 +53,34 @@ export interface PrimaryRuntime {
   /** The current state of the cluster. */
   snapshot(): ClusterSnapshot;
   /**
-   * Replaces every worker by a worker of the release that is on disk now, one slot at a time and
-   * without a gap. The old worker drains only after the new worker is ready, has lived for
-   * a second and is healthy. If a new worker fails before that, the old release serves on,
-   * and the result says why. Resolves before the new release is observed (`reload.observeMs`).
+   * Replaces all workers with workers of the release that is now on disk, one slot at a time and
+   * without downtime. An old worker drains only after its new worker has been ready for a second and
+   * is healthy. If a new worker fails before that, the old release keeps serving, and the result
+   * contains the reason. Resolves before the observation of the new release (`reload.observeMs`).
    * During a reload, a second call returns the result of that reload.
    */
   reload(): Promise<ReloadResult>;
   /**
-   * Changes the number of workers. No request is lost. Resolves when the new workers are ready or
-   * have failed, and when the surplus workers have ended.
+   * Changes the number of workers without losing requests. Resolves when the new workers are ready or
+   * have failed, and the surplus workers have exited.
    *
    * @param workers 1..256.
-   * @throws ClusterConfigurationError for another number.
+   * @throws ClusterConfigurationError for a number out of this range.
    */
   scale(workers: number): Promise<ClusterSnapshot>;
   /**
-   * Replaces the worker of one slot by a new worker of the same release, without a gap: the old worker
-   * drains only after the new worker is ready. Resolves when the old worker has ended. If the new
-   * worker fails, the old worker stays, and the result says why. During a restart of the slot, a second
-   * call returns the result of that restart. Slots are replaced one at a time, so a restart may wait.
+   * Replaces one slot's worker with a new worker of the same release, without downtime: the old worker
+   * drains only after the new worker is ready. Resolves when the old worker has exited. If the new
+   * worker fails, the old worker stays, and the result contains the reason. During a restart of the
+   * slot, a second call returns the result of that restart. Restarts of several slots run one by one.
    *
    * @param slot 0..255.
-   * @throws ClusterConfigurationError for another number.
+   * @throws ClusterConfigurationError for a number out of this range.
    */
   restart(slot: number): Promise<RestartResult>;
-  /** Drains every worker as SIGTERM does, then ends the process with exit code 0. */
+  /** Drains all workers, as SIGTERM does, then exits the process with code 0. */
   shutdown(): Promise<void>;
-  /** Calls `listener` for each event of that name. Errors that `listener` throws are logged. */
+  /** Calls `listener` for each event with this name. Errors thrown by `listener` are logged. */
   on<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this;
   off<N extends ClusterEventName>(name: N, listener: (event: ClusterEventMap[N]) => void): this;
 }
@@ -91,17 +91,17 @@ export interface WorkerRuntime {
   readonly identity: WorkerIdentity;
 }
 
-/** With `workers: 0`, the app runs in this process, with the same endpoints and the same drain. */
+/** With `workers: 0`, the app runs in this process, with the same endpoints and drain as in a worker. */
 export interface StandaloneRuntime<App extends INestApplicationContext = INestApplication> {
   readonly role: 'standalone';
   readonly app: App;
   /** The URL of the app, or `null` without an HTTP server. */
   readonly url: App extends INestApplication ? string : string | null;
-  /** Drains and closes the app. The process does not end. */
+  /** Drains and closes the app. Does not exit the process. */
   shutdown(): Promise<void>;
 }
 
-/** A thread, or a process that a worker started. `bootstrap()` did nothing here. */
+/** A thread, or a process that a worker has started. `bootstrap()` has done nothing here. */
 export interface BystanderRuntime {
   readonly role: 'bystander';
 }

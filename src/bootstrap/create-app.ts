@@ -7,9 +7,9 @@ import type { AppFactory, CreateApp, CreateAppContext } from './cluster-runtime.
 type Exports = Readonly<Record<string, unknown>>;
 
 /**
- * Creates the app by the user's function, or by the module that the function returns.
+ * Creates the app by the function passed to `bootstrap()`, or by the module that it returns.
  *
- * @throws ClusterConfigurationError for any other result, and any error of the user's function.
+ * @throws ClusterConfigurationError for any other result. Does not catch errors of the function.
  */
 export async function createAppBy(
   createApp: AppFactory,
@@ -27,13 +27,13 @@ export async function createAppBy(
   );
 }
 
-/** Checks only the methods that are needed, because tests may use a fake app. */
+/** Checks only the required methods, because tests may use a fake app. */
 function isApp(value: unknown): value is INestApplicationContext {
   const { init, close } = (value ?? {}) as Exports;
   return typeof init === 'function' && typeof close === 'function';
 }
 
-/** A module's `createApp` or default export. An imported CommonJS module has both in its default export. */
+/** Also searches the default export, which contains all exports of an imported CommonJS module. */
 function factoryIn(value: unknown): CreateApp<INestApplicationContext> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const exports = value as Exports;

@@ -5,10 +5,10 @@ import type { EventListeners } from '../contract/log/event-listeners.js';
 import type { ClusterEventName } from '../contract/log/events.js';
 import { MAX_TIMER_MS } from '../contract/options/checks.js';
 
-/** Node has no datagram sockets of the family unix, so a program of systemd sends the messages. */
+/** Node has no unix datagram sockets, so the program systemd-notify sends the messages. */
 const run = promisify(execFile);
 
-/** The states of sd_notify(3), by the event with which they begin. */
+/** The states of sd_notify(3), by the event that starts them. */
 const STATES: { readonly [N in ClusterEventName]?: string } = {
   listening: 'READY=1',
   'reload-started': 'RELOADING=1',
@@ -17,15 +17,14 @@ const STATES: { readonly [N in ClusterEventName]?: string } = {
   failed: 'STOPPING=1',
 };
 
-/** The maximum time of one systemd-notify. It waits up to 5 s for systemd to take the message. */
+/** Timeout of systemd-notify, which waits up to 5 s for systemd. */
 const SEND_TIMEOUT_MS = 10_000;
 
 /**
- * Tells systemd the state of the cluster, and answers systemd's watchdog. Removes systemd's
- * variables, because no child may speak for the cluster. Nothing waits for the messages.
+ * Reports the state of the cluster to systemd, and notifies systemd's watchdog. Removes systemd's
+ * variables, so that child processes cannot send messages for the cluster.
  *
- * @param isWell whether the process does its regular work. Called when all timers that were due
- *   have run.
+ * @param isWell whether supervision works. Called only after all due timers have run.
  */
 export function tellSystemd(
   events: Pick<EventListeners, 'on'>,
@@ -39,7 +38,7 @@ export function tellSystemd(
   const warnOnce = onceEach(warn);
   let sent: Promise<unknown> = Promise.resolve();
   const notify = (message: string): void => {
-    // One after the other, because the last state counts.
+    // One message at a time, because the last state counts.
     sent = sent
       .then(() => run('systemd-notify', [message], options))
       .catch(({ stderr, message: reason }: Error & { readonly stderr?: string }) =>
@@ -49,7 +48,7 @@ export function tellSystemd(
   let state: string | undefined;
   for (const [name, next] of Object.entries(STATES)) {
     events.on(name as ClusterEventName, () => {
-      // A reload that a stop cancels, or one before the first worker is ready, changes no state.
+      // Ignores reloads before the first worker is ready, and reloads that a shutdown cancels.
       const isReload = name.startsWith('reload');
       if (state === 'STOPPING=1' || (isReload && state === undefined)) return;
       state = next;
@@ -59,13 +58,13 @@ export function tellSystemd(
   if (watchdogMs === undefined) return;
   const answer = (): void => {
     if (isWell()) notify('WATCHDOG=1');
-    else warn("systemd's watchdog is not notified, because the supervisor does not respond");
+    else warn("systemd's watchdog is not notified: the primary no longer supervises its workers");
   };
-  // Checked after all timers that are due, because the process may have been stopped for a while.
+  // Checks after all due timers, because they are late if the process was suspended.
   setInterval(() => setImmediate(answer), watchdogMs).unref();
 }
 
-/** Half of the time in which systemd wants an answer, in ms; `undefined` if systemd does not wait. */
+/** Half of the watchdog's timeout, in ms. `undefined` if systemd does not watch this process. */
 function watchdogMsIn({ WATCHDOG_USEC, WATCHDOG_PID }: NodeJS.ProcessEnv): number | undefined {
   const halfMs = Number(WATCHDOG_USEC) / 2_000;
   if (!(halfMs > 0) || Number(WATCHDOG_PID ?? process.pid) !== process.pid) return undefined;

@@ -2,25 +2,25 @@ import { type FindingName, silencedBy } from '../contract/options/log.js';
 
 type Class = abstract new (...args: never[]) => unknown;
 
-/** A provider or controller in Nest's container: a class of the app, or a value made by a factory. */
+/** A provider or controller in Nest's container. */
 interface Member {
-  /** Name of the module that declares it. */
+  /** The name of its module. */
   readonly module: string;
   readonly token: unknown;
-  /** `undefined` if a factory has made the instance. */
+  /** `undefined` if a factory created the instance. */
   readonly type: Class | undefined;
   readonly instance: unknown;
 }
 
-/** The parts of a Nest app that checks look at. `nestjs-cluster-tools doctor` gets them too. */
+/** The parts of a Nest app that checks read. `nestjs-cluster-tools doctor` also uses them. */
 export interface AppView {
   readonly providers: readonly Member[];
   readonly controllers: readonly Member[];
-  /** The servers of the app's WebSocket gateways. */
+  /** The servers of the app's WebSocket gateways, of any library. */
   readonly socketServers: readonly unknown[];
 }
 
-/** The properties of Nest's modules that are read, the same in Nest 11 and 12. */
+/** The part of Nest's modules that is used here. It is the same in Nest 11 and 12. */
 interface NestModule {
   readonly metatype?: Class;
   readonly providers?: ReadonlyMap<unknown, NestWrapper>;
@@ -29,10 +29,10 @@ interface NestModule {
 
 interface NestWrapper {
   readonly token?: unknown;
-  readonly metatype?: Class | null; // the class, or the function of a factory
-  readonly inject?: unknown; // only a factory has it
+  readonly metatype?: Class | null; // the class, or a factory's function
+  readonly inject?: unknown; // only set for factories
   readonly instance?: unknown;
-  readonly isAlias?: boolean; // another token for an instance, by `useExisting`
+  readonly isAlias?: boolean; // set for `useExisting`
 }
 
 interface NestApp {
@@ -42,7 +42,7 @@ interface NestApp {
   } | null;
 }
 
-/** Something in an app that does not work correctly in several workers. */
+/** A part of an app that does not work correctly with several workers. */
 export interface Finding {
   readonly name: FindingName;
   /** The class and its module. */
@@ -51,20 +51,20 @@ export interface Finding {
   readonly remedy: string;
 }
 
-/** Looks for one kind of finding in an app. Reads tokens, class names and metadata, and loads no library. */
+/** Searches an app for one kind of finding. Reads tokens, class names and metadata, and loads no library. */
 interface Check extends Pick<Finding, 'name' | 'problem' | 'remedy'> {
-  /** @returns the places of the problem; empty = no finding. */
+  /** @returns the classes and modules with the problem. */
   readonly find: (app: AppView) => readonly string[];
 }
 
-/** The metadata key that `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule set on a method. */
+/** `@Cron()`, `@Interval()` and `@Timeout()` of @nestjs/schedule set metadata with this key on a method. */
 const JOB = 'SCHEDULER_TYPE';
 
 const scheduledJobs: Check = {
   name: 'scheduled-jobs',
-  problem: 'scheduled jobs run once in every worker',
+  problem: 'scheduled jobs run in every worker',
   remedy:
-    "add ClusterScheduleModule of 'nestjs-cluster/schedule' to the imports of the app, which runs them in one worker",
+    "import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, which runs each job in one worker",
   find: ({ providers, controllers }) => {
     if (providers.some(({ module }) => module === 'ClusterScheduleModule')) return [];
     if (!providers.some(({ instance }) => classOf(instance) === 'SchedulerRegistry')) return [];
@@ -78,16 +78,16 @@ const scheduledJobs: Check = {
 
 const throttler: Check = {
   name: 'throttler',
-  problem: 'each worker counts requests by itself, so a client may send the limit to each of them',
+  problem: 'each worker counts requests separately, so clients can exceed the rate limit',
   remedy:
-    "set storage: new ClusterThrottlerStorage() of '@nestjs-cluster/shared/throttler' in ThrottlerModule.forRoot()",
+    "set storage: new ClusterThrottlerStorage() from '@nestjs-cluster/shared/throttler' in ThrottlerModule.forRoot()",
   find: ({ providers }) =>
     providers
       .filter(({ instance }) => classOf(instance) === 'ThrottlerStorageService')
       .map(({ module }) => module),
 };
 
-/** Classes of stores that live in the process: of JavaScript, cacheable, keyv, lru-cache and quick-lru. */
+/** In-memory stores of JavaScript, cacheable, keyv, lru-cache and quick-lru. */
 const IN_PROCESS: ReadonlySet<string> = new Set([
   'Map',
   'CacheableMemory',
@@ -99,35 +99,36 @@ const IN_PROCESS: ReadonlySet<string> = new Set([
 
 const cache: Check = {
   name: 'cache',
-  problem: 'each worker has its own cache, so a value that one deletes stays in the others',
+  problem: 'each worker has its own cache, so a value deleted in one worker stays in the others',
   remedy:
-    "set stores: [clusterCache()] of '@nestjs-cluster/shared/cache' in CacheModule.register()",
+    "set stores: [clusterCache()] from '@nestjs-cluster/shared/cache' in CacheModule.register()",
   find: ({ providers }) =>
     providers
       .filter(({ token }) => token === 'CACHE_MANAGER')
       .filter(({ instance }) => {
         const stores = at(instance, 'stores');
-        // A store in the process is fine in front of a shared store: the app accepts that it may be stale.
+        // An in-memory store in front of a shared store is fine: the app accepts stale values.
         return Array.isArray(stores) && stores.length > 0 && stores.every(livesInProcess);
       })
       .map(({ module }) => module),
 };
 
-/** Keyv 5 has its store in its options, Keyv 6 in a property. Cacheable has two levels. */
+/** Keyv 5 keeps its store in its options, Keyv 6 in a property. Cacheable has two stores. */
 function livesInProcess(keyv: unknown): boolean {
   if (at(keyv, 'secondary') !== undefined) return false;
   const store = at(keyv, 'opts', 'store') ?? at(keyv, 'primary', 'store') ?? at(keyv, 'store');
   return IN_PROCESS.has(classOf(store ?? keyv));
 }
 
-/** The adapter of `@nestjs-cluster/socket.io` sets it on Engine.IO. */
+/** `@nestjs-cluster/socket.io` sets this property on Engine.IO. */
 const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 const socketIo: Check = {
   name: 'socket-io',
   problem:
-    'a broadcast of Socket.IO reaches the clients of one worker, or long polling fails (400, Session ID unknown)',
-  remedy: "call app.useWebSocketAdapter(new ClusterIoAdapter(app)) of '@nestjs-cluster/socket.io'",
+    'Socket.IO broadcasts reach only the clients of one worker, or long polling fails (400, Session ID unknown)',
+  remedy:
+    "call app.useWebSocketAdapter(new ClusterIoAdapter(app)) from '@nestjs-cluster/socket.io'",
   find: ({ providers, socketServers }) =>
     socketServers.some(isAlone)
       ? providers
@@ -136,7 +137,7 @@ const socketIo: Check = {
       : [],
 };
 
-/** Whether this is a server of Socket.IO, or a namespace of one, whose adapter or polling knows one process only. */
+/** Whether this is a Socket.IO server or namespace whose adapter or long polling works in only one process. */
 function isAlone(each: unknown): boolean {
   const server = typeof at(each, 'of') === 'function' ? each : at(each, 'server');
   if (typeof at(server, 'of') !== 'function') return false;
@@ -151,7 +152,7 @@ function isAlone(each: unknown): boolean {
 
 const CHECKS: readonly Check[] = [scheduledJobs, throttler, cache, socketIo];
 
-/** A check that throws finds nothing: the app may have an unexpected version of a library. */
+/** Ignores errors of a check, because the app may have an unexpected version of a library. */
 export function findingsOf(app: AppView): Finding[] {
   return CHECKS.flatMap(({ find, ...finding }) => {
     try {
@@ -164,7 +165,7 @@ export function findingsOf(app: AppView): Finding[] {
   });
 }
 
-/** A line for each finding. All workers of an app have the same findings. */
+/** A log line for each finding. */
 export function startWarnings(app: object, ignore: readonly FindingName[]): string[] {
   return findingsOf(viewOf(app))
     .filter(({ name }) => !ignore.includes(name))
@@ -173,7 +174,7 @@ export function startWarnings(app: object, ignore: readonly FindingName[]): stri
     );
 }
 
-/** Reads a Nest app without loading Nest. */
+/** Does not load Nest. */
 export function viewOf(app: object): AppView {
   const { container, socketModule } = app as NestApp;
   const modules = [...(container?.getModules?.().values() ?? [])];
@@ -197,13 +198,13 @@ function membersOf({ metatype: type }: NestModule, wrappers: NestModule['provide
     }));
 }
 
-/** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
+/** `undefined` if reflect-metadata is not loaded. */
 function metadataOf(key: string, target: object): unknown {
   const reflect = Reflect as { getMetadata?(key: string, target: object): unknown };
   return reflect.getMetadata?.(key, target);
 }
 
-/** The names of the methods of a class and of the classes that it extends, that have this metadata. */
+/** The names of a class's methods with this metadata. Includes inherited methods. */
 function methodsWith(key: string, { prototype }: Class): string[] {
   const methods: string[] = [];
   let owner = prototype as object | null;
@@ -217,13 +218,13 @@ function methodsWith(key: string, { prototype }: Class): string[] {
   return methods;
 }
 
-/** The name of an object's class, without the number that a bundler may have added (`Adapter$1`). */
+/** The name of an object's class, without a bundler's suffix (`Adapter$1`). */
 function classOf(value: unknown): string {
   const name = at(value, 'constructor', 'name');
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
 }
 
-/** The value at a path of properties; `undefined` if a property on the path is missing. */
+/** The value at a path of properties. `undefined` if a property on the path is missing. */
 function at(value: unknown, ...path: (string | symbol)[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

@@ -4,34 +4,32 @@ import type { Class } from '../contract/options/module.js';
 import { type CpuBoundOptions, resolveCpuBoundOptions } from '../contract/options/cpu-bound.js';
 import { callerFile } from './task/caller-file.js';
 
-/** Any method. */
 export type Method = (...args: unknown[]) => unknown;
 
-/** The facts about a method that `@CpuBound()` records when the class is declared. */
+/** A decorated method. Created by `@CpuBound()` when the class is declared. */
 export interface CpuBoundDefinition {
-  /** Prototype of the class that declares the method. */
+  /** The prototype of the class that declares the method. */
   readonly owner: object;
   readonly method: string;
   readonly options: CpuBoundOptions;
-  /** The decorated function. Decorators above `@CpuBound()` are not in it: they run in the caller. */
+  /** The decorated function. Decorators above `@CpuBound()` run in the caller, so it does not include them. */
   readonly body: Method;
-  /** Absolute path of the file with the class; `undefined` if it is in no file. */
+  /** Absolute path of the file that declares the class. `undefined` for evaluated code without a file. */
   readonly file: string | undefined;
-  /** The functions that offload the calls of instances. Other instances run directly, as in a test or a thread. */
+  /** The functions that offload calls, by instance. Calls of other instances run directly, as in a unit test. */
   readonly offloaded: WeakMap<object, (args: unknown[]) => unknown>;
 }
 
-// Registered symbols, so that two copies of this package in one process find each other's classes.
+// Symbol.for(), so that two copies of this package in one process find each other's classes.
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 const DECLARED = Symbol.for('nestjs-cluster.declared');
 const MODULE = Symbol.for('nestjs-cluster.offload-module');
 
-/** Holds the methods of all classes that this thread has declared, and its `offload.module`. */
 const holder = globalThis as { [DECLARED]?: CpuBoundDefinition[]; [MODULE]?: Class | undefined };
 
 /**
- * Called by `forRoot()`. A class cannot be sent to a thread. Instead the thread imports the file that
- * calls `forRoot()` with the class, so that `forRoot()` is called in the thread too.
+ * Called by `forRoot()`. A class cannot be sent to a thread, so the thread imports the file that calls
+ * `forRoot()` and gets the class from this call.
  */
 export function noteModuleInThread(module: Class | undefined): void {
   if (!isMainThread && module !== undefined) holder[MODULE] = module;
@@ -41,18 +39,18 @@ export function moduleInThread(): Class | undefined {
   return holder[MODULE];
 }
 
-/** The name of a task: unique in an app, and the same in each thread. */
+/** The name of a task. It is unique in the app and the same in all threads. */
 export function taskNameOf({ owner, method, options }: CpuBoundDefinition): string {
   return options.name ?? `${owner.constructor.name}.${method}`;
 }
 
-/** Finds a method in a thread; `undefined` if the file declares none of this name, or several. */
+/** Finds a method in a thread. `undefined` if the file declares no method or several methods of this name. */
 export function declaredTask(name: string, file: string): CpuBoundDefinition | undefined {
   const found = holder[DECLARED]?.filter((each) => each.file === file && taskNameOf(each) === name);
   return found?.length === 1 ? found[0] : undefined;
 }
 
-/** Methods of instances with `prototype`: its own, and inherited methods that are not overridden. */
+/** The decorated methods of a class. Includes inherited methods that are not overridden. */
 export function definitionsOf(prototype: object): CpuBoundDefinition[] {
   const found = new Map<string, CpuBoundDefinition | undefined>();
   let current: object | null = prototype;
@@ -72,18 +70,19 @@ function ownDefinitions(prototype: object): ReadonlyMap<string, CpuBoundDefiniti
 }
 
 /**
- * Runs a method in a thread, so that the event loop stays free. Controller handlers keep their
+ * Runs a method in a thread, so that it does not block the event loop. Controller handlers keep their
  * route, pipes, guards, interceptors and filters. Callers of a provider's method get a promise, so
  * declare the method `async`.
  *
- * The thread imports the file of the class and runs the body on its own instance. It creates that
- * instance by `new` if the constructor takes no arguments, else from `offload.module`. Arguments,
- * results and errors are copied by structured clone, so a class instance arrives as plain data. The
- * app needs `ClusterModule.forRoot()`. Without it, as in a unit test, the method runs directly.
+ * The thread imports the file of the class and calls the method on its own instance. It creates the
+ * instance with `new` if the constructor takes no arguments, otherwise from `offload.module`.
+ * Arguments, results and errors are copied by structured clone, so a class instance arrives as plain
+ * data. The app needs `ClusterModule.forRoot()`. Without it, as in a unit test, the method runs
+ * directly.
  *
- * A call is rejected with {@link TaskRejectedException} (503), {@link TaskTimeoutException} (504),
- * {@link TaskAbortedException} or {@link ThreadLostException} (500), {@link
- * ClusterUncloneableError}, or the error that the body throws.
+ * A call rejects with {@link TaskRejectedException} (503), {@link TaskTimeoutException} (504),
+ * {@link TaskAbortedException}, {@link ThreadLostException} (500), {@link ClusterUncloneableError},
+ * or the error that the method throws.
  *
  * @throws ClusterConfigurationError if an option is wrong or the decorated member is not a method.
  */
@@ -102,9 +101,9 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
     };
     const others = ownDefinitions(target);
     if (others.has(definition.method)) {
-      throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; leave one`);
+      throw new ClusterConfigurationError(`${subject} has @CpuBound() twice; remove one`);
     }
-    // A property, which `nestjs-cluster-tools doctor` reads.
+    // `nestjs-cluster-tools doctor` reads this property.
     Object.defineProperty(target, DEFINITIONS, {
       value: new Map([...others, [definition.method, definition]]),
       configurable: true,
@@ -115,7 +114,7 @@ export function CpuBound(options: CpuBoundOptions = {}): MethodDecorator {
       return offloaded === undefined ? body.apply(this, args) : offloaded(args);
     };
     copyMethodMetadata(body, value);
-    // Changed in place, because applyDecorators() ignores the return value of a decorator.
+    // Modified in place, because applyDecorators() ignores a decorator's return value.
     descriptor.value = value as never;
     return descriptor;
   };
@@ -129,23 +128,23 @@ function checkedBody(
 ): Method {
   if (typeof key === 'object') {
     throw new ClusterConfigurationError(
-      '@CpuBound() was applied as a standard decorator; like those of Nest it needs "experimentalDecorators": true in tsconfig.json',
+      '@CpuBound() was applied as a standard decorator; set "experimentalDecorators": true in tsconfig.json, as Nest requires',
     );
   }
   if (typeof key !== 'string' || typeof target === 'function') {
     throw new ClusterConfigurationError(
-      `${subject} cannot have @CpuBound(): a thread finds methods of instances by their name; make it a method that is neither static nor named by a symbol`,
+      `${subject} cannot have @CpuBound(): it is static or its name is a symbol; use an instance method whose name is a string`,
     );
   }
   if (typeof descriptor?.value !== 'function') {
     throw new ClusterConfigurationError(
-      `${subject} cannot have @CpuBound(): it is not a method; decorate a method (not a getter, not a property that holds a function)`,
+      `${subject} cannot have @CpuBound(): it is not a method; decorate a method, not a getter or a property`,
     );
   }
   return descriptor.value as Method;
 }
 
-/** Copies the metadata that decorators below `@CpuBound()` have set to the wrapper, where decorators above it read. */
+/** Decorators below `@CpuBound()` set metadata on `from`. Decorators above it read the metadata of `to`. */
 function copyMethodMetadata(from: Method, to: Method): void {
   for (const name of ['name', 'length'] as const) {
     Object.defineProperty(to, name, { value: from[name], configurable: true });

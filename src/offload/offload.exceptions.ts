@@ -6,8 +6,8 @@ import {
 } from '@nestjs/common';
 
 /**
- * Why a call was not started: the queue was full, the call waited too long, the remote queue cannot be
- * reached, or the process is ending.
+ * Why a call was not started: the queue was full, the call waited too long, the remote queue is
+ * unreachable, or the process is shutting down.
  */
 export type TaskRejection = 'queue-full' | 'queue-timeout' | 'queue-unavailable' | 'closing';
 
@@ -18,35 +18,35 @@ const REJECTIONS: Readonly<Record<TaskRejection, string>> = {
   closing: 'this process is shutting down',
 };
 
-/** A `@CpuBound()` call was not started: 503, with `Retry-After`. The caller may make it again. */
+/** A `@CpuBound()` call was not started. Status 503, with `Retry-After`. The caller may retry. */
 export class TaskRejectedException extends ServiceUnavailableException {
-  /** The value of `Retry-After`, in seconds. A queue that is full has room again once a call ends. */
+  /** The value of `Retry-After`, in seconds. A full queue has room as soon as a call ends. */
   readonly retryAfterSeconds = 1;
 
   constructor(
     readonly task: string,
     readonly reason: TaskRejection,
-    /** The part of the message that says what did not happen. */
+    /** The verb of the message. */
     did = 'was not started',
   ) {
     super(`${task} ${did}: ${REJECTIONS[reason]}`);
   }
 }
 
-/** A `@CpuBound()` call ran for longer than `timeoutMs` and was ended: 504. */
+/** A `@CpuBound()` call was terminated because it ran longer than `timeoutMs`. Status 504. */
 export class TaskTimeoutException extends GatewayTimeoutException {
   constructor(
     readonly task: string,
     readonly timeoutMs: number,
   ) {
-    super(`${task} did not end within ${timeoutMs} ms`);
+    super(`${task} did not finish within ${timeoutMs} ms`);
   }
 }
 
 /** nginx's status "client closed request". It is not sent, because the client has disconnected. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** A `@CpuBound()` call was ended or never begun, because its client disconnected or the process ends. */
+/** A `@CpuBound()` call was aborted, because its client disconnected or the process is shutting down. */
 export class TaskAbortedException extends HttpException {
   constructor(readonly task: string) {
     super(`${task} was aborted`, CLIENT_CLOSED_REQUEST);
@@ -54,7 +54,7 @@ export class TaskAbortedException extends HttpException {
 }
 
 /**
- * The thread that ran a `@CpuBound()` call ended: 500. Causes are an uncaught error, lack of memory
+ * The thread died during a `@CpuBound()` call. Status 500. Causes are an uncaught error, lack of memory
  * (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`) and `process.exit()`.
  */
 export class ThreadLostException extends InternalServerErrorException {
@@ -62,6 +62,6 @@ export class ThreadLostException extends InternalServerErrorException {
     readonly task: string,
     cause: unknown,
   ) {
-    super(`the thread of ${task} was lost`, { cause });
+    super(`the thread running ${task} died`, { cause });
   }
 }

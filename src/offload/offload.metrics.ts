@@ -2,27 +2,26 @@ import type { MetricsClient } from '../contract/snapshot/types.js';
 import { named } from '../contract/snapshot/prometheus.js';
 import { type Task, TASK_OUTCOMES, type TaskOutcome } from './run/runner.interface.js';
 
-/** Bucket bounds in seconds: from the overhead of a thread to the longest time that a client is likely to wait. */
+/** Bucket bounds in seconds: from the overhead of a thread to the longest likely wait of a client. */
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const RUN_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The state of the calls of a process. */
 export interface OffloadSnapshot {
-  /** Number of threads; 0 if nothing is offloaded or all calls run inline. */
+  /** Number of threads. 0 if calls run on the event loop. */
   readonly threads: number;
   readonly running: number;
   readonly queueSize: number;
 }
 
-/** Counts and times the calls of `@CpuBound()` methods. */
+/** Counts the calls of `@CpuBound()` methods, and measures their durations. */
 export class OffloadMetrics {
   readonly #tasks: InstanceType<MetricsClient['Counter']>;
   readonly #wait: InstanceType<MetricsClient['Histogram']>;
   readonly #run: InstanceType<MetricsClient['Histogram']>;
-  /** Metrics with a label for this worker. */
+  /** Metrics with the label `worker`. */
   readonly labelled: readonly object[];
 
-  /** @param slot the value of the label `worker` of the gauges. */
+  /** @param slot the value of the gauges' label `worker`. */
   constructor(
     { Counter, Gauge, Histogram }: MetricsClient,
     slot: number,
@@ -42,7 +41,7 @@ export class OffloadMetrics {
     );
     this.#run = histogram(
       'offload_run_seconds',
-      'Time that calls of @CpuBound() methods ran, the way to the thread and back included',
+      'Time that calls of @CpuBound() methods ran, including the transfer to the thread and back',
       RUN_BUCKETS,
     );
     const gauge = (name: string, help: string, value: () => number): object =>
@@ -56,28 +55,26 @@ export class OffloadMetrics {
     this.labelled = [
       gauge(
         'offload_queue_size',
-        'Calls of @CpuBound() methods that wait for a thread',
+        'Calls of @CpuBound() methods that are waiting for a thread',
         () => read().queueSize,
       ),
       gauge('offload_threads', 'Threads that run @CpuBound() methods', () => read().threads),
     ];
-    // Each series begins at 0: otherwise its first event would not count in a rate.
+    // Each time series starts at 0, so that rate() counts the first event.
     for (const { name } of tasks) {
       for (const outcome of TASK_OUTCOMES) this.#tasks.inc({ task: name, outcome }, 0);
     }
   }
 
-  /** Metrics that are summed over all workers. */
+  /** A scrape sums these metrics over all workers. */
   get all(): readonly object[] {
     return [this.#tasks, this.#wait, this.#run];
   }
 
-  /** The call begins, after it has waited for `waitedMs`. */
   began({ name }: Task, waitedMs: number): void {
     this.#wait.observe({ task: name }, waitedMs / 1_000);
   }
 
-  /** The call ran for `ms`, whether it succeeded or failed. */
   ran({ name }: Task, ms: number): void {
     this.#run.observe({ task: name }, ms / 1_000);
   }

@@ -28,25 +28,25 @@ import { currentTrace } from './task/trace-context.js';
 import { reasonOf } from './thread/problem.js';
 import type { ThreadPlan } from './thread/thread-host.js';
 
-/** Injection token of the path of the file with `offload.module`, which threads import. */
+/** Injection token for the path of the file that passes `offload.module` to `forRoot()`. Threads import it. */
 export const MODULE_ORIGIN = Symbol('nestjs-cluster.module-origin');
 
-/** Maximum wait for a thread, in ms. A later answer is of little use to a client, and a burst of this length passes without a 503. */
+/** Maximum wait for a thread. Short bursts pass without a 503, and a client would not wait much longer. */
 const QUEUE_TIMEOUT_MS = 5_000;
 
-/** Maximum number of threads per core without a warning. More threads only take memory and slow each other's start. */
+/** Maximum number of threads per core without a warning. More threads only use memory and start slowly. */
 const MAX_THREADS_PER_CORE = 4;
 
 const IN_VITEST =
-  'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads';
+  'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to hide this line, or CLUSTER_OFFLOAD=threads to use threads';
 
-/** Offloads the `@CpuBound()` methods of an app while the app runs. */
+/** Offloads the `@CpuBound()` methods of an app. */
 @Injectable()
 export class Offload {
   readonly #logger = new Logger('ClusterModule');
   readonly #losses = new OnceAMinute((line) => this.#logger.error(line));
   readonly #deaths = new OnceAMinute((line) => this.#logger.warn(line));
-  /** Every worker has the same warning, so the primary logs it once. Without a primary it is logged here. */
+  /** All workers have the same warning, so the primary logs it once. Without a primary, it is logged here. */
   readonly #warn = onceEach((message: string, name?: FindingName) => {
     if (this.link.bootstrapped) this.link.warn(message, name);
     else this.#logger.warn(message);
@@ -65,11 +65,11 @@ export class Offload {
   ) {}
 
   /**
-   * Finds the methods and offloads them. Threads start when they are needed. Whether they can load
-   * the tasks is checked once the process serves, or now if nothing triggers that check later. In a
-   * thread nothing is offloaded: methods run directly.
+   * Finds the methods and offloads them. Threads start on demand. The primary requests a check later
+   * that threads can load the tasks. Without a primary, the check runs now. In a thread, methods run
+   * directly.
    *
-   * @returns true at the first call, if there are methods to offload.
+   * @returns `true` for the first call, if there are methods to offload.
    * @throws ClusterConfigurationError that names all methods that cannot be offloaded.
    */
   async start(): Promise<boolean> {
@@ -93,7 +93,7 @@ export class Offload {
       refuse(refusals);
       return false;
     }
-    // Each method once, with the first of its instances.
+    // If a class has several instances, uses the first.
     const methods = found.filter(({ definition }, index) => indexIn(found, definition) === index);
     const tasks = methods.map((method, index) => this.#taskOf(method, index));
     const taskOf = (definition: CpuBoundDefinition | undefined) =>
@@ -102,8 +102,8 @@ export class Offload {
     const threads = this.#maxThreads();
     const runner = await this.#startRunner(methods, threads, refusals);
     this.#runner = runner;
-    // Followed only in apps with `@CpuBound()` methods: on Node 20 any use of AsyncLocalStorage lowers
-    // the throughput of light requests by up to a sixth.
+    // Only in apps with `@CpuBound()` methods, because on Node 20 any use of AsyncLocalStorage lowers the
+    // throughput of light requests by up to a sixth.
     this.link.followScopes(true);
     await this.remote?.start({
       tasks: tasks.filter(({ queue }) => queue !== undefined),
@@ -115,7 +115,7 @@ export class Offload {
       describeError,
       restoreError,
     });
-    this.link.provideTasks((before) => this.#calls.hasCallFrom(before));
+    this.link.provideTasks((before) => this.#calls.hasCallBefore(before));
     for (const { instance, definition } of found) {
       const task = taskOf(definition)!;
       const submitter = task.queue === undefined ? runner : this.remote!;
@@ -124,7 +124,7 @@ export class Offload {
     return true;
   }
 
-  /** Metrics for the registry of this process; empty if nothing is offloaded or measured. */
+  /** Metrics for the registry of this process. Empty if there are no methods or no metrics. */
   get metrics(): Metrics {
     const { all = [], labelled = [] } = this.#metrics ?? {};
     return { all, labelled };
@@ -135,14 +135,14 @@ export class Offload {
     return { threads: this.#runner?.threads ?? 0, running, queueSize: size - running };
   }
 
-  /** Ends running calls and the threads. */
+  /** Aborts running calls and terminates the threads. */
   async close(): Promise<void> {
     await this.remote?.close();
     await this.#runner?.close();
     if (this.#runner !== undefined) this.link.followScopes(false);
   }
 
-  /** Makes a call for the client that waits for the current work, found by the asynchronous context. */
+  /** Makes a call for the client of the current request. The async context identifies the request. */
   async #call(submitter: Submitter, task: Task, args: unknown[]): Promise<unknown> {
     const response = this.link.scope?.waiting;
     const watch: Watch | undefined = response && ((gone) => this.link.watchClient(response, gone));
@@ -163,7 +163,7 @@ export class Offload {
     if (threads === 'auto') return threadsFor(cores, workers, identity.slot);
     if (threads > MAX_THREADS_PER_CORE * cores) {
       this.#warn(
-        `${threads} threads on ${cores} cores: more than one or two for each core compute no faster, and take long to start; lower offload.threads or CLUSTER_THREADS`,
+        `too many threads are configured: ${threads} threads on ${cores} cores start slowly and compute no faster than one or two per core; lower offload.threads or CLUSTER_THREADS`,
         'cpu-bound-threads',
       );
     }
@@ -178,7 +178,7 @@ export class Offload {
     const { mode, minThreads, maxQueue } = this.options.offload;
     if (COMMON_JS || mode !== 'threads') {
       refuse(refusals);
-      // Nest's own logger in tests drops everything but errors.
+      // Not Nest's logger, because in tests it prints only errors.
       if (mode === 'vitest') console.info(IN_VITEST);
       return inlineRunner(methods, this.#calls);
     }
@@ -189,7 +189,7 @@ export class Offload {
       this.#calls,
       {
         lost: ({ name }, error) =>
-          this.#losses.say(`the thread of ${name} was lost: ${reasonOf(error)}`, name),
+          this.#losses.say(`the thread running ${name} died: ${reasonOf(error)}`, name),
         died: (error) => this.#deaths.say(`a thread died: ${String(error)}`, 'death'),
         lostClass: ({ name }, type) => this.#warn(lostClass(name, type)),
       },
@@ -197,7 +197,7 @@ export class Offload {
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
     const utilization = (): number => this.#calls.utilization(threads);
-    // If something is wrong already, the problems that only a thread finds are reported with it.
+    // If startup fails anyway, the message also has the problems that only a thread can find.
     if (refusals.length > 0 || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
       keep();
@@ -248,7 +248,7 @@ function indexIn(methods: readonly Found[], definition: CpuBoundDefinition | und
   return methods.findIndex((each) => each.definition === definition);
 }
 
-/** Runs calls on the event loop, where they cannot be ended. Copies arguments and results, as a thread would. */
+/** Runs calls on the event loop, where they cannot be terminated. Copies arguments and results, as a thread would. */
 function inlineRunner(methods: readonly Found[], calls: Calls): Runner {
   return {
     threads: 0,
@@ -274,19 +274,19 @@ function inlineRunner(methods: readonly Found[], calls: Calls): Runner {
   };
 }
 
-/** The path under which Node has imported the main file. */
+/** The resolved path of the main file, as Node has imported it. */
 function mainFile(): string | undefined {
   try {
-    // resolve() completes the path as Node does for `node dist/main` and `node dist`.
+    // resolve() also handles `node dist/main` and `node dist`.
     return realpathSync(createRequire(import.meta.url).resolve(process.argv[1]!));
   } catch {
-    return undefined; // a program from standard input, or `node --eval`
+    return undefined; // code from standard input or `node --eval`
   }
 }
 
 /**
- * Makes a 503 response carry `Retry-After`, because an exception of Nest has a status and a body
- * but no headers. If an exception filter answers with another status, the header is not sent.
+ * Adds `Retry-After` to a 503 response, because Nest's exceptions have no headers. If an exception
+ * filter responds with another status, the header is not sent.
  */
 function adviseRetry(response: ServerResponse, seconds: number): void {
   const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
@@ -298,13 +298,13 @@ function adviseRetry(response: ServerResponse, seconds: number): void {
   };
 }
 
-/** The number of threads of a slot: the cores divided by the workers. The first slots get the remainder. */
+/** The number of threads of a slot. The workers share the cores equally. The first slots get the remainder. */
 export function threadsFor(cores: number, workers: number, slot: number): number {
   return Math.max(1, Math.floor(cores / workers) + (slot < cores % workers ? 1 : 0));
 }
 
 function lostClass(task: string, className: string): string {
-  return `${task} returned an instance of ${className}, which arrives as a plain object, so that interceptors such as ClassSerializerInterceptor do not see its class; return plain data, or build the instance in the caller`;
+  return `${task} returned an instance of ${className}, which arrives as a plain object, so interceptors such as ClassSerializerInterceptor cannot recognise it; return plain data, or create the instance in the caller`;
 }
 
 function refuse(problems: readonly string[]): void {

@@ -1,13 +1,13 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
 
-/** The type `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
+/** `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 /**
- * Makes the job run only at due times that this worker owns, and only once for each of them. If the
- * app calls `fireOnTick()` itself, the job runs.
+ * Makes the job run only at due times that this worker owns, once per due time. A direct call of
+ * `fireOnTick()` always runs the job.
  *
- * @param owns takes a due time on the scale of `Date.now()`.
+ * @param owns whether this worker owns a due time, given in ms as `Date.now()`.
  */
 export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
   const run = job.fireOnTick.bind(job);
@@ -20,14 +20,14 @@ export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
     const date = job.lastDate(); // cron creates a new object for each tick of the timer
     if (date === last || date === null) return;
     last = date;
-    // A timer may be late by more than a second, so the time of the call is not the due time.
+    // A timer may be late by more than a second, so the current time is not the due time.
     dues.push(plannedAt <= date.getTime() ? plannedAt : dueAt(job, date.getTime()));
   };
   const plan = (): void => {
     const isTimed = job.isActive && !job.cronTime.realDate;
     plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
   };
-  // If the timer is late, start() calls the next tick before cron calls fireOnTick() for the current tick.
+  // If the timer is late, start() can run the next tick before fireOnTick() runs for the current tick.
   job.start = () => {
     look();
     plannedAt = NaN;
@@ -37,7 +37,7 @@ export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
   job.fireOnTick = async () => {
     look();
     const due = dues.shift();
-    if (due === undefined) return run(); // the app has called fireOnTick()
+    if (due === undefined) return run(); // called by the app
     if (due === handled || !owns(due)) return;
     handled = due;
     await run();
@@ -45,7 +45,7 @@ export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
   plan();
 }
 
-/** The due time of a tick that fired at `firedAt`, rounded down, because cron patterns count in seconds. */
+/** Cron patterns have a resolution of seconds, so the due time is `firedAt` rounded down. */
 function dueAt({ cronTime: { realDate, source } }: CronJob, firedAt: number): number {
   return realDate ? (source.valueOf() as number) : Math.floor(firedAt / 1_000) * 1_000;
 }

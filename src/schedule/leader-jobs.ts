@@ -1,22 +1,22 @@
 import type { LeaderRole, Leading, MetricsClient } from '../contract/snapshot/types.js';
 import { named } from '../contract/snapshot/prometheus.js';
 
-/** A job with a timer of its own in each worker. A `timeout` job runs once in the cluster. */
+/** Each worker has its own timer for the job. A `timeout` job runs once in the cluster. */
 export interface TimerJob {
   readonly name: string;
   readonly kind: 'interval' | 'timeout';
   readonly run: () => unknown;
 }
 
-/** Runs jobs if this worker is the leader. */
+/** Runs jobs only if this worker is the leader. */
 export class LeaderJobs {
   readonly #names = new Set<string>();
   #running = 0;
-  /** The `timeout` jobs that were due while this process did not lead. */
+  /** The `timeout` jobs that were due while this worker was not the leader. */
   readonly #waiting = new Set<TimerJob>();
-  /** Names of the `timeout` jobs that have begun, here or in another worker. */
+  /** Names of the `timeout` jobs that have started, in this or another worker. */
   readonly #done = new Set<string>();
-  /** Set at the app's start if the app has metrics. */
+  /** Set at startup if the app has metrics. */
   metrics: JobMetrics | undefined;
 
   constructor(private readonly role: () => LeaderRole) {}
@@ -31,14 +31,14 @@ export class LeaderJobs {
     );
   }
 
-  /** Whether a job runs in this process. A drain waits for it. */
+  /** Whether a job is running in this process. A drain waits for it. */
   get isRunning(): boolean {
     return this.#running > 0;
   }
 
   /**
-   * Adds a job of this name. If another job has the name, adds a number. The result is the same in
-   * every worker, because all workers find the same jobs in the same order.
+   * Reserves a name. Appends a number if another job has the name. All workers find the same jobs in
+   * the same order, so a job has the same name in each of them.
    */
   addName(name: string): string {
     let free = name;
@@ -60,12 +60,12 @@ export class LeaderJobs {
     };
   }
 
-  /** Forgets the jobs that wait. Called when the app is closed. */
+  /** Drops waiting jobs. Called when the app closes. */
   close(): void {
     this.#waiting.clear();
   }
 
-  /** Called when this process becomes the leader, and each time its lease is renewed. */
+  /** Called when this worker becomes the leader, and when its lease is renewed. */
   lead({ done }: Leading): void {
     for (const name of done) this.#done.add(name);
     for (const job of this.#waiting) {
@@ -74,7 +74,7 @@ export class LeaderJobs {
     }
   }
 
-  /** @returns the method with tracked runs. Each run is counted under the job's current name. */
+  /** Wraps the method so that its runs are counted under the job's current name. */
   tracked(job: { readonly name: string }, method: (...args: unknown[]) => unknown) {
     const track = (run: () => unknown) => this.#track(job.name, run);
     return function (this: unknown, ...args: unknown[]) {
@@ -100,7 +100,7 @@ export class LeaderJobs {
     if (job.kind === 'timeout') {
       if (this.#done.has(job.name)) return undefined;
       this.#done.add(job.name);
-      this.role().begun(job.name); // before the run, because the method may block this process
+      this.role().begun(job.name); // before the run, because the job may block this process
     }
     return job.run();
   }
@@ -108,17 +108,17 @@ export class LeaderJobs {
 
 const OUTCOMES = ['succeeded', 'failed'] as const;
 
-/** The maximum number of values of the label `job`; further jobs count as `OTHER`. Apps may add many jobs. */
+/** Maximum number of values of the label `job`, because an app may add any number. Further jobs share one label. */
 const MAX_NAMES = 200;
 const OTHER = 'OTHER';
 
-/** Counts the runs of jobs, over all workers together. */
+/** Counts the runs of jobs. A scrape sums the counts of all workers. */
 export class JobMetrics {
   readonly #runs: InstanceType<MetricsClient['Counter']>;
   readonly #names = new Set<string>();
 
   constructor({ Counter }: MetricsClient) {
-    const help = 'Runs of scheduled jobs that only the leader runs, by outcome';
+    const help = 'Runs of scheduled jobs by the leader, by outcome';
     this.#runs = new Counter({ ...named('jobs_total', help), labelNames: ['job', 'outcome'] });
   }
 
@@ -130,7 +130,7 @@ export class JobMetrics {
     const job = this.#names.has(name) || this.#names.size < MAX_NAMES ? name : OTHER;
     if (!this.#names.has(job)) {
       this.#names.add(job);
-      // Each time series begins at 0, so that rate() counts its first event.
+      // Each time series starts at 0, so that rate() counts the first event.
       for (const each of OUTCOMES) this.#runs.inc({ job, outcome: each }, 0);
     }
     this.#runs.inc({ job, outcome });

@@ -17,36 +17,36 @@ import { ProcessLink } from '../worker/link/process-link.js';
 import { type CronJob, gateTicks } from './cron-gate.js';
 import { JobMetrics, LeaderJobs } from './leader-jobs.js';
 
-// A registered symbol, so that two copies of this package in one process use the same key.
+// Symbol.for(), so that two copies of this package in one process use the same key.
 const EVERY_WORKER = Symbol.for('nestjs-cluster.every-worker');
 
 /**
- * Runs a method that has `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as Nest does
- * without `ClusterScheduleModule`. Use this for work on the process itself, for example to clear its cache.
+ * Runs a method with `@Cron()`, `@Interval()` or `@Timeout()` in every worker, as without
+ * `ClusterScheduleModule`. Use it for work on the process itself, for example to clear its cache.
  */
 export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);
 }
 
-/** The kinds of jobs, by the value that the decorators of @nestjs/schedule set as metadata. */
+/** The kinds of jobs. The keys are metadata values of the decorators of @nestjs/schedule. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 
 type Method = (...args: unknown[]) => unknown;
 type Wrap = (method: Method, instance: object) => Method;
 
-/** A cron job of a decorator, or one that the app adds to the registry. */
+/** A cron job declared by a decorator, or added to the registry by the app. */
 interface Cron {
   name: string;
   readonly isDeclared: boolean;
   isGated: boolean;
 }
 
-/** Finds the jobs of @nestjs/schedule in every worker, and lets them run in the leader. */
+/** Finds the jobs of @nestjs/schedule in every worker, and runs them only in the leader. */
 @Injectable()
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
   readonly #jobs = new LeaderJobs(() => this.#clusterLink.leaderRole);
-  /** The declared cron jobs, by the function that was given to the package cron. */
+  /** The declared cron jobs, by the function passed to the package cron. */
   readonly #declared = new Map<unknown, Cron>();
   /** The functions of the jobs that run in every worker. */
   readonly #everywhere = new Set<unknown>();
@@ -58,7 +58,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     @Inject(ModulesContainer) modules: ModulesContainer,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
-    // Wraps in the constructor, because hooks of the app may add jobs.
+    // Wraps the methods in the constructor, because the app's hooks may add jobs.
     this.#unwrap = [
       wrapMethods(modules, 'ScheduleExplorer', {
         wrapFunctionInTryCatchBlocks: (wrap: Wrap, method: Method, of: object) =>
@@ -75,7 +75,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
         },
       }),
     ];
-    // Handles the jobs that earlier constructors have added, if the registry exists already.
+    // Constructors that ran earlier may already have added jobs.
     for (const { instance } of providersOf<SchedulerRegistry>(modules, 'SchedulerRegistry'))
       for (const [key, job] of instance?.getCronJobs() ?? []) this.#gateCron(key, job);
   }
@@ -84,7 +84,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   async onModuleInit(): Promise<void> {
     if (this.#unwrap.every((unwrap) => unwrap !== undefined)) return;
     const error = new ClusterConfigurationError(
-      'ClusterScheduleModule found no ScheduleModule of @nestjs/schedule; add ScheduleModule.forRoot() to the imports, of @nestjs/schedule 6 or 12',
+      'ClusterScheduleModule found no ScheduleModule of @nestjs/schedule; add ScheduleModule.forRoot() of @nestjs/schedule 6 or 12 to the imports',
     );
     await this.#clusterLink.reportBootFailure(error);
     throw error;
@@ -112,7 +112,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
       this.#provided<ClusterLink>(CLUSTER_LINK) ?? currentLink() ?? new ProcessLink());
   }
 
-  /** A provider of any module of the app, or `undefined`, for example without `ClusterModule`. */
+  /** Finds a provider in any module. `undefined` if it is missing, for example without `ClusterModule`. */
   #provided<T>(token: unknown): T | undefined {
     try {
       return this.moduleRef.get<T>(token as string, { strict: false });
@@ -121,7 +121,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     }
   }
 
-  /** @param wrap the wrapper of @nestjs/schedule, which logs the errors of a method. */
+  /** @param wrap the wrapper of @nestjs/schedule, which logs errors of the method. */
   #wrap(method: Method, instance: object, wrap: (method: Method) => Method): unknown {
     if (Reflect.getMetadata(EVERY_WORKER, method) === true) {
       const call = wrap(method);
@@ -133,7 +133,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const cron: Cron = { name, isDeclared: true, isGated: false };
     const run = wrap(this.#jobs.tracked(cron, method));
     if (kind !== 'cron') return this.#jobs.timed({ name, kind, run });
-    // The constructor of a cron job may call `onTick`, if a second ends at that moment. The app still starts then.
+    // The constructor of a cron job calls `onTick` if a tick is due at that moment, before the job is gated.
     const onTick: Method = (...args) => (cron.isGated ? run(...args) : undefined);
     this.#declared.set(onTick, cron);
     return onTick;
@@ -158,8 +158,8 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
 }
 
 /**
- * Finds providers of @nestjs/schedule by the name of their class, because some classes are not
- * exported. Each `ScheduleModule.forRoot()` of the app has its own provider for the whole app.
+ * Finds providers of @nestjs/schedule by class name, because some classes are not exported. There is
+ * one provider for each call of `ScheduleModule.forRoot()`.
  */
 function providersOf<T>(modules: ModulesContainer, className: string) {
   return [...modules.values()]
@@ -172,9 +172,9 @@ function providersOf<T>(modules: ModulesContainer, className: string) {
 type Wrapped = (this: unknown, ...args: never[]) => unknown;
 
 /**
- * Wraps methods of this app's providers. A wrapper gets the original method and the arguments.
+ * Wraps methods of this app's providers. A wrapper gets the original method and its arguments.
  *
- * @returns a function that restores the methods, or `undefined` if the app has no such provider.
+ * @returns a function that restores the methods. `undefined` if the app has no such provider.
  */
 function wrapMethods(
   modules: ModulesContainer,

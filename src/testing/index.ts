@@ -19,25 +19,23 @@ import { PUBLIC_PROVIDERS } from '../module/public-providers.js';
 import { Terminus } from '../observe/health/terminus.js';
 import { Offload } from '../offload/offload.service.js';
 
-/** A fake cluster for tests. */
+/** Options of a fake cluster for tests. */
 export interface FakeCluster {
   /** The worker that runs the code under test. Default: slot 0, generation 0, the test's pid. */
   readonly identity?: Partial<WorkerIdentity> | undefined;
-  /** The number of workers, all of them ready. Default: `identity.slot` + 1. */
+  /** The number of workers. All are ready. Default: `identity.slot` + 1. */
   readonly workers?: number | undefined;
   /** Whether this worker is the leader. Default: `true` in slot 0, otherwise `false`. */
   readonly isLeader?: boolean | undefined;
 }
 
-/** The measurements of a worker that has done nothing. */
 const STATS = Object.fromEntries(STAT_NAMES.map((name) => [name, 0])) as unknown as WorkerStats;
 
-/** The first pid of the other workers. Linux has no pids of this size, so no real process has the pid. */
+/** The first pid of the other workers. It is above the maximum pid on Linux, so no real process has it. */
 const FIRST_PID = 2 ** 22;
 
 const nothing = (): void => {};
 
-/** The link to a fake cluster. Measures nothing and sends no messages. */
 class FakeLink implements ClusterLink {
   readonly bootstrapped = false;
   readonly accepting = true;
@@ -114,8 +112,8 @@ class FakeLink implements ClusterLink {
 
 /**
  * Replaces `ClusterModule` in unit tests. Provides the same injectable classes for a fake cluster.
- * `reload()` and `scale()` only change the result of `snapshot()`. The module adds no endpoints and
- * starts no threads. `@CpuBound()` methods run in the calling thread.
+ * `reload()` and `scale()` only change the result of `snapshot()`. There are no endpoints and no
+ * threads: `@CpuBound()` methods run in the calling thread.
  */
 @Module({})
 export class ClusterTestingModule {

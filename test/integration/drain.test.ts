@@ -289,7 +289,7 @@ describeOnce('a shutdown hook', () => {
     expect(code).not.toBe(0);
     const [stopped] = cluster.all('worker-stopped');
     expect(stopped).toMatchObject({ level: 'error' });
-    expect(stopped!.problem).toMatch(/did not end within \d+ ms/);
+    expect(stopped!.problem).toMatch(/did not finish within \d+ ms/);
     expect(cluster.survivors()).toEqual([]);
   });
 });

@@ -97,7 +97,7 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
         await cluster.event('warning');
         expect(cluster.all('warning').map(({ message }) => message)).toEqual([
           expect.stringContaining(
-            'Answers.instance returned an instance of Cat, which arrives as a plain object, so that interceptors such as ClassSerializerInterceptor do not see its class; return plain data, or build the instance in the caller',
+            'Answers.instance returned an instance of Cat, which arrives as a plain object, so interceptors such as ClassSerializerInterceptor cannot recognise it; return plain data, or create the instance in the caller',
           ),
         ]);
       });

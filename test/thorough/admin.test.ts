@@ -74,7 +74,7 @@ describe('the admin listener', () => {
     expect(await probe(admin)).toEqual({
       live: 200,
       ready: 503,
-      reason: '0 of 1 needed workers are ready',
+      reason: '0 of 1 required workers are ready',
     });
     const page = await scrape(admin);
     expect(page.sum('nestjs_cluster_workers', { state: 'ready' })).toBe(0);
@@ -102,7 +102,7 @@ describe('the admin listener of a cluster', () => {
     expect(await probe(admin)).toEqual({
       live: 200,
       ready: 503,
-      reason: '0 of 1 needed workers are ready',
+      reason: '0 of 1 required workers are ready',
     });
     const page = await scrape(admin);
     expect(page.sum('nestjs_cluster_workers', { state: 'starting' })).toBe(2);
@@ -117,7 +117,7 @@ describe('the admin listener of a cluster', () => {
     const cluster = await ClusterProcess.start({ options: { workers: 0, admin: { port } } });
 
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      "workers: 0 has no primary, so there is no admin listener; use the app's own endpoints",
+      "the admin listener is disabled, because workers: 0 has no primary; use the app's own endpoints",
     ]);
     expect(cluster.all('listening')).toMatchObject([{ adminUrl: null }]);
     expect((await request(`http://127.0.0.1:${port}`, '/health/live')).outcome).toBe('refused');

@@ -222,7 +222,9 @@ describe('a wrong configuration', () => {
   it('is refused with 78 and one line: something else than a function that creates the app', async () => {
     const line = await refusedConfiguration({ program: join(fixtures, 'not-a-factory.mjs') });
 
-    expect(line).toContain('bootstrap() takes a function that creates the app, and got an object');
+    expect(line).toContain(
+      'bootstrap() expects a function that creates the app, but got an object',
+    );
   });
 
   it('of the module ends the cluster with 78 at once', async () => {

@@ -91,7 +91,7 @@ describe('indicators of the app', () => {
     states.cache = 'hangs';
     expect((await getJson(url, '/health')).body.error).toEqual({
       database: threw,
-      cache: { status: 'down', message: 'gave no result within 1000 ms; see the log' },
+      cache: { status: 'down', message: 'did not finish within 1000 ms; see the log' },
     });
   });
 });

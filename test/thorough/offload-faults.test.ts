@@ -102,8 +102,8 @@ describe('a thread that is lost', () => {
 
     const { status, body } = await getJson(cluster.url, '/faults/out-of-memory');
 
-    expect([status, body.message]).toEqual([500, 'the thread of Faults.outOfMemory was lost']);
-    await logged(cluster, /the thread of Faults\.outOfMemory was lost: .*memory limit/);
+    expect([status, body.message]).toEqual([500, 'the thread running Faults.outOfMemory died']);
+    await logged(cluster, /the thread running Faults\.outOfMemory died: .*memory limit/);
     const next = await threadOf(cluster);
     gates.open(name);
     expect((await other).status).toBe(200);

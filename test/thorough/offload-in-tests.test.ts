@@ -28,7 +28,7 @@ it.each([
   {
     mode: '',
     lines: [
-      'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to confirm it, or CLUSTER_OFFLOAD=threads for threads',
+      'ClusterModule: @CpuBound() methods run on the event loop, because this is a Vitest run; set CLUSTER_OFFLOAD=inline to hide this line, or CLUSTER_OFFLOAD=threads to use threads',
     ],
   },
   { mode: 'inline', lines: [] },
@@ -50,6 +50,6 @@ it.each([
 it('an app in a test that uses threads is told to run inline', async () => {
   const app = await createApp({ CLUSTER_OFFLOAD: 'threads', CLUSTER_THREADS: '1' });
   await expect(app.init()).rejects.toThrow(
-    /a thread cannot import \S+cpu-bound-app\.ts, which declares .*ReportController\.above.*, .*It is TypeScript, .*or set CLUSTER_OFFLOAD=inline/,
+    /a thread cannot import \S+cpu-bound-app\.ts, which declares .*ReportController\.above.*, .*Node cannot load this TypeScript file: .*or set CLUSTER_OFFLOAD=inline/,
   );
 });

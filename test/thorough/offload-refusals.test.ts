@@ -82,7 +82,7 @@ it('everything that cannot work is refused in one message, before the cluster is
     expect(messages[0]!.split(' | ')).toEqual([
       expect.stringContaining('cannot work here: Looked.at takes @Req()'),
       expect.stringMatching(
-        /^offload\.module \(ThreadModule\) cannot be built in a thread: .*WithTable \(\?\).*\(needed by WithTable\.run\)$/,
+        /^a thread cannot initialise offload\.module \(ThreadModule\): .*WithTable \(\?\).*\(needed by WithTable\.run\)$/,
       ),
       expect.stringMatching(/^a thread cannot import \S+thrower\.js, .*Error: no threads here/),
       expect.stringContaining('the import did not declare the class Local with Local.run'),

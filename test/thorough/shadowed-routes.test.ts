@@ -80,14 +80,14 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
   }
 
   const remedy = (option: string) =>
-    `and of the option ${option}; change one of them (${option}.path of forRoot()), or set ${option}: false`;
+    `and a path of the option ${option}; change the route or ${option}.path of forRoot(), or set ${option}: false`;
 
   it('is refused with routes on the paths of /health and /metrics, all in one message', async () => {
     expect(await refusal({ controllers: [HealthController, Metrics] })).toBe(
-      'ClusterConfigurationError: routes of the app have paths that ClusterModule serves: ' +
-        `/health is a route of the app, ${remedy('health')} | ` +
-        `/health/ready is a route of the app, ${remedy('health')} | ` +
-        `/metrics is a route of the app, ${remedy('metrics')}`,
+      'ClusterConfigurationError: routes of the app conflict with endpoints of ClusterModule: ' +
+        `/health is a route of the app ${remedy('health')} | ` +
+        `/health/ready is a route of the app ${remedy('health')} | ` +
+        `/metrics is a route of the app ${remedy('metrics')}`,
     );
   });
 
@@ -130,10 +130,10 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
     const excluded = (app: INestApplication) => app.setGlobalPrefix('api', { exclude: ['health'] });
     const versioned = (app: INestApplication) => app.enableVersioning({ type: VersioningType.URI });
     expect(await refusal({ controllers: [HealthController], configure: excluded })).toContain(
-      'serves: /health is a route of the app',
+      'ClusterModule: /health is a route of the app',
     );
     expect(await refusal({ controllers: [Neutral], configure: versioned })).toContain(
-      'serves: /metrics is a route of the app',
+      'ClusterModule: /metrics is a route of the app',
     );
   });
 
@@ -141,7 +141,7 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
     const configure = (app: INestApplication) =>
       void app.getHttpAdapter().get('/metrics', () => {});
     expect(await refusal({ configure })).toContain(
-      `/metrics is a route of the app, ${remedy('metrics')}`,
+      `/metrics is a route of the app ${remedy('metrics')}`,
     );
   });
 });

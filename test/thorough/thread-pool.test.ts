@@ -338,11 +338,11 @@ describe('the check', () => {
     );
     expect(problems.map((each) => each.replaceAll(FILE, '<file>').replace(/:\d+:\d+/, ''))).toEqual(
       [
-        `a thread cannot import /gone.mjs, which declares Pooled.hold: Error: …. The code that the file runs at import must work in a thread too; else move the class to a file of its own, or ${inline}`,
-        `a thread cannot import /gone.ts, which declares Pooled.hold: Error: …. It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later), or ${inline}`,
-        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop, or declared several of this name. Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${inline}`,
-        'a thread has imported <file>, but cannot make an instance of Broken for Broken.run: TypeError: not built in threads at new Broken (file://<file>). Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too',
-        'offload.module (BrokenModule) cannot be built in a thread: RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<file>); what it provides must work there too (needed by Pooled.hold)',
+        `a thread cannot import /gone.mjs, which declares Pooled.hold: Error: …. Make sure that the code that runs at import also works in a thread, or move the class to its own file, or ${inline}`,
+        `a thread cannot import /gone.ts, which declares Pooled.hold: Error: …. Node cannot load this TypeScript file: start the app from the output of tsc or SWC, or use a loader that works in threads (tsx on Node 22 or later), or ${inline}`,
+        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop, or declared several classes of this name. Declare the class at the top level of its file, not in a function. If the file is a bundle, import the app's module at the top of main.ts, or pass a function to bootstrap() that only imports a file: () => import('./app.js'); or ${inline}`,
+        'a thread has imported <file>, but cannot create an instance of Broken for Broken.run: TypeError: not built in threads at new Broken (file://<file>). Provide its dependencies in offload.module, and make sure that its constructor works in a thread',
+        'a thread cannot initialise offload.module (BrokenModule): RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<file>); make sure that its providers work in a thread (needed by Pooled.hold)',
       ],
     );
   });
@@ -351,8 +351,8 @@ describe('the check', () => {
     const { pool } = start({}, planOf({}, 'HiddenModule'));
     const [problem] = await pool.check();
     expect(problem).toMatch(
-      `offload.module (HiddenModule) cannot be found by a thread: it has imported ${FILE}, which calls forRoot(), ` +
-        'but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export HiddenModule from that file (needed by Pooled.',
+      `a thread cannot find offload.module (HiddenModule): it has imported ${FILE}, ` +
+        'but the import did not call forRoot(). Call forRoot() in the decorator of a @Module(), or export HiddenModule from the file (needed by Pooled.',
     );
   });
 
@@ -361,7 +361,7 @@ describe('the check', () => {
     writeFileSync(file, 'process.exit(3)');
     const { pool } = start({}, planOf({ file }));
     expect(await pool.check()).toEqual([
-      `a thread ended while it loaded ${file} (Error: worker exited with code: 3); the code that runs at import must not end it: no process.exit() there`,
+      `a thread exited while loading ${file} (Error: worker exited with code: 3); remove process.exit() from the code that runs at import`,
     ]);
   });
 });

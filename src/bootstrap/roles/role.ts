@@ -10,8 +10,8 @@ export type Role =
   | { readonly name: 'bystander' };
 
 /**
- * Detects the role of this process. `cluster.isPrimary` is also true in every thread and in every
- * process that a worker starts, so with that check alone, clusters would start clusters without end.
+ * Detects the role of this process. `cluster.isPrimary` is not enough: it is also true in threads and
+ * in processes that a worker has started, so a cluster would start further clusters.
  *
  * @throws ClusterConfigurationError in a worker of a cluster that is not from this package.
  */
@@ -25,28 +25,27 @@ export function detectRole(env: NodeJS.ProcessEnv = process.env): Role {
   }
   if (cluster.isWorker) {
     throw new ClusterConfigurationError(
-      'this process is a worker of another cluster (pm2 in cluster mode, or a node:cluster loop of your own), which cannot have workers itself; start the app as one plain process: with pm2 in fork mode',
+      'this process is a worker of another cluster (pm2 in cluster mode, or your own use of node:cluster), so it cannot start workers; start the app as a single process, with pm2 in fork mode',
     );
   }
   return { name: 'parent' };
 }
 
-/** Read once at the start, so that a worker keeps its identity after its primary has ended. */
+/** Read once at startup, so that a worker keeps its identity after its primary has died. */
 const OWN_IDENTITY = identityIn(process.env);
 
 /**
- * The worker in which this code runs, for loggers and other code without `ClusterService`. Works
- * without Nest and before `bootstrap()` is called, so it can be used at the top level of any file,
- * and also in threads of the worker.
+ * Returns the identity of the worker that runs this code, for loggers and other code without
+ * `ClusterService`. Works without Nest, before `bootstrap()` is called, and in threads of the worker.
  *
  * @returns `undefined` outside of a worker: in the primary, with `workers: 0`, without
- *   `bootstrap()`, and in a process that a worker started.
+ *   `bootstrap()`, and in a process that a worker has started.
  */
 export function workerIdentity(): WorkerIdentity | undefined {
   return OWN_IDENTITY;
 }
 
-/** The identity that the primary has put into the environment of this process. */
+/** The identity that the primary has set in the environment of this process. */
 export function identityIn(
   env: NodeJS.ProcessEnv,
   { pid, ppid }: Pick<NodeJS.Process, 'pid' | 'ppid'> = process,
@@ -54,14 +53,13 @@ export function identityIn(
   const assigned = readAssignment(env);
   if (assigned === undefined) return undefined;
   const { slot, generation, primaryPid } = assigned;
-  // A process that a worker started inherits the variable, but has another parent.
+  // A child process of a worker inherits the variable, but has another parent.
   return ppid === primaryPid ? { slot, pid, generation } : undefined;
 }
 
 /**
- * Sets the title of this process for `ps`. On Linux a title is cut if it is longer than the command
- * line was (`node app.js` has 11 characters). The first of `titles` that is not cut is used. If all
- * are cut, the title does not change.
+ * Sets the process title for `ps`. Linux truncates a title that is longer than the original command
+ * line (`node app.js` has 11 characters). Uses the first title that is not truncated, or none.
  */
 export function setTitle(...titles: readonly string[]): void {
   const before = process.title;
@@ -72,6 +70,5 @@ export function setTitle(...titles: readonly string[]): void {
   process.title = before;
 }
 
-/** The warning when `bootstrap()` was given an address, but the app has no HTTP server. */
 export const NO_HTTP_SERVER =
-  'the app has no HTTP server, and nothing listens on the address that bootstrap() was given; leave "port", "host" and "path" out';
+  'the app has no HTTP server, so nothing listens on the address passed to bootstrap(); remove the options "port", "host" and "path"';

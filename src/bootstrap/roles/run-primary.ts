@@ -28,34 +28,34 @@ import { NO_HTTP_SERVER, setTitle } from './role.js';
 
 type Warn = (message: string) => void;
 
-/** Timeout for shutting down the primary's OpenTelemetry SDK, in ms. The start does not wait for it. */
+/** Timeout for shutting down the primary's OpenTelemetry SDK. Startup does not wait for it. */
 const TELEMETRY_MS = 5_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** Signals that add or remove a worker, as in Unicorn, Puma and Gunicorn. */
+/** As in Unicorn, Puma and Gunicorn. */
 const SCALE_SIGNALS = { SIGTTIN: 1, SIGTTOU: -1 } as const;
 
 /**
- * Runs the primary: binds the address, forks and supervises workers, and ends the process.
+ * Runs the primary: binds the address, forks and supervises workers, and exits the process.
  *
- * @param lacking what the cluster does without, and why.
+ * @param cacheProblem why the compile cache is disabled.
  * @throws ClusterAddressError, ClusterConfigurationError before any worker is forked.
  */
 export async function runPrimary(
   options: ResolvedClusterOptions,
-  lacking?: string,
+  cacheProblem?: string,
 ): Promise<PrimaryRuntime> {
   if (process.argv[1] === undefined) {
     throw new ClusterConfigurationError(
-      'workers run the script of the primary, and there is none (node -e, or a REPL); put the code into a file, or set workers to 0',
+      'workers run the script file of the primary, but this process has none (node -e or a REPL); move the code into a file, or set workers: 0',
     );
   }
-  // Without it, V8's young generation grows while metrics are scraped, and does not shrink: the
-  // primary of two workers then had 95 MB instead of 67 MB on Node 20.
+  // By default, V8's young generation grows during scrapes and never shrinks: a primary with two
+  // workers then used 95 MB instead of 67 MB on Node 20.
   setFlagsFromString('--semi-space-growth-factor=1');
-  // Ends an OpenTelemetry SDK that is preloaded in the primary as in each worker. The primary has no
-  // traces, and the workers need the ports that the SDK has opened.
+  // An OpenTelemetry SDK may be preloaded in every process. The primary has no traces, and the workers
+  // need the ports that its SDK has opened.
   void endTelemetry(TELEMETRY_MS);
   const startedAt = performance.now();
   const { output, listeners, emit, tellAlso } = openEvents(options);
@@ -71,11 +71,11 @@ export async function runPrimary(
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
   const adminUrl = await openAdmin(options.admin, supervisor, warn);
-  const control = openControl(inForce(options, listening), supervisor, warn);
+  const control = openControl(withActivatedAddress(options, listening), supervisor, warn);
   await informSystemd(supervisor, listeners, warn);
   handleSignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
-  if (lacking !== undefined) warn(lacking);
+  if (cacheProblem !== undefined) warn(cacheProblem);
   supervisor.start();
   const ended = supervisor.ended.then(async (exitCode): Promise<never> => {
     emit('stopped', { exitCode, uptimeMs: performance.now() - startedAt });
@@ -86,16 +86,16 @@ export async function runPrimary(
   await control;
   const { workers } = options;
   const { ports, balancing } = listening;
-  // The port of slot 0, because any worker may have been ready first.
+  // Always shows the port of slot 0, although another slot's worker may be ready first.
   const url = (ports[0] && servedUrl?.replace(/:\d+$/, `:${ports[0]}`)) || servedUrl;
   if (url === null && options.addressGiven) warn(NO_HTTP_SERVER);
-  // Emitted in a later turn, so that the caller of bootstrap() can attach its listeners first.
+  // Emitted later, so that the caller of bootstrap() can add its listeners first.
   setImmediate(() => emit('listening', { url, workers, balancing, ports, endpoints, adminUrl }));
   return runtimeOf(supervisor, listeners, ended);
 }
 
-/** The options with the address that systemd has passed, if it has passed one. */
-function inForce(options: ResolvedClusterOptions, { sockets: [socket] }: Listening) {
+/** The address of a socket from systemd replaces the address of the options. */
+function withActivatedAddress(options: ResolvedClusterOptions, { sockets: [socket] }: Listening) {
   return socket?.target.activated ? { ...options, address: socket.target } : options;
 }
 
@@ -161,12 +161,12 @@ async function openAdmin(
   warn: Warn,
 ): Promise<string | null> {
   if (admin === undefined) return null;
-  // Loaded only here, because most clusters have no admin listener.
+  // Loaded lazily, because most clusters have no admin listener.
   const { openAdminListener } = await import('../../observe/admin/admin-listener.js');
   return openAdminListener(admin, supervisor, warn);
 }
 
-/** Never fails, because a cluster also serves without a control socket. */
+/** Never rejects, because a cluster also works without a control socket. */
 async function openControl(
   options: ResolvedClusterOptions,
   supervisor: Supervisor,
@@ -182,13 +182,13 @@ async function informSystemd(
   warn: Warn,
 ): Promise<void> {
   if (!process.env['NOTIFY_SOCKET']) return;
-  // Loaded only here, because most clusters do not tell systemd their state.
+  // Loaded lazily, because most clusters do not use Type=notify.
   const { tellSystemd } = await import('../tell-systemd.js');
   tellSystemd(events, () => !isTickLate(lastBeatAt(), performance.now()), warn);
 }
 
 export function handleSignals(supervisor: Supervisor, emit: EmitEvent): void {
-  // Checked at the start, because isatty() returns false once the terminal is closed and SIGHUP comes.
+  // Checked at startup, because isatty() returns false after the terminal was closed.
   const inTerminal = isatty(0);
   const refusals = new OnceAMinute((message) => emit('warning', { message }));
   const refuse = (signal: string, why: string) => refusals.say(`${signal}: ${why}`, signal);
@@ -196,18 +196,18 @@ export function handleSignals(supervisor: Supervisor, emit: EmitEvent): void {
     process.on(signal, () => supervisor.stop(signal, signal));
   }
   process.on('SIGHUP', () => {
-    // In a terminal, SIGHUP means that the terminal was closed, so the program ends and does not reload.
+    // In a terminal, SIGHUP means that the terminal was closed.
     if (inTerminal) return supervisor.stop('SIGHUP in a terminal', 'SIGHUP');
-    if (supervisor.reloading) refuse('SIGHUP', 'a reload is already under way');
+    if (supervisor.reloading) refuse('SIGHUP', 'a reload is already in progress');
     else void supervisor.reload('SIGHUP');
   });
   for (const [signal, step] of Object.entries(SCALE_SIGNALS)) {
     process.on(signal, () => {
       const workers = supervisor.snapshot().desired + step;
-      // Repeated signals would start so many processes that the primary answers no one.
+      // Without this limit, repeated signals could overload the machine.
       const most = Math.min(MAX_WORKERS, 4 * availableCores());
       if (workers < 1 || (step > 0 && workers > most)) {
-        return refuse(signal, `there cannot be ${workers} workers, only 1 to ${most}`);
+        return refuse(signal, `cannot scale to ${workers} workers; 1 to ${most} are allowed`);
       }
       supervisor.scale(workers, signal).catch((error: Error) => refuse(signal, error.message));
     });

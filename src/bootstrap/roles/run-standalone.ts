@@ -20,11 +20,11 @@ import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
 import { NO_HTTP_SERVER } from './role.js';
 
-/** Signals that drain and end the process. SIGHUP also does, because a single process cannot reload. */
+/** SIGHUP also stops the process, because a single process cannot reload. */
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 const NO_ADMIN_LISTENER =
-  "workers: 0 has no primary, so there is no admin listener; use the app's own endpoints";
+  "the admin listener is disabled, because workers: 0 has no primary; use the app's own endpoints";
 
 /**
  * Runs the app in this process, with the same address, endpoints and drain as in a cluster.
@@ -38,20 +38,18 @@ export function runStandalone(
   return new Standalone(options).run(createApp);
 }
 
-/** Examines an app that listens. */
 export type Examine = (app: AppView, start: ExaminedStart) => void;
 
-/** The result of an app's start. */
 interface ExaminedStart {
   readonly findings: readonly Finding[];
   readonly warnings: readonly string[];
   /** The option `warnings.ignore`. */
   readonly ignored: readonly FindingName[];
-  /** The number of workers that the options ask for. */
+  /** The number of workers in the options, at least 1. */
   readonly workers: number;
 }
 
-/** Runs the app in this process on a free port, and passes it to `examine` when it listens. */
+/** Runs the app in this process on a free port. Calls `examine` when the app listens. */
 export async function runExamined(
   createApp: AppFactory,
   options: ResolvedClusterOptions,
@@ -94,26 +92,26 @@ class Standalone {
       (message, error) => log('warning', { message, error }),
       options.on,
     );
-    // Not an event of the link: a listener in the app that throws makes the link warn again.
-    const say = (message: string): void => {
+    // Does not call the link's listeners: if one throws, the link warns again, without end.
+    const logWarning = (message: string): void => {
       log('warning', { message });
       listeners.call('warning', { message });
     };
-    this.#link = new ProcessLink({ options, droppedLogLines: output.dropped, say });
+    this.#link = new ProcessLink({ options, droppedLogLines: output.dropped, logWarning });
     this.#emit = (name, event) => {
       log(name, event);
       listeners.call(name, event);
       this.#link.events.call(name, event);
     };
     if (options.log.format === 'json') {
-      // Node would print the error as text.
+      // Node would print the error as text, not as JSON.
       this.#leaveErrorsToNode = catchUncaught((error) => {
         log('failed', { message: 'uncaught error', exitCode: 1, error: reportUncaught(error) });
         process.exit(1);
       });
     }
     this.#served = new ServedApp(this.#link, options.keepAliveTimeoutMs, this.#warn);
-    this.#served.sockets.clusterEnds(); // no other process has these sockets
+    this.#served.sockets.clusterEnds(); // no other process holds these sockets
     this.#served.sockets.primaryClosed();
     const warnOnce = onceEach(this.#warn);
     this.#leaveSignalsToNest = removeNestListeners(() => warnOnce(HOOKS_TAKEN_OVER));
@@ -134,7 +132,7 @@ class Standalone {
     this.#link.state = 'ready';
     for (const signal of STOP_SIGNALS) process.on(signal, this.#onSignal);
     if (url === null && addressGiven) this.#warn(NO_HTTP_SERVER);
-    // The last step of the start, because a program that reads this log line may send a signal at once.
+    // Logged last, because a program that reads this line may send a signal immediately.
     const reached = { ports: [], endpoints: this.#link.endpoints, adminUrl: null };
     this.#emit('listening', { url, workers: 0, balancing: 'none', ...reached });
     return {
@@ -148,11 +146,10 @@ class Standalone {
     };
   }
 
-  /** Creates the app. If it has an HTTP server, makes it listen on its address. */
   async #start(createApp: AppFactory) {
     const { address, addressGiven } = this.options;
     const open = () => whenFree(() => BoundSocket.open(address));
-    // An app without an HTTP server does not need the default address.
+    // The default address is opened only for an app with an HTTP server.
     let socket = takeActivatedSocket(this.options, this.#warn);
     if (socket !== undefined) this.#served.sockets.isHeldBySystemd = true;
     else if (addressGiven) socket = await open();
@@ -163,7 +160,7 @@ class Standalone {
         app,
         async (httpApp) => {
           socket ??= await open();
-          taken = true; // from here on the server closes the socket
+          taken = true; // from now on, the server closes the socket
           return listen(httpApp, socket.target, socket.handle);
         },
         (signal) => this.#shutdown(signal),
@@ -191,14 +188,14 @@ class Standalone {
     return hookError === null ? 0 : 1;
   }
 
-  /** Releases everything, because the process may start another app, as test suites do. */
+  /** Releases all resources, because the process may start another app, as test suites do. */
   #letGo(): void {
     setCurrentLink(undefined);
     this.#served.sockets.stop();
     this.#leaveSignalsToNest();
     this.#leaveErrorsToNode();
     this.#ignoreStopSignals();
-    // The link is ended here, because without ClusterModule nobody else ends it.
+    // Without ClusterModule, the app does not end the link.
     this.#link.end();
   }
 
@@ -208,7 +205,7 @@ class Standalone {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     const forcedCode = 128 + constants.signals[signal];
-    // An app that has not started has nothing to drain.
+    // Before the app has started, a drain is not needed.
     if (!this.#served.isUp) process.exit(forcedCode);
     this.#signals += 1;
     if (this.#signals > 2) process.exit(forcedCode);

@@ -11,7 +11,7 @@ import { setCurrentLink } from '../../contract/snapshot/current-link.js';
 import { guardOutput } from '../../contract/process/guarded-output.js';
 import { setTitle } from './role.js';
 
-/** Runs the app in a worker. Ends the process when the agent has nothing left to do. */
+/** Runs the app in a worker. Exits the process when the agent has ended. */
 export async function runWorker(
   createApp: AppFactory,
   options: ResolvedClusterOptions,
@@ -29,36 +29,34 @@ export async function runWorker(
   const app = await agent.run(() => createAppBy(createApp, { worker: identity }));
   endQuiet?.();
   if (app !== undefined && link.state === 'ready') {
-    // After the event loop has handled the pending events.
+    // Lets the event loop handle pending requests first.
     setImmediate(() => {
       warnOfFindings(app, link, options.warnings).catch((error: unknown) =>
-        link.warn(`the check of the app failed: ${String(error)}`),
+        link.warn(`the app could not be checked for cluster problems: ${String(error)}`),
       );
     });
   }
   void collectStartGarbage();
-  // One worker is enough: all compile the same files.
+  // One worker is enough, because all workers compile the same files.
   if (slot === 0) link.afterStart(keepCompiled);
   return { role: 'worker', identity };
 }
 
-/** Makes Nest log less while the app starts. Does nothing if this package finds no copy of Nest. */
 async function quietNest(): Promise<(() => void) | undefined> {
   try {
     const { Logger } = await import('@nestjs/common');
     return quietStart(Logger as never);
   } catch {
-    return undefined; // the app's own import of Nest will report the error
+    return undefined; // the app's own import of Nest reports the error
   }
 }
 
 /**
- * The slot of the only worker that warns, because all workers would log the same warnings. Two or
- * more workers always have a slot 1, even after scaling.
+ * Only this slot's worker warns, because all workers would log the same warnings. Slot 1 exists if
+ * there are at least two workers.
  */
 const WARNING_SLOT = 1;
 
-/** Warns if the app does not work correctly in several workers. */
 export async function warnOfFindings(
   app: object,
   link: Pick<ProcessLink, 'identity' | 'warn'>,

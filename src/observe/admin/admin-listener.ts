@@ -22,7 +22,7 @@ import { ALIVE, healthReport } from '../exposition/cluster-report.js';
 
 /** Further connections are closed. */
 const MAX_CONNECTIONS = 64;
-/** Within this time, in ms, a request must be complete; a connection without traffic is closed after twice as long. */
+/** Timeout for receiving a request. Silent connections are closed after twice this time. */
 const REQUEST_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 20_000;
 
@@ -32,10 +32,10 @@ interface AdminSource {
 }
 
 /**
- * The primary's own listener, without the app: `/health` and `/metrics`. No request changes anything.
+ * Serves `/health` and `/metrics` in the primary, without the app. All endpoints are read-only.
  *
- * @param warn logs a request that cannot be answered.
- * @returns its URL.
+ * @param warn called if a request cannot be answered.
+ * @returns the URL of the listener.
  * @throws ClusterAddressError
  */
 export function openAdminListener(
@@ -92,9 +92,9 @@ function answers(
   { token }: ResolvedAdminOptions,
   source: AdminSource,
 ): (request: IncomingMessage) => Promise<EndpointResponse> {
-  // Loaded now, because the files of the release may be removed before the first scrape.
+  // Loaded at startup, because the release's files may be removed before the first scrape.
   const clients = loadPrometheusClients();
-  clients.catch(() => {}); // `/metrics` reports it
+  clients.catch(() => {}); // `/metrics` reports the error
   const page = shareInFlight(async () => {
     const [client] = await clients;
     const { registry } = clusterRegistry(client!, await source.collectMetrics());
@@ -111,25 +111,25 @@ function answers(
   return async (request) => {
     const refusal = token === undefined ? foreign(request) : unauthorized(request, token);
     if (refusal !== undefined) return refusal;
-    if (!['GET', 'HEAD'].includes(request.method!)) return plain(405, 'only GET and HEAD');
+    if (!['GET', 'HEAD'].includes(request.method!)) return plain(405, 'use GET or HEAD');
     const { url = '' } = request;
-    // A proxy sends the target with the host (RFC 9112, 3.2.2).
+    // A client that treats the listener as a proxy sends an absolute URL (RFC 9112, 3.2.2).
     const path = URL.canParse(url, 'http://localhost')
       ? new URL(url, 'http://localhost').pathname
       : '';
     const route = routes[path];
-    return route?.(request) ?? plain(404, `not found; here are ${Object.keys(routes).join(', ')}`);
+    return route?.(request) ?? plain(404, `not found; use ${Object.keys(routes).join(', ')}`);
   };
 }
 
 /**
- * Refuses a request that a malicious web page could have sent from a browser on this machine: by a
- * host name that the attacker resolves to this address (DNS rebinding), or from another site.
+ * Rejects requests that a malicious web page could send from a browser on this machine: requests with
+ * a host name that an attacker controls (DNS rebinding), and cross-site requests.
  */
 function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
   const { host = '', origin } = headers;
   const name = host.replace(/:\d+$/, '').replace(/^\[(.+)\]$/, '$1');
-  // A public domain has a dot; the name of a service in the same namespace has none.
+  // Public domains contain a dot. The name of a service in the same Kubernetes namespace does not.
   if (isIP(name) === 0 && !/^[a-z\d-]+$/i.test(name)) {
     return plain(421, 'misdirected request: the Host header names another server');
   }
@@ -142,13 +142,13 @@ function foreign({ headers }: IncomingMessage): EndpointResponse | undefined {
   return undefined;
 }
 
-/** Compares hashes, which takes the same time for every token. */
+/** Compares hashes in constant time, so that the duration reveals nothing about the token. */
 function unauthorized({ headers }: IncomingMessage, token: string): EndpointResponse | undefined {
   const hashOf = (text: string) => createHash('sha256').update(text).digest();
   const [, given = ''] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   if (timingSafeEqual(hashOf(given), hashOf(token))) return undefined;
   const headersOfAnswer = { 'WWW-Authenticate': 'Bearer realm="nestjs-cluster"' };
-  const message = 'unauthorized: send the token as Authorization: Bearer …';
+  const message = 'unauthorized: send the header Authorization: Bearer <token>';
   return { ...plain(401, message), headers: headersOfAnswer };
 }
 
@@ -162,14 +162,14 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Endpoi
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    // The body of a request is not read, so the connection cannot be used again.
+    // Request bodies are not read, so the connection cannot be reused.
     ...(hasBody && { Connection: 'close' }),
     ...headers,
   });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** Says what to install if there is no Prometheus client. Other errors may name files or hosts. */
+/** Hides the message of unexpected errors, because it may name files or hosts. */
 function failure(error: unknown): EndpointResponse {
   return plain(500, error instanceof ClusterConfigurationError ? error.message : 'internal error');
 }

@@ -1,6 +1,5 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
 
-/** The response of an endpoint. */
 export interface EndpointResponse {
   readonly status: number;
   readonly contentType: string;
@@ -8,7 +7,7 @@ export interface EndpointResponse {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The part of a request that an endpoint reads, which is the same on every adapter. */
+/** The part of a request that is the same on every adapter. */
 export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -16,15 +15,14 @@ export interface EndpointRequest {
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Marks the handlers of this package's endpoints. */
+/** Set on the handlers of this package's endpoints. */
 export const OWN_ENDPOINT = Symbol('nestjs-cluster.endpoint');
 
 /**
- * Serves `GET path` on the HTTP adapter itself, before the app's own routes.
+ * Serves `GET path` directly on the HTTP adapter, before the app's routes.
  *
- * The endpoint is not a Nest controller. Otherwise a global prefix, a version, a guard, an
- * interceptor or a throttler of the app could break /health for orchestrators or /metrics for
- * Prometheus.
+ * The endpoint is not a Nest controller. Otherwise the app's global prefix, versioning, guards,
+ * interceptors or throttler could break /health for orchestrators or /metrics for Prometheus.
  */
 export function mountEndpoint(
   adapter: AbstractHttpAdapter,
@@ -39,7 +37,7 @@ export function mountEndpoint(
     if (typeof body === 'string' || adapter.getType() === 'fastify') {
       adapter.reply(response, body, status);
     } else {
-      // Nest would send a buffer to Express as JSON.
+      // On Express, Nest would send a Buffer as JSON.
       adapter.status(response, status);
       adapter.end(response, body as never);
     }
@@ -47,7 +45,7 @@ export function mountEndpoint(
   const handle = (request: EndpointRequest, response: unknown): void => {
     respond(request).then(
       (answer) => send(response, answer),
-      // The error is not sent, because it may name files or hosts.
+      // Hides the error, because it may name files or hosts.
       () => send(response, { status: 500, contentType: TEXT_TYPE, body: 'internal error\n' }),
     );
   };
@@ -55,9 +53,9 @@ export function mountEndpoint(
 }
 
 /**
- * Calls `run` once for all calls that are made during that run.
+ * Concurrent calls share one run and its result.
  *
- * @param situation a call in a situation other than the current run's situation starts a new run.
+ * @param situation if its value has changed since the start of the current run, a call starts a new run.
  */
 export function shareInFlight<T>(
   run: () => Promise<T>,

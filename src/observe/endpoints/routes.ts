@@ -5,31 +5,31 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { type Handler, labelled } from '../../worker/serve/route-template.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';
 
-/** The methods of an adapter by which Nest registers a route: `get`, `all`, `propfind` and so on. */
+/** Nest registers routes with these methods of the adapter: `get`, `all`, `propfind` and so on. */
 const METHODS = Object.values(RequestMethod)
   .filter((method) => typeof method === 'string')
   .map((method) => method.toLowerCase());
 
-/** The methods whose routes can shadow an endpoint of this package. */
+/** Only routes with these methods can conflict with this package's endpoints. */
 const OF_ENDPOINTS: ReadonlySet<string> = new Set(['get', 'all']);
 
 type Register = (...args: unknown[]) => unknown;
 
 /**
- * Follows the routes that Nest registers with the HTTP adapter, whichever adapter it is. A path there
- * includes every prefix and version.
+ * Records the routes that Nest registers with the HTTP adapter. Their paths include all prefixes and
+ * versions.
  */
 @Injectable()
 export class Routes {
   readonly #ownPaths = new Set<string>();
   readonly #appPaths = new Set<string>();
-  /** Paths that the app and this package both serve. Only the handler registered first would ever answer. */
+  /** Paths of both the app and this package. Only the handler that is registered first would be called. */
   readonly #shadowed = new Set<string>();
   #adapter: AbstractHttpAdapter | undefined;
 
   constructor(@Inject(MODULE_OPTIONS) private readonly options: ResolvedModuleOptions) {}
 
-  /** Follows all routes that are registered from now on. A second call changes nothing. */
+  /** Records all routes that are registered after this call. */
   follow(adapter: AbstractHttpAdapter): void {
     if (this.#adapter === adapter) return;
     this.#adapter = adapter;
@@ -41,7 +41,7 @@ export class Routes {
         const handler = args.at(-1);
         if (typeof handler !== 'function' || args.length < 2) return register.apply(adapter, args);
         const [path] = args;
-        // Fastify would throw at such a route, and name only the first one.
+        // Fastify would throw an error that names only the first conflict.
         if (OF_ENDPOINTS.has(method) && this.#isShadowed(path, handler)) return undefined;
         return register.apply(adapter, [...args.slice(0, -1), labelled(handler as Handler, path)]);
       };
@@ -49,9 +49,9 @@ export class Routes {
   }
 
   /**
-   * Must be called once all routes are registered.
+   * Must be called after all routes have been registered.
    *
-   * @throws ClusterConfigurationError that names all routes with a path of our endpoints.
+   * @throws ClusterConfigurationError that names all conflicting routes.
    */
   refuseShadowed(): void {
     if (this.#shadowed.size === 0) return;
@@ -59,10 +59,10 @@ export class Routes {
       const { metrics } = this.options;
       const isMetrics = metrics !== false && this.#normalize(metrics.path) === path;
       const option = isMetrics ? 'metrics' : 'health';
-      return `${path} is a route of the app, and of the option ${option}; change one of them (${option}.path of forRoot()), or set ${option}: false`;
+      return `${path} is a route of the app and a path of the option ${option}; change the route or ${option}.path of forRoot(), or set ${option}: false`;
     });
     throw new ClusterConfigurationError(
-      `routes of the app have paths that ClusterModule serves: ${routes.join(' | ')}`,
+      `routes of the app conflict with endpoints of ClusterModule: ${routes.join(' | ')}`,
     );
   }
 
@@ -71,7 +71,7 @@ export class Routes {
     const [same, others] = isOurs
       ? [this.#ownPaths, this.#appPaths]
       : [this.#appPaths, this.#ownPaths];
-    // Fastify chooses a handler by version. Express calls one handler after the other.
+    // Fastify selects a handler by version. Express calls the first handler, whatever its version.
     const isVersioned = typeof (handler as { version?: unknown }).version === 'string';
     if (isVersioned && this.#adapter!.getType() === 'fastify') return false;
     const own = [paths].flat().filter((path) => typeof path === 'string');
@@ -81,7 +81,7 @@ export class Routes {
     return taken.length > 0;
   }
 
-  /** Normalizes a path in the way that the adapter compares paths by default. */
+  /** Normalizes a path as the adapter does by default when it compares paths. */
   #normalize(path: string): string {
     const bare = `/${path}`.replace(/^\/+/, '/').replace(/(?<=.)\/+$/, '');
     return this.#adapter!.getType() === 'express' ? bare.toLowerCase() : bare;

@@ -20,25 +20,24 @@ import {
 
 type Values = readonly (readonly [MetricLabels, number])[];
 
-/** The data from which the metrics of the cluster are read. */
 interface Source {
   readonly snapshot: ClusterSnapshot;
-  /** One worker for each slot. */
+  /** One worker per slot. */
   readonly workers: readonly WorkerSnapshot[];
-  /** The counts of all slots, also of those that were removed. */
+  /** The counts of all slots, including removed slots. */
   readonly counts: readonly SlotCounts[];
   readonly reports: CollectedMetrics['workers'];
   readonly snapshotAgeMs: number;
 }
 
-/** A metric, named without `nestjs_cluster_`. A name that ends in `_total` is a counter's. */
+/** The name lacks the prefix `nestjs_cluster_`. A name that ends in `_total` makes the metric a counter. */
 type Row = readonly [metric: string, help: string, read: (from: Source) => Values];
 
 const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited'];
 
 const UPTIME = 'Time since the process was started';
 
-/** The metrics of the cluster. The rows of {@link STATS} are the measurements that a worker takes of itself. */
+/** The rows made from {@link STATS} are a worker's own measurements. */
 const ROWS: readonly Row[] = [
   [
     'workers',
@@ -48,13 +47,13 @@ const ROWS: readonly Row[] = [
   ],
   [
     'info',
-    'How connections reach the workers; always 1',
+    'Balancing strategy of the cluster; always 1',
     ({ snapshot: { balancing } }) => [[{ balancing }, 1]],
   ],
   ['workers_desired', 'Desired number of workers', ({ snapshot }) => [[{}, snapshot.desired]]],
   [
     'generation',
-    'Number of the last rolling reload that was completed',
+    'Number of the last completed rolling reload',
     ({ snapshot }) => [[{}, snapshot.generation]],
   ],
   [
@@ -65,18 +64,18 @@ const ROWS: readonly Row[] = [
   ],
   [
     'accept_backlog',
-    'Connections that wait in the kernel until a worker accepts them, by address',
+    'Connections in the kernel that no worker has accepted yet, by address',
     ({ snapshot: { acceptBacklog = [] } }) =>
       acceptBacklog.map(({ socket, connections }) => [{ socket }, connections]),
   ],
   [
     'snapshot_age_seconds',
-    'Age of the state of the cluster: above 0 if the primary did not answer this scrape',
+    'Age of the cluster state; above 0 if the primary did not answer this scrape',
     ({ snapshotAgeMs }) => [[{}, snapshotAgeMs / 1_000]],
   ],
   [
     'worker_restarts_total',
-    'Workers that failed or grew too large and were replaced, by cause',
+    'Workers replaced because they failed or exceeded a memory limit, by cause',
     ({ counts }) =>
       counts.flatMap(({ slot, restartsByCause: restarts }) =>
         FAILURE_CAUSES.map((cause) => [{ worker: slot, cause }, restarts[cause] ?? 0] as const),
@@ -90,7 +89,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'worker_up',
-    'Whether the worker is ready and answers its heartbeats (1) or not (0)',
+    'Whether the worker is ready and answers heartbeats (1) or not (0)',
     ({ workers }) =>
       byWorker(workers, ({ state, responsive }) => Number(state === 'ready' && responsive)),
   ],
@@ -102,17 +101,17 @@ const ROWS: readonly Row[] = [
   ...COUNTERS.map((name) => ofSlot(name, STATS[name])),
   ofSlot('abortedRequestsTotal', {
     metric: 'worker_aborted_requests_total',
-    help: 'Requests cut off because a drain reached its deadline',
+    help: 'Requests aborted because a drain timed out',
   }),
   ofWorker('uptimeSeconds', { metric: 'worker_uptime_seconds', help: UPTIME }),
   ofWorker('heartbeatAgeMs', {
     metric: 'worker_heartbeat_age_seconds',
-    help: 'Time since the last message of the worker',
+    help: 'Time since the last message from the worker',
   }),
   ...GAUGES.map((name) => ofWorker(name, STATS[name])),
   [
     'worker_snapshot_age_seconds',
-    'Age of the metrics of the worker: above 0 if it did not answer this scrape',
+    'Age of the metrics of the worker; above 0 if it did not answer this scrape',
     ({ reports }) => {
       const ages = new Map(reports.map(({ slot, ageMs }) => [slot, ageMs]));
       return [...ages].map(([slot, ageMs]) => [{ worker: slot }, ageMs / 1_000]);
@@ -149,15 +148,15 @@ function byWorker<W extends { readonly slot: number }>(
   });
 }
 
-/** The value of a field, in seconds if its name ends in `Ms`. */
+/** Reads a field. Converts fields whose name ends in `Ms` to seconds. */
 function read<T>(from: T, field: keyof T & string): number | null {
   const value = from[field] as number | null;
   if (value === null || !field.endsWith('Ms')) return value;
-  // The milliseconds have at most three decimals, so the seconds have at most six decimals.
+  // Milliseconds have at most three decimals, so seconds have at most six.
   return Math.round(value * 1_000) / 1e6;
 }
 
-/** The metrics that describe the cluster itself, computed from its snapshot. */
+/** Computes the metrics of the cluster itself from its snapshot. */
 export function clusterMetrics({
   snapshot,
   workers: reports,
@@ -178,7 +177,7 @@ export function clusterMetrics({
   }));
 }
 
-/** One worker for each slot: its newest ready process, or its newest process if none is ready. */
+/** One worker per slot: the newest ready worker, or the newest worker if none is ready. */
 function workersBySlot({ workers }: ClusterSnapshot): WorkerSnapshot[] {
   const bySlot = new Map<number, WorkerSnapshot>();
   for (const worker of workers) {

@@ -8,17 +8,16 @@ import type {
 type MinReady = ClusterSnapshot['minReady'];
 
 export interface Judgement {
-  /** `degraded`: enough workers are ready, but something is wrong with other workers. */
+  /** `degraded`: enough workers are ready, but other workers have problems. */
   readonly status: 'up' | 'degraded' | 'down';
-  /** The problem, in words. */
   readonly reason?: string | undefined;
 }
 
 /**
- * Judges the cluster by the number of slots with a ready worker that answers its heartbeats. A
- * worker that is blocked or stopped does not count.
+ * Judges the cluster by the number of slots with a ready worker that answers heartbeats. Blocked or
+ * stopped workers do not count.
  *
- * @param ownPid pid of this process, which counts even if the primary has no message from it yet.
+ * @param ownPid the pid of this process. Its worker counts even without a heartbeat.
  */
 export function judgeCluster(
   snapshot: ClusterSnapshot,
@@ -34,7 +33,7 @@ export function judgeCluster(
     silent === 1 ? '1 worker does not answer' : `${silent} workers do not answer`;
   const needed = neededWorkers(minReady, desired);
   if (serving < needed) {
-    const count = `${serving} of ${needed} needed workers are ready`;
+    const count = `${serving} of ${needed} required workers are ready`;
     return {
       status: 'down',
       reason: silent === 0 ? count : `${count} and answer; ${notAnswering}`,
@@ -54,7 +53,7 @@ function neededWorkers(minReady: MinReady, desired: number): number {
   return minReady < 1 ? Math.ceil(minReady * desired) : minReady;
 }
 
-/** The cluster as `/health` shows it. */
+/** The cluster's part of a `/health` response. */
 export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
   const { desired, ready, generation, degraded, balancing, ports, workers } = snapshot;
   const { acceptBacklog } = snapshot;
@@ -68,13 +67,13 @@ export function describeCluster({ snapshot, ageMs }: AgedSnapshot) {
     ...(acceptBacklog && {
       acceptBacklog: acceptBacklog.reduce((sum, { connections }) => sum + connections, 0),
     }),
-    // Only a snapshot that the primary did not confirm has an age.
+    // The age is above 0 only if the primary did not answer.
     ...(ageMs > 0 && { snapshotAgeMs: ageMs }),
     workers: workers.map(describeWorker),
   };
 }
 
-/** Names each field, so that a field added to a snapshot is not published by accident. */
+/** Lists each field, so that a new field of snapshots is not published by accident. */
 function describeWorker(worker: WorkerSnapshot) {
   return {
     slot: worker.slot,
@@ -89,13 +88,13 @@ function describeWorker(worker: WorkerSnapshot) {
   };
 }
 
-/** A health report in the format of @nestjs/terminus, without that package. */
+/** A health report in the format of @nestjs/terminus, created without that package. */
 export interface HealthReport {
   readonly status: number;
   readonly report: object;
 }
 
-/** The report of the primary. `ready` leaves out the measurements of the primary itself. */
+/** The primary's health report. `ready` omits the primary's own measurements. */
 export function healthReport(snapshot: ClusterSnapshot, what: 'whole' | 'ready'): HealthReport {
   const { primary, minReady } = snapshot;
   return terminusReport({
@@ -107,7 +106,7 @@ export function healthReport(snapshot: ClusterSnapshot, what: 'whole' | 'ready')
   });
 }
 
-/** The report of `/health/live`. It is empty, because the answer itself shows that the primary runs. */
+/** The report of `/health/live`. It is empty, because any response shows that the primary is alive. */
 export const ALIVE: HealthReport = terminusReport({});
 
 function terminusReport(

@@ -13,10 +13,10 @@ import { clusterMetrics } from './cluster-metrics.js';
 
 const compress = promisify(gzip);
 
-/** Smaller pages are not compressed, because compression would gain nothing. */
+/** Compression does not pay off for shorter pages. */
 const MIN_GZIP_LENGTH = 1_024;
 
-/** A page for all concurrent requests. It is compressed once, at the first request that needs it. */
+/** A page that concurrent requests share. It is compressed at most once. */
 export class MetricsPage {
   #gzipped: Promise<Buffer> | undefined;
 
@@ -25,7 +25,6 @@ export class MetricsPage {
     private readonly text: string,
   ) {}
 
-  /** Responds in the encoding that the request's headers ask for. */
   async respond(request: EndpointRequest): Promise<EndpointResponse> {
     const { contentType, text } = this;
     const gzipped =
@@ -41,12 +40,13 @@ export class MetricsPage {
 }
 
 /**
- * The metrics of the cluster and of its workers, merged by the Prometheus client.
+ * Merges the metrics of the cluster and its workers with the Prometheus client.
  *
- * If the primary did not answer, the current counts of the other workers are unknown. Counters are
- * then left out: a gap in a series is harmless, but Prometheus treats a lower value as a reset.
+ * If the primary did not answer, the counts of other workers are unknown. Counters are then omitted: a
+ * gap in a time series is harmless, but Prometheus treats a lower value as a reset.
  *
- * @returns also the names that the cluster and the app both have, of which the app's is shown.
+ * @returns the registry, and the names of metrics that both the cluster and the app have. The registry
+ *   has the app's metrics of these names.
  */
 export function clusterRegistry(
   client: PrometheusClient,
@@ -67,13 +67,13 @@ export function clusterRegistry(
   };
 }
 
-/** Drops histograms of an older release whose buckets have other bounds: they cannot be added. */
+/** Drops histograms of an older release with other bucket bounds, because they cannot be summed. */
 function withSameBuckets(newestFirst: readonly (readonly MetricJson[])[]): MetricJson[][] {
   const buckets = new Map<string, string>();
   return newestFirst.map((metrics) =>
     metrics.filter((metric) => {
       const own = bucketsOf(metric);
-      if (own === '') return true; // no histogram, or one without a series
+      if (own === '') return true; // no histogram, or an empty one
       if (!buckets.has(metric.name)) buckets.set(metric.name, own);
       return buckets.get(metric.name) === own;
     }),

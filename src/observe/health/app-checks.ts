@@ -11,12 +11,12 @@ import { inTime } from '../../contract/process/in-time.js';
 
 type Entry = Exclude<ResolvedModuleOptions['health'], false>['indicators'][number];
 
-/** Maximum time for an indicator, in ms. A slower indicator is down. */
+/** An indicator that takes longer is down. */
 const TIMEOUT_MS = 1_000;
 
 /**
- * The indicators in `health.indicators`, for terminus. An indicator that hangs, or throws anything
- * but terminus' own error, is down; the error may name hosts and passwords, so it only goes to the log.
+ * Converts `health.indicators` to functions for terminus. An indicator is down if it times out or
+ * throws. Only the log shows the error, because it may contain hosts and passwords.
  *
  * @throws ClusterConfigurationError for a class that no module provides.
  */
@@ -37,17 +37,17 @@ export function appChecks(
       try {
         return (await check()) as HealthIndicatorResult;
       } catch (error) {
-        // Indicators for terminus 11 throw this error to report that they are down.
+        // Indicators for terminus 11 report with this error that they are down.
         if ((error as { isHealthCheckError?: boolean } | null)?.isHealthCheckError) throw error;
         return down('threw an error', `: ${inspected(error)}`);
       }
     };
     return () =>
-      inTime(answered(), TIMEOUT_MS, () => down(`gave no result within ${TIMEOUT_MS} ms`));
+      inTime(answered(), TIMEOUT_MS, () => down(`did not finish within ${TIMEOUT_MS} ms`));
   });
 }
 
-/** `DatabaseHealthIndicator` → `database`. An entry without a name gets its place in the list, from 1. */
+/** `DatabaseHealthIndicator` → `database`. An anonymous function gets its position in the list, from 1. */
 function nameOf({ name }: Entry, index: number): string {
   const bare = name.replace(/HealthIndicator$/, '');
   return /^\w+$/.test(bare) ? bare[0]!.toLowerCase() + bare.slice(1) : `indicator${index + 1}`;

@@ -29,15 +29,15 @@ import { hasTerminus, Terminus } from './terminus.js';
 
 type Options = Exclude<ResolvedModuleOptions['health'], false>;
 
-/** Maximum length of the detail of a verdict, which must fit into a message to the primary. */
+/** Maximum length of a verdict's detail, so that it fits into a message to the primary. */
 const MAX_DETAIL_LENGTH = 32 * 1024;
 
-/** Serves the health of the cluster with the JSON format and status codes of terminus. */
+/** Serves the cluster's health in the JSON format of terminus. */
 @Injectable()
 export class HealthEndpoints {
-  /** An orchestrator asks again and again. */
+  /** Limited to one line a minute, because orchestrators probe all the time. */
   readonly #log = new OnceAMinute((line) => new Logger('ClusterModule').error(line));
-  /** The indicators that concern only this process. */
+  /** The indicators of this process, without the cluster's. */
   #ofProcess: readonly HealthIndicatorFunction[] = [];
   #health: Promise<HealthCheckService> | undefined;
 
@@ -52,11 +52,10 @@ export class HealthEndpoints {
   ) {}
 
   /**
-   * Prepares the indicators. Call it before {@link verdict} and `mount()`. The first check loads
-   * terminus.
+   * Prepares the indicators. Must be called before {@link verdict} and {@link mount}. Terminus is loaded
+   * by the first check.
    *
-   * @throws ClusterConfigurationError if terminus is not installed or an indicator of the app
-   * cannot work.
+   * @throws ClusterConfigurationError if terminus is not installed or an indicator is not a provider.
    */
   async prepare(options: Options): Promise<void> {
     if (!hasTerminus()) await this.#load();
@@ -73,7 +72,7 @@ export class HealthEndpoints {
     const cluster = () => this.cluster.check('cluster', { minReady });
     const checks: Readonly<Record<string, readonly HealthIndicatorFunction[]>> = {
       [path]: [cluster, ...this.#ofProcess],
-      // No indicators, because the answer itself shows that the process is alive.
+      // No indicators, because any response shows that the process is alive.
       [`${path}/live`]: [],
       [`${path}/ready`]: [cluster],
     };
@@ -83,8 +82,7 @@ export class HealthEndpoints {
           const { status, result } = await this.#run(indicators);
           return { status, contentType: JSON_TYPE, body: this.#bodyOf(result, details) };
         },
-        // A run that began before a drain must not be shared, because it would still report that
-        // all is well.
+        // A check that began before the drain would still report that the worker accepts requests.
         () => this.link.accepting,
       );
       mountEndpoint(adapter, endpoint, check);
@@ -92,7 +90,7 @@ export class HealthEndpoints {
     return Object.keys(checks);
   }
 
-  /** The health of this process, which the primary asks for before it relies on a new worker. */
+  /** The health of this process. The primary requests it before it replaces the old worker. */
   async verdict(): Promise<HealthVerdict> {
     const { status, result } = await this.#run(this.#ofProcess);
     if (status < 400) return { healthy: true, detail: null };
@@ -102,7 +100,7 @@ export class HealthEndpoints {
     return { healthy: false, detail: wrong.join('; ').slice(0, MAX_DETAIL_LENGTH) };
   }
 
-  /** No public indicator, because terminus has a `MemoryHealthIndicator`. */
+  /** Not a public indicator, because terminus has a `MemoryHealthIndicator`. */
   #memory(): HealthIndicatorResult<'memory'> {
     const { residentMemoryBytes, heapUsedBytes } = this.link.stats();
     return { memory: { residentMemoryBytes, heapUsedBytes, status: 'up' } };
@@ -119,7 +117,7 @@ export class HealthEndpoints {
     if (this.link.showsDetails) {
       return JSON.stringify(details ? result : statusesOf(result, () => true));
     }
-    // No answer names the app's indicators, so the log does.
+    // Responses do not name the app's indicators, so the log names them.
     for (const key of Object.keys(result.error ?? {}).filter((each) => !isOurs(each))) {
       this.#log.say(`health indicator "${key}" is down`, key);
     }
@@ -133,7 +131,7 @@ export class HealthEndpoints {
       const health = await this.#load();
       return { status: 200, result: await health.check([...indicators]) };
     } catch (error) {
-      // Terminus throws this exception if a check has failed.
+      // Terminus throws this exception if an indicator is down.
       if (error instanceof HttpException) {
         return { status: error.getStatus(), result: error.getResponse() as HealthCheckResult };
       }
@@ -146,7 +144,7 @@ export class HealthEndpoints {
 const isOurs = (key: string): boolean =>
   ['cluster', 'eventLoop', 'memory', 'offload'].includes(key);
 
-/** The result with nothing but the statuses up, degraded and down. */
+/** The result with only the status of each indicator. */
 function statusesOf(
   result: HealthCheckResult,
   isShown: (key: string) => boolean,

@@ -10,10 +10,9 @@ import { Offload } from '../../offload/offload.service.js';
 import { describeCluster, type Judgement, judgeCluster } from '../exposition/cluster-report.js';
 import { Terminus } from './terminus.js';
 
-/** Above this share of its limit, a measurement is degraded. */
+/** The status is degraded above this ratio of the limit. */
 const DEGRADED_RATIO = 0.8;
 
-/** Down above the limit, and degraded near it. */
 function judge(name: string, value: number, limit = Infinity) {
   if (value > limit) {
     return { status: 'down', message: `${name} is ${value}, above its limit of ${limit}` } as const;
@@ -27,7 +26,7 @@ function judge(name: string, value: number, limit = Infinity) {
   return { status: 'up' } as const;
 }
 
-/** A report with its status. Before terminus 12, which introduced `degraded`, what is degraded is up. */
+/** Adds the status to a report. Terminus has `degraded` since version 12. Before, the status is `up`. */
 function reportOf<Key extends string>(
   { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
   key: Key,
@@ -48,10 +47,10 @@ export class ClusterHealthIndicator {
   ) {}
 
   /**
-   * Up while this process accepts requests and enough slots have a ready worker that answers its
-   * heartbeats. Degraded instead of up if a slot is in a crash loop or a worker does not answer.
+   * Up if this process accepts requests and enough slots have a ready worker that answers heartbeats.
+   * Degraded instead of up if a slot is in a crash loop or a worker does not answer.
    *
-   * @param minReady a count, a share of the desired workers, or `'all'`. Default 1.
+   * @param minReady a count, a ratio of the desired workers, or `'all'`. Default 1.
    */
   async check<const Key extends string = 'cluster'>(
     key = 'cluster' as Key,
@@ -59,7 +58,7 @@ export class ClusterHealthIndicator {
   ): Promise<HealthIndicatorResult<Key>> {
     const aged = await this.link.snapshot();
     const report = describeCluster(aged);
-    // Read last, because a drain may have begun during the request to the primary.
+    // Must be read last, because a drain may have begun during the request to the primary.
     const judgement = this.link.accepting
       ? judgeCluster(aged.snapshot, minReady, this.link.identity.pid)
       : { status: 'down' as const, reason: 'this worker is draining' };
@@ -76,11 +75,10 @@ export class EventLoopHealthIndicator {
   ) {}
 
   /**
-   * Always up without a limit, because a blocked event loop cannot answer at all. With a limit,
-   * down while the delay is above the limit, and degraded above 80 % of the limit.
+   * Down if the delay exceeds the limit, and degraded above 80 % of the limit. Without a limit always
+   * up, because a blocked event loop cannot respond.
    *
-   * @param maxDelayMs limit of the 99th percentile in the last heartbeat interval. Default: no
-   * limit.
+   * @param maxDelayMs limit of the 99th percentile in the last heartbeat interval. Default: no limit.
    */
   check<const Key extends string = 'eventLoop'>(
     key = 'eventLoop' as Key,
@@ -92,7 +90,7 @@ export class EventLoopHealthIndicator {
   }
 }
 
-/** Reports the threads of this process that run `@CpuBound()` methods, and the waiting calls. */
+/** Reports the threads for `@CpuBound()` methods in this process, and the waiting calls. */
 @Injectable()
 export class OffloadHealthIndicator {
   constructor(
@@ -102,9 +100,9 @@ export class OffloadHealthIndicator {
   ) {}
 
   /**
-   * Down while more calls are waiting than the limit, and degraded above 80 % of it.
+   * Down if more calls wait than the limit, and degraded above 80 % of the limit.
    *
-   * @param maxQueueSize limit of the number of calls that wait for a thread. Default: no limit.
+   * @param maxQueueSize limit of calls that wait for a thread. Default: no limit.
    */
   check<const Key extends string = 'offload'>(
     key = 'offload' as Key,

@@ -6,32 +6,32 @@ import { loaded, refuseMissing } from '../../contract/options/peers.js';
 
 const TERMINUS = '@nestjs/terminus';
 
-/** Whether @nestjs/terminus is installed. If not, it may be a part of a bundle: see {@link loadTerminus}. */
+/** Whether @nestjs/terminus is installed. If not, it may be bundled: see {@link loadTerminus}. */
 export function hasTerminus(): boolean {
   const { resolve } = import.meta as Partial<ImportMeta>;
   try {
-    return resolve?.(TERMINUS) !== undefined; // CommonJS has no such function
+    return resolve?.(TERMINUS) !== undefined; // missing in CommonJS
   } catch {
     return false;
   }
 }
 
-/** @throws ClusterConfigurationError if it is not installed. */
+/** @throws ClusterConfigurationError if terminus is not installed. */
 async function loadTerminus(): Promise<typeof TerminusPackage> {
   const install = `npm install ${TERMINUS} (with Nest 11: ${TERMINUS}@11)`;
   const found = await loaded(TERMINUS, import('@nestjs/terminus'));
   return found ?? refuseMissing('health', `${TERMINUS}, which is not installed; run ${install}`);
 }
 
-/** The service of terminus whose method shows which version is installed. */
+/** The part of terminus' `HealthIndicatorService` that is used here. */
 interface IndicatorService {
   check(key: string): object;
 }
 
-/** The name of that service, to find it without loading terminus. */
+/** Finds the service by name, because terminus may not be loaded. */
 const INDICATOR_SERVICE = 'HealthIndicatorService';
 
-/** Loads @nestjs/terminus only if the health endpoints are on, because it may not be installed. */
+/** Loads @nestjs/terminus only if health endpoints are enabled, because it may not be installed. */
 @Injectable()
 export class Terminus {
   constructor(
@@ -43,14 +43,14 @@ export class Terminus {
   async load(): Promise<HealthCheckService> {
     const { HealthCheckService, TerminusModule } = await loadTerminus();
     const module = await this.loader.load(
-      // The logger of terminus would write the whole report at each probe while something is down.
+      // While an indicator is down, terminus would log the whole report for each probe.
       () => TerminusModule.forRoot({ logger: false }),
       { logger: false },
     );
     return module.get(HealthCheckService);
   }
 
-  /** Whether terminus, of this package or of the app, knows the status `degraded`. A version before 12 drops degraded reports. */
+  /** Whether the loaded version of terminus supports the status `degraded`. Before 12, it drops degraded reports. */
   get knowsDegraded(): boolean {
     return [...this.modules.values()]
       .flatMap(({ providers }) => [...providers.values()])

@@ -30,7 +30,7 @@ export class MetricsEndpoint {
 
   constructor(@Inject(CLUSTER_LINK) private readonly link: Link) {}
 
-  /** Measures this process. @throws ClusterConfigurationError if no Prometheus client is installed. */
+  /** @throws ClusterConfigurationError if no Prometheus client is installed. */
   async measure({ registry, perWorker }: Options): Promise<void> {
     const clients = await loadPrometheusClients();
     const [{ ProcessMetrics }, { HttpMetrics }] = await Promise.all([
@@ -47,7 +47,7 @@ export class MetricsEndpoint {
     this.link.provideMetrics(this.#metrics);
   }
 
-  /** Measures requests, and serves the page if `isServed`. @returns the path of the page. */
+  /** Measures requests. Serves the page if `isServed`. @returns the path of the page. */
   mount(adapter: AbstractHttpAdapter, { path, buckets }: Options, isServed = true): string {
     const http = new this.#http!(buckets);
     this.#metrics!.http = http;
@@ -58,7 +58,7 @@ export class MetricsEndpoint {
     return path;
   }
 
-  /** Adds metrics of another part of this package. They are created only if this process is measured. */
+  /** Adds metrics of another part of this package. Does nothing without {@link measure}. */
   async extend(contribution: MetricsContribution): Promise<void> {
     await this.#metrics?.extend(contribution);
   }

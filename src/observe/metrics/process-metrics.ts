@@ -14,8 +14,8 @@ import { encodeMetrics, labelWorkers } from '../../contract/snapshot/metrics-bod
 import type { HttpMetrics } from '../../worker/serve/http-metrics.js';
 
 /**
- * Default metrics that are dropped, because promtool refuses their names: gauges with the suffix of
- * a counter, and names with a type. Other metrics give the same numbers.
+ * Default metrics with names that promtool rejects: gauges with a counter's suffix, and names that
+ * contain a type. They are dropped, because other metrics have the same values.
  */
 const MISNAMED = [
   'nodejs_active_handles_total',
@@ -25,25 +25,25 @@ const MISNAMED = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-/** The names of the clients' default metrics, which an app may collect itself. */
+/** The names of default metrics. An app may also collect them. */
 const DEFAULT = /^(process|nodejs)_/;
 
-/** All metrics of this process: the app's metrics and the metrics of this package. */
+/** All metrics of this process, of the app and of this package. */
 export class ProcessMetrics implements MetricsSource {
-  /** The registry of this package's metrics. The app's own registries are not changed. */
+  /** This package's metrics. The app's registries are not modified. */
   readonly #own: MetricsRegistry;
-  /** The metrics that already have their own label `worker`. */
+  /** Metrics that already have a label `worker`. */
   readonly #labelled: MetricsRegistry;
   http: HttpMetrics | undefined;
-  /** The last metrics of each registry, for a scrape in which its `collect()` functions fail. */
+  /** The last metrics of each registry. Used if its `collect()` functions fail. */
   readonly #last = new WeakMap<MetricsRegistry, readonly MetricJson[]>();
   readonly #warnOnce = onceEach((problem) => this.logger.warn(problem));
 
-  /** @param apps registries of the app. If two have a metric of the same name, the first is used. */
+  /** @param apps registries of the app. If several have a metric of the same name, the first is used. */
   constructor(
     private readonly client: PrometheusClient,
     private readonly apps: readonly MetricsRegistry[],
-    /** The slot, which becomes a label of every value if workers are shown separately. */
+    /** The slot, as the label `worker` of every value. `undefined` omits the label. */
     readonly workerLabel: number | undefined,
     private readonly logger: Logger,
   ) {
@@ -51,13 +51,11 @@ export class ProcessMetrics implements MetricsSource {
     this.#labelled = new client.Registry();
   }
 
-  /** Adds the client's default metrics of the process. */
   measureDefaults(): void {
     this.client.collectDefaultMetrics({ register: this.#own });
     for (const name of MISNAMED) this.#own.removeSingleMetric(name);
   }
 
-  /** Adds metrics that another part of this package measures. */
   async extend(contribution: MetricsContribution): Promise<void> {
     try {
       const { all, labelled = [] } = await contribution(this.client);
@@ -87,22 +85,22 @@ export class ProcessMetrics implements MetricsSource {
     if (body.length <= MAX_METRICS_BODY_LENGTH) return body;
     const megabytes = MAX_METRICS_BODY_LENGTH / 1024 / 1024;
     this.#warnOnce(
-      `The app's metrics are dropped: they exceed ${megabytes} MB. Use fewer different label values`,
+      `The app's metrics are dropped: they exceed ${megabytes} MB. Use fewer distinct label values`,
     );
     return encode(ofPackage);
   }
 
   warnOfConflicts(names: readonly string[]): void {
     for (const name of names) {
-      // An app that collects default metrics itself has the same values in them.
+      // If the app also collects default metrics, their values are the same.
       if (!DEFAULT.test(name))
         this.#warnOnce(
-          `The metric ${name} exists twice, and the app's is shown. Rename or remove one of them`,
+          `The metric ${name} exists twice, and only the app's metric is shown. Rename or remove one of them`,
         );
     }
   }
 
-  /** If a `collect()` of the registry fails or hangs, its last metrics are used. */
+  /** If a `collect()` function of the registry fails or hangs, returns the last metrics. */
   async #read(registry: MetricsRegistry): Promise<readonly MetricJson[]> {
     const failed = (reason: string): readonly MetricJson[] => {
       this.#warnOnce(`Metrics cannot be read, so their last values are shown: ${reason}`);
@@ -115,6 +113,6 @@ export class ProcessMetrics implements MetricsSource {
       },
       (error: unknown) => failed(String(error)),
     );
-    return inTime(read, READ_TIMEOUT_MS, () => failed(`no answer within ${READ_TIMEOUT_MS} ms`));
+    return inTime(read, READ_TIMEOUT_MS, () => failed(`timed out after ${READ_TIMEOUT_MS} ms`));
   }
 }

@@ -1,22 +1,22 @@
 import type { OffloadMetrics } from '../offload.metrics.js';
 import type { Task, TaskOutcome } from './runner.interface.js';
 
-/** One call of a task, from its submission to its end. */
+/** A call of a task, from its submission to its end. */
 export class Call {
   /** When the call was made, in monotonic ms. */
   readonly calledAt = performance.now();
-  /** When the call began to run; `undefined` while it waits. */
+  /** When the call began to run, in monotonic ms. `undefined` while it waits. */
   startedAt: number | undefined;
-  /** The reason why the call was ended from here; `undefined` if it ends by itself. */
+  /** Set by {@link end}. `undefined` if the task itself returns or throws. */
   ended: { readonly outcome: TaskOutcome; readonly error: unknown } | undefined;
-  /** The timer that limits the wait, and later the timer that limits the run. */
+  /** The timeout of the wait, later the timeout of the run. */
   timer: NodeJS.Timeout | undefined;
-  /** Ends the wait of the call, or the thread that runs it. */
+  /** Ends the wait, or terminates the thread that runs the call. */
   stop: () => void = () => {};
 
   constructor(readonly task: Task) {}
 
-  /** Ends the call, a running one together with its thread. */
+  /** Ends the call. If it is running, its thread is terminated. */
   end(outcome: TaskOutcome, error: unknown): void {
     if (this.ended !== undefined) return;
     this.ended = { outcome, error };
@@ -24,10 +24,10 @@ export class Call {
   }
 }
 
-/** The calls of this process that have not ended, and how long they ran. */
+/** The open calls of this process, and the utilization of its threads. */
 export class Calls {
   readonly #calls = new Set<Call>();
-  /** The time for which ended calls have run, in ms. */
+  /** The total run time of ended calls, in ms. */
   #endedMs = 0;
   #measured = { at: performance.now(), busyMs: 0 };
 
@@ -45,12 +45,12 @@ export class Calls {
     return this.#calls.values();
   }
 
-  /** Whether a call was made before this time (monotonic ms). */
-  hasCallFrom(before: number): boolean {
+  /** Whether an open call was made before this time, in monotonic ms. */
+  hasCallBefore(before: number): boolean {
     return [...this.#calls].some(({ calledAt }) => calledAt < before);
   }
 
-  /** The share of the time since the last call of this method in which `threads` threads were busy, 0..1. */
+  /** The ratio of time in which the threads were busy since the last call of this method, 0..1. */
   utilization(threads: number): number {
     const at = performance.now();
     let busyMs = this.#endedMs;

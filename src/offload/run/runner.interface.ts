@@ -1,21 +1,20 @@
 import type { TraceHeaders } from '../task/trace-context.js';
 
-/** A `@CpuBound()` method of this app, with its options and the defaults applied. */
+/** A `@CpuBound()` method of this app. Its options include the defaults. */
 export interface Task {
-  /** Unique name, which is the label `task` of metrics. */
+  /** Unique in the app. The value of the label `task` in metrics. */
   readonly name: string;
-  /** Index of the task in the plan of the threads. */
+  /** Index in {@link ThreadPlan.tasks}. */
   readonly index: number;
   readonly timeoutMs: number;
   /** Maximum wait for a thread, in ms. */
   readonly queueTimeoutMs: number;
-  /** Whether a running call ends with its thread when the caller's client disconnects. */
+  /** Whether a running call and its thread are terminated when the client disconnects. */
   readonly abortOnDisconnect: boolean;
-  /** The remote queue whose consumers run the task, if there is one. */
+  /** The remote queue of the task. `undefined` if the task runs in this process. */
   readonly queue: string | undefined;
 }
 
-/** How a call ended. */
 export const TASK_OUTCOMES = [
   'completed',
   'failed',
@@ -27,12 +26,11 @@ export const TASK_OUTCOMES = [
 ] as const;
 export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
 
-/** Watches for the disconnect of a waiting client. @returns a function that ends the watch. */
+/** Calls `gone` when the waiting client disconnects. @returns a function that stops watching. */
 export type Watch = (gone: () => void) => () => void;
 
-/** Accepts calls of tasks, and returns their results. */
 export interface Submitter {
-  /** Resolves with the result. Rejects with the error of the task, or an exception of this package. */
+  /** Resolves with the task's result. Rejects with the task's error or an exception of this package. */
   submit(
     task: Task,
     args: readonly unknown[],
@@ -41,10 +39,10 @@ export interface Submitter {
   ): Promise<unknown>;
 }
 
-/** The place where calls run: threads, or the event loop. */
+/** Runs calls in threads or on the event loop. */
 export interface Runner extends Submitter {
-  /** Number of threads; 0 if calls run on the event loop. */
+  /** Number of threads. 0 if calls run on the event loop. */
   readonly threads: number;
-  /** Refuses further calls and ends the others. */
+  /** Rejects further and waiting calls, and aborts running calls. */
   close(): Promise<void>;
 }

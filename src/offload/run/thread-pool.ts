@@ -24,20 +24,20 @@ import type { Runner, Task, TaskOutcome, Watch } from './runner.interface.js';
 
 const THREAD_PROGRAM = besideThis('dist/programs/offload-thread.js') ?? 'offload-thread.js';
 
-/** The reason why threads cannot start; none if their program exists. */
+/** Why threads cannot start. Empty if their program exists. */
 export function missingThreadProgram(): string[] {
   return existsSync(THREAD_PROGRAM)
     ? []
     : [`${LEAVE_OUT_OF_BUNDLE}, or set CLUSTER_OFFLOAD=inline`];
 }
 
-/** Time without a call after which the threads end, in ms. */
+/** Threads are terminated if there was no call for this long. */
 const IDLE_MS = 60_000;
 
-/** Maximum time for the modules of threads to close, and for the threads to end, in ms. A thread in native code may not end. */
+/** Timeout for closing the modules in threads, then for terminating the threads. Native code can delay both. */
 const CLOSE_MS = 1_000;
 
-/** `Piscina.queueOptionsSymbol`: what a load balancer learns about a task. It is not sent to the thread. */
+/** `Piscina.queueOptionsSymbol`. Piscina passes this property to the load balancer, not to the thread. */
 const QUEUE_OPTIONS = Symbol.for('Piscina.queueOptions');
 
 interface Posted {
@@ -47,26 +47,26 @@ interface Posted {
 interface PoolOptions {
   /** Maximum number of threads. */
   readonly threads: number;
-  /** Number of threads that keep running when idle. */
+  /** Number of threads that keep running while idle. */
   readonly minThreads: number;
   /** Maximum number of calls that wait while all threads are busy. */
   readonly maxQueue: number;
 }
 
 interface PoolEvents {
-  /** A running call has lost its thread. */
+  /** The thread of a running call has died. */
   lost(task: Task, error: unknown): void;
-  /** A thread has ended by an error outside of any call. */
+  /** A thread has died without a running call. */
   died(error: unknown): void;
-  /** A result was an instance of a class, and arrives as a plain object. */
+  /** A result was a class instance, which arrives as a plain object. */
   lostClass(task: Task, className: string): void;
 }
 
-/** Runs calls in the threads of one Piscina, in the order in which they were made. */
+/** Runs calls in the threads of a Piscina pool, in the order in which they were made. */
 export class ThreadPool implements Runner {
-  /** The calls that were submitted to Piscina, at most one for each thread. */
+  /** The calls that were submitted to Piscina, at most one per thread. */
   readonly #turns = new Set<Call>();
-  /** The calls that wait for their turn. The call that has waited longest is first. */
+  /** The calls that wait for a thread, the oldest first. */
   readonly #waiting = new Set<Call>();
   #piscina: Promise<Piscina> | undefined;
   #threads: () => number = () => 0;
@@ -84,23 +84,23 @@ export class ThreadPool implements Runner {
     return this.#threads();
   }
 
-  /** Loads all tasks in a thread of its own, which ends at once. @returns the problems, in words. */
+  /** Loads all tasks in a separate thread, which is then terminated. @returns messages about the problems. */
   async check(): Promise<readonly string[]> {
-    // With minThreads, piscina rejects the message if the thread ends while it loads.
+    // With minThreads, Piscina rejects the message if the thread exits while it loads.
     const piscina = await this.#create(1, 1);
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
     } catch (error) {
       const files = [...new Set(this.plan.tasks.map(({ file }) => file))].join(', ');
       return [
-        `a thread ended while it loaded ${files} (${String(error)}); the code that runs at import must not end it: no process.exit() there`,
+        `a thread exited while loading ${files} (${String(error)}); remove process.exit() from the code that runs at import`,
       ];
     } finally {
       await end(piscina);
     }
   }
 
-  /** Starts the threads that keep running. */
+  /** Starts the threads of `minThreads`. */
   keep(): void {
     if (this.options.minThreads > 0 && !this.#closed) void this.#open();
   }
@@ -162,9 +162,9 @@ export class ThreadPool implements Runner {
   }
 
   /**
-   * Resolves when it is the turn of a call, or the call has ended. Piscina gets as many calls as
-   * there are threads, because it keeps waiting calls with a signal in a list that has no order and
-   * does not count for its maxQueue (5.3, `_returnUndistributedTask()`).
+   * Resolves when the call may be submitted to Piscina, or has ended. Piscina never gets more calls than
+   * there are threads: it keeps waiting calls with a signal in an unordered list that its maxQueue does
+   * not limit (5.3, `_returnUndistributedTask()`).
    */
   async #turn(call: Call): Promise<void> {
     if (call.ended !== undefined) return;
@@ -178,7 +178,7 @@ export class ThreadPool implements Runner {
     });
   }
 
-  /** Gives the turn of a call that has ended to the call that has waited longest. */
+  /** Called when a call has ended. The oldest waiting call takes its place. */
   #next(call: Call): void {
     this.#waiting.delete(call);
     if (!this.#turns.delete(call)) return;
@@ -216,7 +216,7 @@ export class ThreadPool implements Runner {
     }
   }
 
-  /** Errors of the task come as results, so this is one of the arguments or of the thread. */
+  /** Errors of the task arrive as results, so this error comes from the arguments or the thread. */
   #failure(task: Task, given: object, error: unknown): NonNullable<Call['ended']> {
     try {
       cloneOf(task.name, given);
@@ -232,7 +232,7 @@ export class ThreadPool implements Runner {
     const { name, timeoutMs } = call.task;
     this.calls.begin(call);
     call.timer = setTimeout(() => {
-      // If the event loop was blocked, the result may have arrived already, so it is read first.
+      // If the event loop was blocked, the result may already have arrived. setImmediate() reads it first.
       setImmediate(() => call.end('timeout', new TaskTimeoutException(name, timeoutMs)));
     }, timeoutMs);
   }
@@ -246,21 +246,21 @@ export class ThreadPool implements Runner {
   }
 
   async #create(minThreads: number, maxThreads: number): Promise<Piscina> {
-    // Loaded with the first thread, because it takes about 8 MB.
+    // Loaded with the first thread, because it needs about 8 MB.
     const { Piscina } = await import('piscina');
-    // Piscina also offers threads that still load, where the time of a call would begin too early.
+    // Piscina also offers threads that are still loading. The loading would count as the call's run time.
     const loaded = new Set<number>();
     const piscina = new Piscina({
       filename: THREAD_PROGRAM,
       name: 'handle',
       minThreads,
       maxThreads,
-      // Piscina would end idle threads without closing their modules: see #rest().
+      // Piscina would terminate idle threads without closing their modules. See #rest().
       idleTimeout: Infinity,
-      // Atomics.wait() would block asynchronous work of tasks and of their module.
+      // Atomics.wait() would block async work of tasks and of their module.
       atomics: 'disabled',
       recordTiming: false,
-      // The only place that learns when a call begins.
+      // Only the load balancer sees when a call starts.
       loadBalancer: (task, workers) => {
         const idle = workers.find(({ id, currentUsage }) => currentUsage === 0 && loaded.has(id));
         const call = (task as unknown as Posted)[QUEUE_OPTIONS];
@@ -271,7 +271,7 @@ export class ThreadPool implements Runner {
         plan: this.plan,
         compileCache: compileCacheDirectory(),
       } satisfies ThreadSettings,
-      // Node runs the `--import` modules again in each thread, and a second SDK of OpenTelemetry must not start there.
+      // Node runs the `--import` modules in each thread, but the OpenTelemetry SDK must not start twice.
       env: { OTEL_SDK_DISABLED: 'true', ...process.env },
     });
     piscina.on('workerCreate', ({ id }: { readonly id: number }) => loaded.add(id));
@@ -282,7 +282,7 @@ export class ThreadPool implements Runner {
     return piscina;
   }
 
-  /** Ends the threads if no call comes for a time, and keeps `minThreads`. */
+  /** Starts the idle timer. After it, terminates all threads and starts `minThreads` new ones. */
   #rest(): void {
     if (this.calls.size > 0 || this.#closed) return;
     clearTimeout(this.#idle);
@@ -309,9 +309,9 @@ function post(
   return piscina.run({ ...message, [QUEUE_OPTIONS]: call }, signal && { signal });
 }
 
-/** Closes the modules of the threads, and ends them. */
+/** Closes the modules in the threads, then terminates the threads. */
 async function end(piscina: Piscina): Promise<void> {
-  // Each thread takes one message, because none takes a second while it answers.
+  // A busy thread gets no second message, so each thread gets exactly one.
   const closed = Promise.all(piscina.threads.map(() => post(piscina, { type: 'close' })));
   const limit = (): Promise<void> => delay(CLOSE_MS, undefined, { ref: false });
   await Promise.race([closed.catch(() => {}), limit()]);

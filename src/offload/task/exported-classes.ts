@@ -2,16 +2,16 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Class } from '../../contract/options/module.js';
 
-/** An export of a file: the form in which a class is sent to another thread. */
+/** Identifies a class in another thread, because classes cannot be cloned. */
 export interface ExportedClass {
   readonly file: string;
   readonly name: string;
 }
 
-/** Minimum time between two searches, in ms: a task may declare a new class in each call. */
+/** Minimum time between two searches, because a task may declare a new class in each call. */
 const SEARCH_MS = 60_000;
 
-/** Finds classes among the exports of the app's files that this thread has loaded. */
+/** Finds classes in the exports of the app's files that this thread has loaded. */
 export class ExportedClasses {
   readonly #places = new WeakMap<object, ExportedClass>();
   #searchAt = 0;
@@ -31,15 +31,15 @@ export class ExportedClasses {
   }
 }
 
-/** The class in this thread; `undefined` if the file does not export it here. */
+/** Finds the class in this thread. `undefined` if the file does not export it. */
 export async function classAt({ file, name }: ExportedClass): Promise<Class | undefined> {
   return (await exportsOf(file))[name] as Class | undefined;
 }
 
-/** The exports of a file that is loaded; none if it cannot be imported. */
+/** The exports of a loaded file. Empty if it cannot be imported. */
 async function exportsOf(file: string): Promise<Readonly<Record<string, unknown>>> {
   try {
-    // The copy shows now whether an export is not initialised yet.
+    // Reading an export that is not yet initialised throws. The copy makes this happen inside `try`.
     return { ...((commonJsAt(file)?.exports ?? (await import(file))) as object) };
   } catch {
     return {};
@@ -51,7 +51,7 @@ function commonJsAt(file: string): NodeModule | undefined {
   return cache[file.startsWith('file:') ? fileURLToPath(file) : file];
 }
 
-/** The app's files that this thread has loaded. Node has no list of ES modules, so its inspector is asked. */
+/** The app's files that this thread has loaded. Only the inspector has a list of all ES modules. */
 async function loadedFiles(): Promise<string[]> {
   const files: string[] = [];
   try {
@@ -65,7 +65,7 @@ async function loadedFiles(): Promise<string[]> {
     session.post('Debugger.enable');
     session.disconnect();
   } catch {
-    // No class is found.
+    // Without the inspector, no class is found.
   }
   return files;
 }

@@ -3,25 +3,25 @@ import type { Class } from '../../contract/options/module.js';
 import { describeError, ownClassOf, restoreError, type TaskError } from './task-error.js';
 import { runInTrace, type TraceHeaders } from './trace-context.js';
 
-/** How a call ended in the thread. */
+/** The result or error of a call, in the thread. */
 export type RunResult =
   | {
       readonly ok: true;
       readonly value: unknown;
-      /** The parts of `[value]` that were Buffers. */
+      /** The Buffers in `[value]`. */
       readonly buffers: readonly Place[];
-      /** The class of the value, or of the first of a list, if it was an instance of the app's. */
+      /** The class of the value or of an array's first element, if structured clone loses the class. */
       readonly className?: string;
     }
   | {
       readonly ok: false;
       readonly error: TaskError;
-      /** The class of the error, if the app has declared it and it is known here. */
+      /** The class of the error, if the app declares it. */
       readonly type?: Class | undefined;
     };
 
 /**
- * Runs the body of a task and prepares its result or error to be copied between threads. Never rejects.
+ * Runs the body of a task. Converts its result or error to a form that can be cloned. Never rejects.
  *
  * @param name the name of the task.
  * @param trace the caller's trace.
@@ -33,7 +33,7 @@ export async function runBody(
 ): Promise<RunResult> {
   try {
     const value = await runInTrace(trace, async () => lastValueOf(await body()));
-    // A result that cannot be copied would end the thread where piscina sends it.
+    // If Piscina sent a result that cannot be cloned, the thread would die.
     if (typeof value !== 'string') cloneOf(name, value);
     const className = classNameOf(Array.isArray(value) ? value[0] : value);
     return { ok: true, value, buffers: buffersIn([value]), ...(className && { className }) };
@@ -42,37 +42,37 @@ export async function runBody(
   }
 }
 
-/** The result of a call, as the task returned it. @throws the error of the task. */
+/** Restores the task's return value. @throws the task's error. */
 export function resultOf(result: RunResult): unknown {
   if (!result.ok) throw restoreError(result.error, result.type);
   return restoreBuffers([result.value], result.buffers)[0];
 }
 
 /**
- * A copy of an argument or a result, as another thread would get it.
+ * Copies an argument or a result, as for another thread.
  *
- * @throws ClusterUncloneableError Structured clone throws several classes of errors: a TypeError for
- * a stream, a RangeError for a value that is nested too deeply.
+ * @throws ClusterUncloneableError for any error of structured clone. For example, it throws a TypeError
+ *   for a stream and a RangeError for a value that is nested too deeply.
  */
 export function cloneOf<T>(name: string, value: T): T {
   try {
     return structuredClone(value);
   } catch (cause) {
     throw new ClusterUncloneableError(
-      `${name}: an argument or the result cannot be copied between threads: ${(cause as Error).message}; pass and return plain data (what structuredClone() takes)`,
+      `${name}: an argument or the result cannot be copied between threads: ${(cause as Error).message}; pass and return plain data, which structuredClone() can copy`,
       { cause },
     );
   }
 }
 
-/** The class of an instance that structured clone turns into a plain object. */
+/** The class of a value, if structured clone would turn the value into a plain object. */
 function classNameOf(value: unknown): string | undefined {
   if (Object.prototype.toString.call(value) !== '[object Object]') return undefined;
   const { constructor } = (Object.getPrototypeOf(value) ?? {}) as Partial<object>;
   return constructor === Object ? undefined : constructor?.name;
 }
 
-/** The last value of an Observable (Nest also responds with the last); of any other value, the value itself. */
+/** The last value of an Observable, as in a response of Nest. Returns any other value unchanged. */
 async function lastValueOf(value: unknown): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   if (typeof (value as { subscribe?: unknown }).subscribe !== 'function') return value;
@@ -80,12 +80,12 @@ async function lastValueOf(value: unknown): Promise<unknown> {
   return isObservable(value) ? lastValueFrom(value) : value;
 }
 
-/** A place in a list of values: an element, or a property of an element. */
+/** The path to an element of an array, or to a property of an element. */
 export type Place = readonly [index: number, key?: string | number];
 
 /**
- * The places of `Buffer`s, which structured clone turns into a plain `Uint8Array` with another
- * `toString()`. A `Buffer` that is nested more deeply is not found.
+ * Finds Buffers, because structured clone turns them into a `Uint8Array`, which has another
+ * `toString()`. Does not find Buffers that are nested more deeply.
  */
 export function buffersIn(values: readonly unknown[]): Place[] {
   const places: Place[] = [];
@@ -99,13 +99,13 @@ export function buffersIn(values: readonly unknown[]): Place[] {
   return places;
 }
 
-/** Turns each `Uint8Array` at `places` into a `Buffer` again. */
+/** Converts each `Uint8Array` at `places` back to a `Buffer`. */
 export function restoreBuffers<T extends unknown[]>(values: T, places: readonly Place[]): T {
   for (const [index, key] of places) {
     const holder = (key === undefined ? values : values[index]) as Record<string | number, unknown>;
     const at = key ?? index;
     const bytes = holder[at];
-    // Structured clone loses the properties of a Map, an error and others.
+    // The property may be missing, because structured clone loses properties of a Map, an error and others.
     if (!(bytes instanceof Uint8Array)) continue;
     holder[at] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }

@@ -3,27 +3,27 @@ import { inspect } from 'node:util';
 import { ClusterUncloneableError } from '../../contract/errors/errors.js';
 import type { Class } from '../../contract/options/module.js';
 
-/** Maximum number of causes that are copied, because a chain of causes may be circular. */
+/** Maximum number of copied causes, because a chain of causes may be circular. */
 const MAX_CAUSES = 8;
 
-/** An error in the form in which it is copied between threads. */
+/** A thrown value in a form that can be cloned. */
 export type TaskError =
   | { readonly kind: 'value'; readonly value: unknown }
   | {
       readonly kind: 'error';
-      /** Names of the error's class and of its base classes, without `Error`. */
+      /** Names of the error's class and its base classes, without `Error`. */
       readonly classes: readonly string[];
       readonly name: string;
       readonly message: string;
       readonly stack: string | undefined;
-      /** All other properties that can be copied, such as `code`, a status or a body. */
+      /** All other properties that can be cloned, such as `code`, a status or a body. */
       readonly properties: Readonly<Record<string, unknown>>;
       readonly cause?: TaskError;
     };
 
 const OWN_FIELDS = new Set(['name', 'message', 'stack', 'cause']);
 
-/** Besides Nest's exceptions, errors of these classes are restored by name. */
+/** Errors of these classes and Nest's exceptions are restored by class name. */
 const KNOWN: ReadonlyMap<string, { readonly prototype: Error }> = new Map(
   [
     RangeError,
@@ -37,12 +37,11 @@ const KNOWN: ReadonlyMap<string, { readonly prototype: Error }> = new Map(
   ].map((type) => [type.name, type]),
 );
 
-/** Describes a thrown value of any kind in a form that can be copied. */
 export function describeError(thrown: unknown): TaskError {
   try {
     return describe(thrown, 0);
   } catch {
-    // A property throws when it is read.
+    // Reading a property has thrown.
     return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
   }
 }
@@ -58,7 +57,7 @@ function describe(thrown: unknown, depth: number): TaskError {
     ([key, value]) => value !== undefined && !OWN_FIELDS.has(key) && isCloneable(value),
   );
   const classes = classesOf(thrown);
-  // Without a `name` of its own, an error has the name of a built-in class.
+  // Without its own `name`, an error has the name of a built-in class.
   const isNamed = thrown.name !== Error.name && !KNOWN.has(thrown.name);
   const name = String((!isNamed && classes[0]) || thrown.name);
   return {
@@ -66,16 +65,16 @@ function describe(thrown: unknown, depth: number): TaskError {
     classes,
     name,
     message: String(message),
-    // V8 writes the inherited name into the stack.
+    // V8 uses the inherited name in the stack.
     stack: stack?.startsWith(thrown.name) ? name + stack.slice(thrown.name.length) : stack,
     properties: Object.fromEntries(own),
     ...(cause !== undefined && depth < MAX_CAUSES && { cause: describe(cause, depth + 1) }),
   };
 }
 
-/** The class of an error that the app has declared; `undefined` if {@link restoreError} knows the class by its name. */
+/** The class of an error, if the app declares it. `undefined` if {@link restoreError} finds the class by name. */
 export function ownClassOf(thrown: unknown): Class | undefined {
-  // A DOMException cannot be made by its prototype alone.
+  // Setting the prototype is not enough to create a DOMException.
   if (!(thrown instanceof Error) || thrown instanceof DOMException) return undefined;
   const prototype = Object.getPrototypeOf(thrown) as Error;
   const known = prototypeFor(classesOf(thrown), thrown as { status?: unknown });
@@ -83,12 +82,11 @@ export function ownClassOf(thrown: unknown): Class | undefined {
 }
 
 /**
- * Restores a described error. An exception of Nest, or of a class that extends one, becomes an
- * instance of Nest's class, so its filters and status are as if it had been thrown here. Built-in
- * errors of JavaScript keep their class. Any other error becomes an `Error` with the original name,
- * message, stack and properties.
+ * Restores an error. A Nest exception, or a subclass of it, becomes an instance of Nest's class, so that
+ * exception filters and the status work. Built-in errors of JavaScript keep their class. Any other
+ * error becomes an `Error` with the original name, message, stack and properties.
  *
- * @param type the app's own class of the error, if it is known here.
+ * @param type the app's own class of the error, if this thread has it.
  */
 export function restoreError(described: TaskError, type?: Class): unknown {
   if (described.kind === 'value') return described.value;
@@ -107,7 +105,7 @@ export function restoreError(described: TaskError, type?: Class): unknown {
   return error;
 }
 
-/** Defines the property. An assignment would fail if the prototype has a getter of that name without a setter. */
+/** An assignment would fail if the prototype has a getter without a setter. */
 function set(error: Error, key: string, value: unknown, enumerable = false): void {
   Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }
@@ -135,7 +133,7 @@ function prototypeFor(
   { status }: { readonly status?: unknown },
 ): object {
   for (const name of classes) {
-    // Other packages may have classes of the same names as Nest, but without a status.
+    // Other packages may use the same class names as Nest, but without a status.
     const ofNest = typeof status === 'number' && (nest as Record<string, unknown>)[name];
     if (isHttpException(ofNest)) return ofNest.prototype;
     const known = KNOWN.get(name);

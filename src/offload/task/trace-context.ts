@@ -1,4 +1,4 @@
-/** The key under which version 1 of OpenTelemetry's API keeps this thread's SDK; see telemetry.ts. */
+/** OpenTelemetry's API version 1 keeps this thread's SDK under this key. See telemetry.ts. */
 const API = Symbol.for('opentelemetry.js.api.1');
 
 interface Api {
@@ -14,7 +14,7 @@ interface Api {
 
 const openTelemetry = (): Api => (globalThis as { readonly [API]?: Api })[API] ?? {};
 
-/** The headers of a trace, such as `traceparent`, as the propagator of the app's SDK writes them. */
+/** The headers of a trace, such as `traceparent`. The propagator of the app's SDK defines them. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
 const WRITE = {
@@ -26,7 +26,7 @@ const READ = {
   keys: (headers: TraceHeaders) => Object.keys(headers),
 };
 
-/** The active trace of OpenTelemetry; `undefined` if none is active, and without an SDK in this thread. */
+/** OpenTelemetry's active trace. `undefined` without one, or without an SDK in this thread. */
 export function currentTrace(): TraceHeaders | undefined {
   const { context, propagation } = openTelemetry();
   if (context === undefined || propagation === undefined) return undefined;
@@ -35,7 +35,7 @@ export function currentTrace(): TraceHeaders | undefined {
   return Object.keys(headers).length === 0 ? undefined : headers;
 }
 
-/** Runs `body` in a trace of another thread or process. */
+/** Runs `body` in the trace of another thread or process. */
 export function runInTrace<R>(headers: TraceHeaders | undefined, body: () => R): R {
   const { context, propagation } = openTelemetry();
   if (headers === undefined || context === undefined || propagation === undefined) return body();

@@ -1,18 +1,17 @@
 /** Why a thread cannot run a task. */
 export interface Problem {
-  /** Name of the task. */
   readonly task: string;
-  /** The cause and the remedy, with {@link TASKS} in the place of the task. */
+  /** The cause and the remedy. {@link TASKS} is replaced with the names of the tasks. */
   readonly text: string;
 }
 
-/** Stands for the names of tasks in the text of a problem. */
+/** The placeholder for the names of tasks. */
 export const TASKS = '\0';
 
 const INLINE =
   'set CLUSTER_OFFLOAD=inline to run @CpuBound() methods on the event loop, as tests do';
 
-/** Describes problems in words. A problem of several tasks is described once. */
+/** Creates the messages. Several tasks with the same problem share a message. */
 export function describeProblems(problems: readonly Problem[]): string[] {
   const tasks = new Map<string, string[]>();
   for (const { text, task } of problems) tasks.set(text, [...(tasks.get(text) ?? []), task]);
@@ -21,27 +20,26 @@ export function describeProblems(problems: readonly Problem[]): string[] {
 
 export function importFails(file: string, error: unknown): string {
   const remedy = /\.[cm]?tsx?$/.test(file)
-    ? 'It is TypeScript, and threads run what Node can: start the app from the output of tsc or SWC, or by a loader that works in threads (tsx on Node 22 or later)'
-    : 'The code that the file runs at import must work in a thread too; else move the class to a file of its own';
+    ? 'Node cannot load this TypeScript file: start the app from the output of tsc or SWC, or use a loader that works in threads (tsx on Node 22 or later)'
+    : 'Make sure that the code that runs at import also works in a thread, or move the class to its own file';
   return `a thread cannot import ${file}, which declares ${TASKS}: ${reasonOf(error)}. ${remedy}, or ${INLINE}`;
 }
 
-/** The import of a file does not declare a class. */
 export function isUndeclared(file: string, className: string): string {
   return (
-    `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}, or declared several of this name. ` +
-    `Declare the class at the top level of its file, not in a function. If a bundler made the file, main.ts decides: import the app's module at the top of main.ts, or give bootstrap() a function that only imports a file, () => import('./app.js'); or ${INLINE}`
+    `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}, or declared several classes of this name. ` +
+    `Declare the class at the top level of its file, not in a function. If the file is a bundle, import the app's module at the top of main.ts, or pass a function to bootstrap() that only imports a file: () => import('./app.js'); or ${INLINE}`
   );
 }
 
 export function constructionFails(file: string, className: string, error: unknown): string {
   return (
-    `a thread has imported ${file}, but cannot make an instance of ${className} for ${TASKS}: ${reasonOf(error)}. ` +
-    `Its dependencies have to be provided by offload.module, and its constructor has to work in a thread too`
+    `a thread has imported ${file}, but cannot create an instance of ${className} for ${TASKS}: ${reasonOf(error)}. ` +
+    `Provide its dependencies in offload.module, and make sure that its constructor works in a thread`
   );
 }
 
-/** An error with its first stack frame that belongs neither to Node nor to a dependency. */
+/** The error's message with the first stack frame that is in the app's own code. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const frames = String(error.stack)

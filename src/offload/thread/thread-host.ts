@@ -17,58 +17,58 @@ import {
   TASKS,
 } from './problem.js';
 
-/** The name and place by which a thread finds a task. No field comes from a request. */
+/** Identifies a task in a thread. For security, no field comes from a request. */
 export interface PlannedTask {
   readonly name: string;
-  /** Absolute path of the file with the class. */
+  /** Absolute path of the file that declares the class. */
   readonly file: string;
   readonly className: string;
-  /** Whether the instance comes from `offload.module`, because Nest injects something into it. */
+  /** Whether the instance must come from `offload.module`, because it has dependencies. */
   readonly injected: boolean;
 }
 
-/** All tasks that a thread can run. The number of a task is its index in `tasks`. */
+/** All tasks that a thread can run. */
 export interface ThreadPlan {
   readonly tasks: readonly PlannedTask[];
-  /** The file that calls `forRoot()` with `offload.module`. */
+  /** `file` passes `offload.module` to `forRoot()`. */
   readonly module: { readonly name: string; readonly file: string | undefined } | undefined;
   /**
-   * The main file of the app, which starts nothing in a thread, and whether the function passed to
-   * `bootstrap()` only imports a file. `undefined` if the main file would start another app.
+   * The app's main file, and whether the function passed to `bootstrap()` only imports a file.
+   * `undefined` if importing the main file in a thread would start the app again.
    */
   readonly main: { readonly file: string; readonly importsApp: boolean } | undefined;
 }
 
-/** The data with which a thread starts. */
+/** The `workerData` of a thread. */
 export interface ThreadSettings {
   readonly plan: ThreadPlan;
-  /** The directory of Node's compile cache; `undefined` without one. */
+  /** The directory of Node's compile cache. `undefined` without a cache. */
   readonly compileCache: string | undefined;
 }
 
-/** A call in the form in which it is sent to a thread. */
+/** A call, as it is sent to a thread. */
 interface SentCall {
-  /** Number of the task in the plan. */
+  /** Index in {@link ThreadPlan.tasks}. */
   readonly task: number;
   readonly args: readonly unknown[];
   readonly trace: TraceHeaders | undefined;
-  /** The places of Buffers in the arguments. */
+  /** The Buffers in the arguments. */
   readonly buffers: readonly Place[];
 }
 
-/** A result in the form in which a thread sends it: the class of an error is named by its place. */
+/** A result, as a thread sends it. `place` identifies the class of an error. */
 export type SentResult = RunResult & { readonly place?: ExportedClass | undefined };
 
 /** The messages to a thread. */
 export type ThreadMessage =
-  /** Runs a call. Answered by a {@link SentResult}. */
+  /** Runs a call. The reply is a {@link SentResult}. */
   | ({ readonly type: 'run' } & SentCall)
-  /** Asks whether every task can run. Answered by the problems of tasks that cannot run. */
+  /** Checks all tasks. The reply is a list of {@link Problem}. */
   | { readonly type: 'check' }
-  /** Closes the module and telemetry, because the thread will be ended. */
+  /** Closes the module and telemetry before the thread is terminated. */
   | { readonly type: 'close' };
 
-/** Maximum time for an OpenTelemetry SDK in the thread to shut down, in ms. */
+/** Timeout for shutting down an OpenTelemetry SDK in the thread. */
 const TELEMETRY_MS = 500;
 
 type Constructor = new () => object;
@@ -76,12 +76,12 @@ type Constructor = new () => object;
 /** Nest's default log levels. */
 const LOG_LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as const;
 
-/** A loaded task, or the problem that kept it from loading. */
+/** A loaded task, or the reason why it could not be loaded. */
 type Loaded =
   | { readonly name: string; readonly definition: CpuBoundDefinition; readonly instance: object }
   | { readonly problem: Problem };
 
-/** Creates the instances in one thread and calls their methods. */
+/** Creates the instances in a thread, and calls their methods. */
 export class ThreadHost {
   #tasks: readonly Loaded[] = [];
   #whole: Promise<unknown> | undefined;
@@ -129,21 +129,21 @@ export class ThreadHost {
     return { ...ran, place: await this.#classes.find(type) };
   }
 
-  /** @returns why instances of `offload.module` cannot be made; `undefined` if they can, and without a module. */
+  /** @returns why `offload.module` cannot be initialised. `undefined` on success and without a module. */
   async #buildModule(): Promise<string | undefined> {
     const { module } = this.plan;
     if (module === undefined) return undefined;
     const { name, file } = module;
     if (file === undefined)
-      return `offload.module (${name}): forRoot() was called outside of any file`;
+      return `a thread cannot import offload.module (${name}): forRoot() was called in evaluated code; call it in a file`;
     try {
       const find = (exports: object): unknown =>
         moduleInThread() ?? (exports as Record<string, unknown>)[name];
       const given = await this.#evaluate(file, find);
       if (typeof given !== 'function') {
         return (
-          `offload.module (${name}) cannot be found by a thread: it has imported ${file}, which calls forRoot(), ` +
-          `but forRoot() was not called meanwhile. Call it where a @Module() is declared, or export ${name} from that file`
+          `a thread cannot find offload.module (${name}): it has imported ${file}, ` +
+          `but the import did not call forRoot(). Call forRoot() in the decorator of a @Module(), or export ${name} from the file`
         );
       }
       const { Logger } = await import('@nestjs/common');
@@ -153,11 +153,11 @@ export class ThreadHost {
         abortOnError: false,
       });
       this.#instancesOfModule = instancesOf(this.#context, given as Type, ModuleRef);
-      // Only Nest's own lines at start are reduced; the app logs at all levels.
+      // Only Nest's own lines during startup are limited. The app logs at all levels.
       Logger.overrideLogger([...LOG_LEVELS]);
       return undefined;
     } catch (error) {
-      return `offload.module (${name}) cannot be built in a thread: ${reasonOf(error)}; what it provides must work there too`;
+      return `a thread cannot initialise offload.module (${name}): ${reasonOf(error)}; make sure that its providers work in a thread`;
     }
   }
 
@@ -184,11 +184,10 @@ export class ThreadHost {
   }
 
   /**
-   * Imports a file that declares a class. If a bundler made the file, the import may only define
-   * modules that other code evaluates. So the thread then imports the whole app, as a worker does,
-   * without creating it.
+   * Imports a file that declares a class. The import of a bundle may only define modules, without
+   * evaluating them. In this case, imports the whole app as a worker does, but does not create it.
    *
-   * @param find looks for the class, also in the exports of the file.
+   * @param find finds the class after the import. Gets the exports of the file.
    */
   async #evaluate<T>(file: string, find: (exports: object) => T): Promise<T> {
     const exports = (await import(pathToFileURL(file).href)) as object;
@@ -205,7 +204,7 @@ async function importWhole({ file, importsApp }: NonNullable<ThreadPlan['main']>
   if (importsApp) await appImport()?.({} as never);
 }
 
-/** Ends the thread with its call. The next thread may load what this one could not. */
+/** Terminates the thread and its call. A new thread may be able to load the task. */
 function endThread(error: Error): Promise<never> {
   setImmediate(() => {
     throw error;
@@ -214,10 +213,10 @@ function endThread(error: Error): Promise<never> {
 }
 
 /**
- * Returns a function that finds the instance of a class: in `module`, else in any other module,
- * else a new instance with providers of `module`.
+ * Returns a function that finds the instance of a class in `module`, otherwise in any other module. If
+ * there is none, it creates an instance with the providers of `module`.
  *
- * @param key Nest's class `ModuleRef`, which the caller has loaded.
+ * @param key Nest's class `ModuleRef`. A parameter, because threads load Nest only on demand.
  */
 export function instancesOf(
   context: INestApplicationContext,
@@ -231,7 +230,7 @@ export function instancesOf(
       try {
         return moduleRef.get(type, { strict });
       } catch {
-        // No instance in this scope: the wider one is tried, then one is created.
+        // The module has no instance, or no module has one.
       }
     }
     return moduleRef.create(type);

@@ -18,24 +18,24 @@ import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
 import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request-scope.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
-/** How long to wait for a thrown error to end the process. A handler of the app may keep the process alive. */
+/** A thrown error should end the process in this time. If a handler of the app prevents it, the agent exits. */
 const UNCAUGHT_MS = 100;
 
-/** The interval at which metrics are also sent unasked, so that a crash loses few of them. */
+/** Metrics are also sent at this interval without a request, so that a crash loses few of them. */
 const PUSH_METRICS_MS = 10_000;
 
-/** The time that an app which has closed itself has to end the process with its own exit code. */
+/** After the app has closed itself, it has this long to call `process.exit()` with its own code. */
 const CLOSED_GRACE_MS = 1_000;
 
-/** How long to wait for a primary to exit. It exits shortly after it has closed its channels. */
+/** Wait before checking whether the primary has exited, because it closes its channels first. */
 const PRIMARY_EXIT_MS = 20;
 
-/** The shutdown times of a worker whose primary is gone. */
+/** The shutdown timeouts of a worker whose primary has died. */
 const ORPHAN_SHUTDOWN = { lameDuckMs: 0, drainTimeoutMs: 1_500, killTimeoutMs: 500 };
 
 type ListenAnswer = PrimaryMessage & { type: 'listen' | 'listen-refused' };
 
-/** Runs a worker: starts the app, follows the primary's messages, drains and ends. */
+/** Runs a worker: starts the app, handles the primary's messages, drains and exits. */
 export class WorkerAgent {
   #end!: (exitCode: number) => void;
   /** Resolves with the exit code when this process has nothing left to do. */
@@ -49,13 +49,13 @@ export class WorkerAgent {
   readonly #listenAnswer = new Promise<[ListenAnswer, unknown]>((resolve) => {
     this.#answerListen = (...answer) => resolve(answer);
   });
-  /** Whether an error now is an error of listening. */
+  /** While this is set, a startup error is reported as a listen error. */
   #isListening = false;
   #exitCode = 0;
-  #asked = false; // whether the primary was asked to let this worker end
+  #hasAskedToLeave = false;
   #resolveDrained!: () => void;
   readonly #drained = new Promise<void>((resolve) => (this.#resolveDrained = resolve));
-  #graceMs = 0; // from the end of the drain to the end of the process
+  #graceMs = 0; // from the end of the drain to the exit
   readonly #primaryPid: number;
   readonly #boot: BootWatch;
 
@@ -73,14 +73,14 @@ export class WorkerAgent {
     const link = new ProcessLink({
       options,
       droppedLogLines,
-      say: (message) => void this.#channel.send({ type: 'warning', message }),
+      logWarning: (message) => void this.#channel.send({ type: 'warning', message }),
       worker: { identity, workers, channel: this.#channel, leaderRole: this.#leaderRole },
     });
     this.link = link;
     this.#rebalance = new Rebalance(link.tracker);
     this.#served = new ServedApp(link, options.keepAliveTimeoutMs, (message) => link.warn(message));
     if (ARE_CONTEXTS_CHEAP) link.followScopes(true);
-    // 'exit' is emitted in the asynchronous context of the call of process.exit().
+    // 'exit' is emitted in the async context of the process.exit() call, which identifies the request.
     process.once('exit', () => {
       const requests = runningRequests(link.tracker);
       if (link.state === 'ready') void this.#channel.send({ type: 'exiting', requests });
@@ -91,13 +91,13 @@ export class WorkerAgent {
       (signal) => void this.#askToLeave(signal),
       () => link.warn(HOOKS_TAKEN_OVER),
     );
-    // After a reload the options may turn the watchdog on, although the primary opened no pipe for it.
+    // If a reload has turned the watchdog on, the primary may have opened no pipe for it.
     if (!options.watchdog || reportTo === undefined) return;
     const { hangTimeoutMs, memory } = options;
     const { beats } = link.meter;
     const data = { beats, hangTimeoutMs, primaryPid, reportTo, samplesHeap: memory.profile };
     startWatchdog(data, link.tracker, (error) =>
-      link.warn(`its watchdog thread ended: ${reportError(error).message}`),
+      link.warn(`the watchdog thread has stopped: ${reportError(error).message}`),
     );
   }
 
@@ -113,7 +113,7 @@ export class WorkerAgent {
       this.#boot.end();
       catchUncaught((error) => this.#onUncaught(error));
       this.link.serve();
-      this.#rebalance.report(); // leaves the cost of the start out of the first load report
+      this.#rebalance.report(); // so that the first load report does not include the startup
       const { endpoints, minReady, threads } = this.link;
       const verifiable = threads !== undefined;
       await this.#channel.send({ type: 'ready', url, endpoints, minReady, verifiable });
@@ -126,7 +126,7 @@ export class WorkerAgent {
       const listening = this.#isListening;
       await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
       const isOurs = listening || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // for the app's own handlers
+      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // so that the app's own handlers run
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
       return undefined;
     }
@@ -187,23 +187,24 @@ export class WorkerAgent {
     }
   }
 
-  /** Asks the primary to let this worker end. Called for a signal, or if the app closes itself. */
+  /** Asks the primary for a drain. Called when a signal arrives or when the app closes itself. */
   async #askToLeave(signal: string | undefined, closed = false): Promise<void> {
     this.#served.signal ??= signal;
-    if (!this.#served.isUp) this.#boot.end(); // so that the exit is not reported as a failed start
-    if (!this.#asked) await this.#channel.send({ type: 'leaving', closed }); // once for a signal and a close
-    this.#asked = true;
+    if (!this.#served.isUp) this.#boot.end(); // so that the exit is not reported as a failed startup
+    // A signal is often followed by app.close().
+    if (!this.#hasAskedToLeave) await this.#channel.send({ type: 'leaving', closed });
+    this.#hasAskedToLeave = true;
     if (!this.#served.isUp) this.#end(0);
   }
 
-  /** The app closes itself. It gets some time afterwards, for example to exit with its own code. */
+  /** Called when the app closes itself. After the drain, the app has time to exit with its own code. */
   async #closeItself(signal: string | undefined): Promise<void> {
     this.#graceMs = CLOSED_GRACE_MS;
     await this.#askToLeave(signal, true);
     await this.#drained;
   }
 
-  /** Drains and ends. If the app has not started, ends immediately. */
+  /** Drains, then exits. If the app has not started, exits immediately. */
   async #leave(shutdown: ResolvedClusterOptions['shutdown']): Promise<void> {
     if (this.link.state === 'draining') return;
     this.link.state = 'draining';
@@ -216,7 +217,7 @@ export class WorkerAgent {
     setTimeout(() => this.#end(report.hookError === null ? this.#exitCode : 1), this.#graceMs);
   }
 
-  /** Finishes the open requests and ends, because the app's state is unknown after an uncaught error. */
+  /** Drains, then exits, because the app's state is unknown after an uncaught error. */
   #onUncaught(error: unknown): void {
     // The primary logs only the first error.
     const isReported = this.#exitCode === 0 && process.connected;
@@ -235,8 +236,8 @@ export class WorkerAgent {
     const stats = link.measure();
     const due = performance.now() - link.metricsAt >= PUSH_METRICS_MS;
     if (due && this.#channel.drained) void this.#sendMetrics();
-    // Replaces the snapshot of a starting cluster. The last snapshot is used if the primary fails.
-    if (link.knowsLittle) void link.snapshot();
+    // If the primary fails, the last snapshot is used, so it should show the whole cluster.
+    if (link.isSnapshotEarly) void link.snapshot();
     void this.#channel.send({ type: 'pong', seq, stats, debugged: inspector.url() !== undefined });
   }
 
@@ -248,7 +249,7 @@ export class WorkerAgent {
     await this.#channel.send({ type: 'checked', ...verdict });
   }
 
-  /** Answers whether threads can load the `@CpuBound()` methods that they are to run. */
+  /** Tests whether the offload threads can load their `@CpuBound()` methods. Reports the result. */
   async #reportThreads(): Promise<void> {
     const error = await this.link.threads?.verify().catch(reportError);
     await this.#channel.send({ type: 'verified', error: error ?? null });
@@ -258,22 +259,22 @@ export class WorkerAgent {
     await this.#channel.send({ type: 'metrics', ...(await this.link.report()) });
   }
 
-  /** Sends the metrics for the last time. The app's hooks run later and may clear the metrics registry. */
+  /** Sends the final metrics. The app's shutdown hooks run later and may clear the metrics registry. */
   async #sendLastMetrics(): Promise<void> {
     await Promise.race([this.#sendMetrics(), delay(SNAPSHOT_TIMEOUT_MS)]);
     this.link.isSealed = true;
   }
 
   async #onOrphaned(): Promise<void> {
-    // Otherwise node:cluster ends the process when its channel closes.
+    // Without this, node:cluster exits the process when the channel closes.
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.#served.signal ??= LEAVE_SIGNAL;
-    // Sets its own timers, because a drain that has already begun has the longer times of the options.
+    // A drain may already be running with the longer timeouts of the options.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);
     await delay(PRIMARY_EXIT_MS);
-    // If the app has closed the channel, the primary still runs.
+    // If the app itself closed the channel, the primary is still alive.
     if (process.ppid !== this.#primaryPid) {
       this.#served.sockets.clusterEnds();
       this.#served.sockets.primaryClosed();

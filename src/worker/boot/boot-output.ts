@@ -1,23 +1,23 @@
 import { stripVTControlCharacters } from 'node:util';
 import { reportError, type ErrorReport } from '../../contract/errors/error-report.js';
 
-/** Maximum length of the kept output on standard error, in characters. Older output is dropped. */
+/** The newest part of standard error that is kept, in characters. */
 const MAX_TAIL_LENGTH = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
 
-/** The log context of an error of Nest's container. Nest logs such an error and then ends the process. */
+/** The context in Nest's log lines for an error in its container. Nest exits after such a line. */
 const NEST_CONTEXT = 'ExceptionHandler';
 const NEST_ERROR = `[${NEST_CONTEXT}]`;
 
 /**
- * Finds out why an app did not start if no error reaches us. By default (`abortOnError`) Nest logs
- * an error of its container and exits, so the error is the last output on standard error.
+ * Finds the error of a failed startup in the output on standard error. By default (`abortOnError`),
+ * Nest logs an error in its container and exits, so the error cannot be caught.
  */
 export class BootWatch {
   #tail = '';
   readonly #write = Reflect.get(process.stderr, 'write');
   #ended = false;
-  /** Set when Nest has begun to log the error. Nest ends the process right after that. */
+  /** Whether Nest has begun to log the error. */
   #logged = false;
   #logText: string | undefined;
   readonly #copying = ((chunk: string | Uint8Array, ...rest: []) => {
@@ -32,9 +32,10 @@ export class BootWatch {
   }) as typeof process.stderr.write;
   readonly #onExit = (): void => this.failed(this.#lastWords());
   readonly #onUncaught = (error: unknown): void => {
-    process.off('exit', this.#onExit); // it knows less: Node prints the error past our `write`
+    // Without this, onExit() would report older output: Node does not print the error with `write`.
+    process.off('exit', this.#onExit);
     this.failed(reportError(error));
-    // Adds no handler if the app has its own, or if Node is to print the error.
+    // Our handler would keep Node from printing the error, and the app's own handler decides by itself.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();
@@ -44,7 +45,7 @@ export class BootWatch {
 
   /**
    * @param printsError whether to print the error; `false` if another worker has printed it.
-   * @param failed is called with the error. The process may be exiting, so it must be synchronous.
+   * @param failed is called with the error. It must be synchronous, because the process may be exiting.
    * @param leave ends the process after an uncaught error.
    */
   constructor(
@@ -58,14 +59,14 @@ export class BootWatch {
     process.once('uncaughtExceptionMonitor', this.#onUncaught);
   }
 
-  /** Whether the error must still be printed: neither Nest nor another worker has printed it. */
+  /** Whether the error must be printed. `false` if Nest or another worker has printed it. */
   get prints(): boolean {
     return !this.#logged && this.printsError;
   }
 
-  /** Stops watching. Called when the app has started, or when its error is known. */
+  /** Stops watching. Called when the app has started or its error is known. */
   end(): void {
-    // If the app has wrapped our `write`, ours stays installed and only forwards.
+    // If the app has wrapped our `write`, the function stays installed and only forwards.
     if (process.stderr.write === this.#copying) process.stderr.write = this.#write;
     this.#ended = true;
     process.off('exit', this.#onExit);
@@ -90,8 +91,8 @@ export class BootWatch {
 }
 
 /**
- * Reads the error from a line that `ConsoleLogger({ json: true })` printed. Nest 12 prints the
- * error in the field `error`, Nest 11 as text in `message`.
+ * Reads the error from a line of `ConsoleLogger({ json: true })`. Nest 12 prints the error in the
+ * field `error`. Nest 11 prints it as text in the field `message`.
  */
 function errorOfJsonLine(line: string): string | undefined {
   if (!line.includes(`"context":"${NEST_CONTEXT}"`)) return undefined;
@@ -105,13 +106,13 @@ function errorOfJsonLine(line: string): string | undefined {
   }
 }
 
-/** Ends the watch of `early-boot.ts`, which reports errors until this file has been loaded. */
+/** Removes the error listener of `early-boot.ts`, which is needed only until this file is loaded. */
 function takeOverFromEarlyBoot(): void {
   const handOver: unknown = Reflect.get(globalThis, Symbol.for('nestjs-cluster.early-boot'));
   if (typeof handOver === 'function') handOver();
 }
 
-/** The used part of Nest's `Logger`. `staticInstanceRef` is an internal of Nest 11 and 12. */
+/** The part of Nest's `Logger` that is used here. `staticInstanceRef` is an internal of Nest 11 and 12. */
 interface NestLogger {
   staticInstanceRef: LoggerService | undefined;
   overrideLogger(logger: unknown): unknown;
@@ -123,10 +124,10 @@ const QUIET = ['log', 'debug', 'verbose'] as const;
 const LOUD = ['warn', 'error', 'fatal'] as const;
 
 /**
- * Makes Nest log only warnings and errors while this worker starts, because another worker logs the
- * same lines. A logger that the app gives to Nest is also limited to them.
+ * Limits Nest's log to warnings and errors while this worker starts, because another worker logs the
+ * same lines. The limit also applies to a logger that the app passes to Nest.
  *
- * @returns a function that makes Nest log again as the app wants.
+ * @returns a function that removes the limit.
  */
 export function quietStart(nest: NestLogger): () => void {
   let wanted = nest.staticInstanceRef;
@@ -142,7 +143,7 @@ export function quietStart(nest: NestLogger): () => void {
   override(quiet);
   nest.overrideLogger = (logger) => {
     override(logger);
-    if (nest.staticInstanceRef === quiet) return; // the call has only set log levels
+    if (nest.staticInstanceRef === quiet) return; // the app only set log levels
     wanted = nest.staticInstanceRef;
     override(quiet);
   };

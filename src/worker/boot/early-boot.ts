@@ -1,5 +1,5 @@
-// Preloaded into each worker. Turns the compile cache on. Reports the error of an app whose main file
-// fails to load: such an app never calls bootstrap(), so only the worker's exit code would be known.
+// Preloaded into each worker. Enables the compile cache. Reports the error if the app's main file
+// fails to load: bootstrap() is then never called, and the primary would see only an exit code.
 import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { readAssignment } from '../../contract/process/assignment.js';
@@ -7,11 +7,11 @@ import type { Envelope, WorkerMessage } from '../../contract/messages.js';
 import { reportError } from '../../contract/errors/error-report.js';
 import { openCompileCache } from '../../contract/process/compile-cache.js';
 
-/** The key of the global function that ends this watch. `BootWatch` calls it and takes over. */
+/** The key of the global function that removes the error listener. `BootWatch` calls it. */
 const HANDOVER = Symbol.for('nestjs-cluster.early-boot');
 
 function onUncaught(thrown: unknown): void {
-  // Any value can be thrown. String() throws for some values, inspect() does not.
+  // Any value can be thrown. String() fails for some values, inspect() does not.
   const error = thrown instanceof Error ? thrown : new Error(inspect(thrown));
   const report: WorkerMessage & Envelope = {
     ns: 'nestjs-cluster',
@@ -20,7 +20,7 @@ function onUncaught(thrown: unknown): void {
     error: reportError(error),
   };
   process.send?.(report);
-  // If the app has its own handler, that handler decides whether the process ends.
+  // If the app has its own handler, the handler decides whether the process ends.
   if (process.listenerCount('uncaughtException') > 0) return;
   // Another worker has printed the same error, so exit before Node prints it again.
   if (assignment?.printsBootError === false) {
@@ -32,8 +32,8 @@ const assignment = readAssignment(process.env);
 
 // A worker's threads and child processes inherit its environment, but they are not workers.
 if (isMainThread && assignment?.primaryPid === process.ppid) {
-  // Removes the arguments that the primary added, because the app would pass them on to its own
-  // threads and processes. Node itself has read the arguments already.
+  // The app's own threads and child processes would inherit the arguments that the primary added.
+  // Node has already read them.
   process.execArgv.splice(0, assignment.ownArguments);
   if (assignment.compileCache !== undefined) openCompileCache(assignment.compileCache);
   process.once('uncaughtExceptionMonitor', onUncaught);

@@ -11,27 +11,27 @@ import { isConsuming, Microservices } from '../microservices/microservices.js';
 
 type Shutdown = ResolvedClusterOptions['shutdown'];
 
-/** The minimum time for exporting telemetry, even if the drain has used up all its time. */
+/** Telemetry always has this long for its last export, even after a drain that timed out. */
 const LEAST_TELEMETRY_MS = 250;
 
-/** How long Node keeps an idle connection, in ms. A server with this value has not been configured by the app. */
+/** Node's default, in ms. A server with another value was configured by the app. */
 const NODE_KEEP_ALIVE_MS = new Server().keepAliveTimeout;
 
-/** The app of a process, with or without a primary. Starts the app, drains it and closes it. */
+/** Starts, drains and closes the app of a process, with or without a primary. */
 export class ServedApp {
   readonly sockets: WorkerSockets;
   readonly microservices = new Microservices();
-  /** The signal that the process got, for the app's hooks. */
+  /** The signal that the process received. The app's shutdown hooks get it. */
   signal: string | undefined;
-  /** Aborted to end the lame duck phase now. */
+  /** Aborted to end the lame duck phase early. */
   readonly lameDuck = new AbortController();
-  /** Aborted to make the drain stop waiting at once. */
+  /** Aborted to end the drain early. */
   readonly forced = new AbortController();
-  /** The app, once it has started. */
+  /** Missing until the app has started. */
   app: WorkerApp | undefined;
   /** The app's own `close()`. */
   close!: WorkerApp['close'];
-  /** When the shutdown must have ended, in monotonic ms. */
+  /** The deadline of the shutdown, in monotonic ms. */
   #dueAt = 0;
 
   constructor(
@@ -48,9 +48,9 @@ export class ServedApp {
   }
 
   /**
-   * Initialises an app that was created, and makes it listen.
+   * Initialises the app and makes it listen.
    *
-   * @param listen makes the app listen on the address of this process, and returns the app's URL.
+   * @param listen makes the app listen on the address of this process. Returns the app's URL.
    * @param leave drains the process and closes the app. Called when the app closes itself.
    * @returns the app's URL, or `null` without an HTTP server.
    */
@@ -61,7 +61,7 @@ export class ServedApp {
   ): Promise<string | null> {
     this.microservices.follow(app);
     const url = isHttpApp(app) ? await this.#open(app, listen) : await this.#init(app);
-    this.microservices.follow(app); // again, because the app's hooks may have connected further microservices
+    this.microservices.follow(app); // the app's hooks may have connected more microservices
     this.app = app;
     this.close = takeOverClose(app, leave);
     return url;
@@ -84,7 +84,7 @@ export class ServedApp {
       url = addressOf(server);
     } else {
       await app.init();
-      // Fastify and many apps set their own value, and HTTP/2 has none.
+      // Fastify and many apps set their own value. An HTTP/2 server has none.
       if (server.keepAliveTimeout === NODE_KEEP_ALIVE_MS) {
         server.keepAliveTimeout = this.keepAliveTimeoutMs;
       }
@@ -108,7 +108,7 @@ export class ServedApp {
   }
 
   /**
-   * Exports the spans, metrics and logs of the last requests and of the app's hooks. Must be the
+   * Exports the spans, metrics and logs of the last requests and of the shutdown hooks. Must be the
    * last action of the process.
    */
   async endTelemetry({ killTimeoutMs }: Shutdown): Promise<void> {
@@ -121,9 +121,11 @@ export class ServedApp {
 type Closable = Pick<WorkerApp, 'close'>;
 
 /**
- * When the app calls `app.close()` itself, for example in its own listener for SIGTERM, drains the
- * process first. If the app closed immediately, requests in flight would lose the database, and the
- * app's hooks would run again after the drain. Returns the original `app.close()`.
+ * Drains the process first if the app calls `app.close()` itself, for example in its own SIGTERM
+ * listener. Otherwise requests in flight would lose the database, and the app's hooks would run
+ * again after the drain.
+ *
+ * @returns the original `app.close()`.
  */
 function takeOverClose(
   app: Closable,
@@ -132,8 +134,7 @@ function takeOverClose(
   const own = Object.getOwnPropertyDescriptor(app, 'close')?.value as Closable['close'] | undefined;
   const close = own ?? (Reflect.get(Object.getPrototypeOf(app) as object, 'close') as typeof own)!;
   let isOurs = false;
-  // Uses defineProperty, because Nest's app is a proxy that ignores assignments. A method that is
-  // called through the proxy gets the real app as `this`.
+  // Nest's app is a proxy that ignores assignments. The proxy calls methods with the real app as `this`.
   Object.defineProperty(app, 'close', {
     configurable: true,
     writable: true,
@@ -152,12 +153,12 @@ function takeOverClose(
   };
 }
 
-/** The used part of an app: of Nest's applications, microservices and application contexts. */
+/** The part of Nest's applications, microservices and application contexts that is used here. */
 export interface WorkerApp {
   init(): Promise<unknown>;
-  /** @param signal the name of the signal that the app's shutdown hooks get. */
+  /** @param signal the name of the signal, for the app's shutdown hooks. */
   close(signal?: string): Promise<void>;
-  /** Applications and microservices have this method. Microservices take no address. */
+  /** Missing in application contexts. Microservices take no address. */
   listen?(port?: number | string, host?: string): Promise<unknown>;
   getHttpServer?(): unknown;
   getHttpAdapter?(): { getType(): string; getInstance(): unknown };
@@ -166,7 +167,7 @@ export interface WorkerApp {
 
 export type HttpApp = WorkerApp & Required<Pick<WorkerApp, 'listen' | 'getHttpServer'>>;
 
-/** Whether the app has an HTTP server. Microservices and application contexts have none. */
+/** Microservices and application contexts have no HTTP server. */
 function isHttpApp(app: WorkerApp): app is HttpApp {
   return typeof app.getHttpServer === 'function';
 }

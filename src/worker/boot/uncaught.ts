@@ -9,11 +9,11 @@ import type { ResolvedLogOptions } from '../../contract/options/resolve.js';
 import type { WorkerIdentity } from '../../contract/snapshot/types.js';
 
 /**
- * Handles uncaught errors, for which Node would end the process immediately, with all its requests. If
- * the app has its own handler, the app's handler decides. So our handler is added only when an error
- * occurs and the app has no handler. Node emits 'uncaughtExceptionMonitor' before that decision.
+ * Calls `caught` for uncaught errors, so that Node does not exit and abort all requests. An app's own
+ * 'uncaughtException' handler takes precedence. So our handler is added only when an error occurs and
+ * the app has no handler: Node emits 'uncaughtExceptionMonitor' before it looks for handlers.
  *
- * @returns a function that ends this.
+ * @returns a function that removes the listener.
  */
 export function catchUncaught(caught: (error: unknown) => void): () => void {
   const catchNext = (): void => {
@@ -23,16 +23,16 @@ export function catchUncaught(caught: (error: unknown) => void): () => void {
   return () => void process.off('uncaughtExceptionMonitor', catchNext);
 }
 
-/** Reports an uncaught error. The stack also has the causes and all other properties, because nothing else shows them. */
+/** Reports an uncaught error. Adds its causes and other properties to the stack, so that the log shows them. */
 export function reportUncaught(thrown: unknown): ErrorReport {
   const report = reportError(thrown);
   return report.stack === undefined ? report : { ...report, stack: cutText(inspected(thrown)) };
 }
 
 /**
- * The text that a worker writes for an uncaught error: the error in full or, in a log of JSON, one line.
+ * The text that a worker writes for an uncaught error: the whole error, or one line in a JSON log.
  *
- * @param isReported whether the primary logs the error. A log of JSON then has its line already.
+ * @param isReported whether the primary logs the error. Then a JSON log needs no second line.
  */
 export function uncaughtText(
   error: unknown,
@@ -47,15 +47,15 @@ export function uncaughtText(
 }
 
 /**
- * Throws an error that nothing catches, as if the app had thrown it.
+ * Throws an uncaught error, as if the app had thrown it.
  *
  * @param prints returns whether to print the error. Called only if the app has no handler.
  */
 export function throwUncaught(error: unknown, prints: () => boolean): void {
   if (process.listenerCount('uncaughtException') === 0) {
     const print = prints();
-    // Prints the error here, because Node would print the line of the `throw` below first.
-    if (!print || !isWithoutPlace(error)) {
+    // Node would also print the source line of the `throw` below.
+    if (!print || !isSyntaxErrorOfModule(error)) {
       process.once('uncaughtException', () => {
         if (print) process.stderr.write(`${inspected(error)}\n`);
       });
@@ -66,8 +66,8 @@ export function throwUncaught(error: unknown, prints: () => boolean): void {
   });
 }
 
-/** Whether only Node knows the place of the error, as with a syntax error in a module. */
-function isWithoutPlace(error: unknown): boolean {
+/** The stack of such an error does not name the module. Only Node prints the name. */
+function isSyntaxErrorOfModule(error: unknown): boolean {
   return (
     error instanceof SyntaxError && /^SyntaxError.*\n\s+at .*\(node:/.test(String(error.stack))
   );

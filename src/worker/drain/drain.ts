@@ -8,12 +8,12 @@ import type { ProcessLink, SentClients } from '../link/process-link.js';
 import type { ServedApp } from '../boot/served-app.js';
 import type { WorkerSockets } from '../listen/sockets.js';
 
-/** The used part of the app that is drained. */
+/** The part of the app that the drain uses. */
 export type DrainedApp = Pick<
   ServedApp,
   'app' | 'close' | 'signal' | 'microservices' | 'lameDuck' | 'forced'
 > & {
-  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksFrom' | 'clients'>;
+  readonly link: Pick<ProcessLink, 'tracker' | 'hasTasksBefore' | 'clients'>;
   readonly sockets: Pick<WorkerSockets, 'leave'>;
 };
 
@@ -21,11 +21,10 @@ export type DrainedApp = Pick<
 const SWEEP_MS = 50;
 
 /**
- * Drains a process: ends its traffic, and then closes the app. The caller must turn readiness off
- * before. Nest's shutdown hooks run last, because they may close resources that requests in flight
- * need.
+ * Drains a process: ends its traffic, then closes the app. The caller must turn readiness off first.
+ * Nest's shutdown hooks run last, because they may close resources that requests in flight need.
  *
- * @param beforeClose is called when all requests have ended and no shutdown hook has run.
+ * @param beforeClose is called after all requests have ended, before the shutdown hooks run.
  */
 export async function drain(
   served: DrainedApp,
@@ -51,9 +50,9 @@ export async function drain(
     accepting = false;
     tracker.postponeIdle();
   });
-  // Waits only for tasks from before the drain, because the app may start new tasks without end.
+  // Waits only for tasks from before the drain. The app may keep starting new tasks.
   const busy = () =>
-    link.hasTasksFrom(stoppedAt) || // first, because the call also announces the drain
+    link.hasTasksBefore(stoppedAt) || // first, because the call also announces the drain
     accepting ||
     sending ||
     tracker.openConnections > 0 ||
@@ -63,13 +62,13 @@ export async function drain(
     const patient = performance.now() < (stoppedAt + deadline) / 2;
     tracker.closeIdle(patient);
     microservices.closeIdle(patient);
-    // Polls once, so that requests that came while the event loop was blocked are read before the check.
+    // Requests may have arrived while the event loop was blocked. Polling once reads them.
     const looked = waitFor(SWEEP_MS, forced.signal).then(pollOnce);
     await (accepting ? Promise.race([looked, accepted]) : looked);
   }
   overdue.abort();
   await accepted;
-  // Reads from the connections that were accepted last, so that their clients are counted.
+  // destroyAll() does not count connections that sent nothing, so reads once from the newest.
   if (tracker.openConnections > 0) await pollOnce();
   const cut = tracker.destroyAll();
   const abortedRequests = cut.abortedRequests + microservices.running;
@@ -80,18 +79,18 @@ export async function drain(
   return { ...cut, abortedRequests, hookError };
 }
 
-/** Resolves after the time, or when `signal` is aborted. */
+/** Resolves after `ms`, or when `signal` is aborted. */
 async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 
-/** The CPU time that a reconnecting client costs another worker: about two handshakes. */
+/** The CPU time that another worker spends on a reconnecting client: about two handshakes. */
 const CLIENT_COST_MS = 2;
 const STEP_MS = 10;
 
 /**
- * Makes clients reconnect to other workers: a few at a time so that these are not overloaded, and all
- * of them within `withinMs`. Resolves when all clients have left, and `over` is aborted.
+ * Makes all clients reconnect to other workers within `withinMs`, a few at a time so that those
+ * workers are not overloaded. Resolves when all clients have left and `over` is aborted.
  */
 export async function sendAway(
   { present, leave }: SentClients,
@@ -112,12 +111,12 @@ export async function sendAway(
   }
 }
 
-/** Runs Nest's shutdown hooks. @returns the error of a hook, or `null`. */
+/** Runs Nest's shutdown hooks. @returns the message of a hook's error, or `null`. */
 async function closeApp(
   served: Pick<DrainedApp, 'close' | 'signal'>,
   timeoutMs: number,
 ): Promise<string | null> {
-  const late = `app.close() did not end within ${Math.round(timeoutMs)} ms`;
+  const late = `app.close() did not finish within ${Math.round(timeoutMs)} ms`;
   try {
     const closed = served.close(served.signal).then(() => null);
     return await inTime<string | null>(closed, Math.min(timeoutMs, MAX_TIMER_MS), () => late);
@@ -126,13 +125,13 @@ async function closeApp(
   }
 }
 
-/** The used part of a BullMQ `Worker`. Declared here, because BullMQ is a dependency of the app. */
+/** The part of a BullMQ `Worker` that is used here. Not imported, because the app may not use BullMQ. */
 interface QueueWorker {
-  /** Takes no more jobs. Resolves when the jobs that run are done. */
+  /** Takes no more jobs. Resolves when the running jobs are done. */
   pause(): Promise<unknown>;
 }
 
-/** The used part of a Nest app. Any property may be missing. */
+/** The part of a Nest app that is used here. Any property may be missing. */
 interface NestInternals {
   readonly container?: { getModules?(): ReadonlyMap<string, NestModule> };
 }
@@ -141,16 +140,15 @@ interface NestModule {
   readonly providers?: ReadonlyMap<unknown, { readonly instance?: unknown }>;
 }
 
-/** Only a `Worker` has all of these methods. A `Queue` must not match: its pause() is global. */
+/** Only a `Worker` has all these methods. A `Queue` must not match: its pause() pauses all workers. */
 const METHODS = ['pause', 'resume', 'isPaused', 'isRunning', 'run', 'close'] as const;
 
 /**
- * Pauses the BullMQ workers of an app. Finds providers that are workers, and workers in a provider's
- * fields or lists, as in the `WorkerHost` of @nestjs/bullmq. Without this, only a shutdown hook would
- * close the workers, and other hooks may have closed the database that a running job needs.
+ * Pauses the app's BullMQ workers and waits for their running jobs. Otherwise a shutdown hook could
+ * close the database while a job needs it. A worker can be a provider, or be in a field or list of a
+ * provider, as in the `WorkerHost` of @nestjs/bullmq.
  *
- * @returns resolves when the running jobs are done. Ignores errors: the hook that closes the worker
- *   will report them.
+ * Ignores errors: the shutdown hook that closes the worker reports them.
  */
 export async function pauseQueues(app: unknown): Promise<void> {
   const modules = [...((app as NestInternals).container?.getModules?.().values() ?? [])];
@@ -162,7 +160,7 @@ export async function pauseQueues(app: unknown): Promise<void> {
   await Promise.allSettled([...workers].map(async (worker) => worker.pause()));
 }
 
-/** The values of an object's own fields. Calls no getters. */
+/** The values of an object's own fields. Skips getters, because they may have side effects. */
 function fieldsOf(instance: unknown): unknown[] {
   if (typeof instance !== 'object' || instance === null) return [];
   return Object.values(Object.getOwnPropertyDescriptors(instance)).map(

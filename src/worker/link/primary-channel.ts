@@ -13,19 +13,18 @@ import { inTime } from '../../contract/process/in-time.js';
 
 type Answer = PrimaryMessage & { readonly type: 'answer' };
 
-/** The fields of a request that tell it from others of its type. */
+/** The fields that distinguish a request from other requests of its type. */
 type Request<T extends keyof Results> = { readonly type: T } & Omit<
   WorkerMessage & { readonly type: T },
   'id' | 'stats' | 'body' | 'ageMs'
 >;
 
-/** The part of `process` that is used here. */
 type Ipc = Pick<
   NodeJS.Process,
   'connected' | 'listenerCount' | 'on' | 'prependOnceListener' | 'send'
 >;
 
-/** The messages that come with a socket. */
+/** Only these messages carry a socket. */
 const WITH_HANDLE: ReadonlySet<PrimaryMessage['type']> = new Set(['listen', 'adopt', 'connection']);
 
 type More = () => object | Promise<object>;
@@ -35,56 +34,56 @@ export class PrimaryChannel {
   #unsent = 0;
   #lastId = 0;
   readonly #waiting = new Map<number, (answer?: Answer) => void>();
-  /** The requests without an answer, by their content. */
+  /** Unanswered requests, by their content. */
   readonly #asked = new Map<string, Promise<unknown>>();
 
   constructor(private readonly ipc: Ipc = process) {}
 
-  /** @param listener gets each message of the primary except answers, and the socket that came with it. */
+  /** @param listener gets each message from the primary except answers, and the socket that it carries. */
   onMessage(listener: (message: Exclude<PrimaryMessage, Answer>, handle: unknown) => void): void {
     this.ipc.on('message', (raw: unknown, handle: unknown) => {
       const message = parsePrimaryMessage(raw);
       const isTaken = isOurs(raw)
         ? message !== undefined && WITH_HANDLE.has(message.type)
-        : this.ipc.listenerCount('message') > 1; // the app listens too
+        : this.ipc.listenerCount('message') > 1; // the app also listens
       if (!isTaken) closeHandle(handle);
       if (message?.type === 'answer') this.#waiting.get(message.id)?.(message);
       else if (message !== undefined) listener(message, handle);
     });
   }
 
-  /** Calls `listener` once when the primary is gone or has closed the channel. Ends all requests. */
+  /** Calls `listener` once when the channel is closed or the primary has died. Ends pending requests. */
   onClosed(listener: () => void): void {
-    // Must run before node:cluster's own listener, because that listener ends the process at once.
+    // Must run before node:cluster's own listener, because that listener exits the process.
     this.ipc.prependOnceListener('disconnect', () => {
       for (const settle of this.#waiting.values()) settle();
       listener();
     });
   }
 
-  /** Whether the kernel has taken all messages that were sent. */
+  /** Whether the kernel has accepted all messages that were sent. */
   get drained(): boolean {
     return this.#unsent === 0;
   }
 
-  /** Resolves when the kernel has taken the message or the channel is closed. Never rejects. */
+  /** Resolves when the kernel has accepted the message, or the channel is closed. Never rejects. */
   send(message: WorkerMessage, handle?: unknown): Promise<void> {
     return new Promise((resolve) => {
       if (!this.ipc.connected || this.ipc.send === undefined) return resolve();
       this.#unsent += 1;
       this.ipc.send(seal(message), handle as undefined, undefined, () => {
         this.#unsent -= 1;
-        resolve(); // an error means that the primary is gone, which onClosed() reports
+        resolve(); // an error means that the primary has died, which onClosed() reports
       });
     });
   }
 
   /**
-   * Asks the primary. Equal requests are sent once, and share the answer.
+   * Sends a request to the primary. Identical requests are sent once and share the answer.
    *
    * @param more creates the rest of the message. Must not reject.
-   * @returns `undefined` at the deadline, and when the channel closes. A later answer is dropped.
-   * @throws the reason if the primary refuses.
+   * @returns the answer; `undefined` after the timeout or when the channel closes.
+   * @throws the primary's error if it refuses the request.
    */
   ask<T extends keyof Results>(
     request: Request<T>,
@@ -104,7 +103,7 @@ export class PrimaryChannel {
   async #ask(request: object, timeoutMs: number, more: More): Promise<unknown> {
     const id = (this.#lastId += 1);
     const answered = new Promise<Answer | undefined>((resolve) => this.#waiting.set(id, resolve));
-    // Not awaited: the deadline also holds if the primary is stopped and its channel is full.
+    // Not awaited, because the timeout must also work if the primary is stopped and the channel full.
     void (async () => this.send({ ...request, ...(await more()), id } as WorkerMessage))();
     const answer = await (Number.isFinite(timeoutMs)
       ? inTime(answered, timeoutMs, () => undefined)

@@ -38,21 +38,20 @@ import type { PrimaryChannel } from './primary-channel.js';
 /** If the primary does not send a snapshot within this time, the last snapshot is used. */
 export const SNAPSHOT_TIMEOUT_MS = 500;
 
-/** Maximum wait for the address of a thread; after it the call fails. A thread needs about 0.1 s to start. */
+/** Maximum wait for a thread's socket path. Starting the thread takes about 0.1 s. */
 const THREAD_TIMEOUT_MS = 5_000;
 
-/** How often the event loop is measured in a process without heartbeats. */
+/** The interval of measurements in a process without a primary, which gets no heartbeats. */
 const MEASURE_MS = 1_000;
 
-/** An interval in ms, the share below which it is idle, and the maximum wait: an app under full load has none. */
+/** Interval in ms, utilization that counts as idle, and maximum wait: an app under full load is never idle. */
 const IDLE = [50, 0.5, 1_000] as const;
 
 interface LinkSetup {
-  /** The options of `bootstrap()`; missing without `bootstrap()`. */
+  /** The options of `bootstrap()`. Missing in an app that does not use it. */
   readonly options?: Pick<ResolvedClusterOptions, 'balancing' | 'expose' | 'warnings'>;
   readonly droppedLogLines?: () => number;
-  /** Logs a warning. */
-  readonly say?: (message: string) => void;
+  readonly logWarning?: (message: string) => void;
   /** Missing in a process without a primary. */
   readonly worker?: {
     readonly identity: WorkerIdentity;
@@ -62,13 +61,13 @@ interface LinkSetup {
   };
 }
 
-/** Clients of one kind, for example of Socket.IO. */
+/** Clients that a drain sends to other workers, for example of Socket.IO. */
 export interface SentClients {
   readonly present: () => readonly unknown[];
   readonly leave: (one: unknown) => void;
 }
 
-/** The link of this process, and the state and the measurements of the app that it serves. */
+/** Connects this process to its primary. Holds the app's state and measurements. */
 export class ProcessLink implements ClusterLink {
   state: WorkerState = 'starting';
   readonly identity: WorkerIdentity;
@@ -79,11 +78,11 @@ export class ProcessLink implements ClusterLink {
   readonly tracker = new RequestTracker();
   readonly meter = new ProcessMeter();
   endpoints: readonly string[] = [];
-  /** The number of workers that must be ready for the cluster to be ready. */
+  /** The cluster is ready if at least this many workers are. */
   minReady: ClusterSnapshot['minReady'] = 1;
-  /** Checks the app's health. An app that does not import `ClusterModule` always counts as healthy. */
+  /** Checks the app's health. Without `ClusterModule`, the app always counts as healthy. */
   checkHealth: () => Promise<HealthVerdict> = async () => ({ healthy: true, detail: null });
-  /** The threads for `@CpuBound()` methods. Verified and started when the worker is ready. */
+  /** The threads of `@CpuBound()` methods. */
   threads: ThreadsOfProcess | undefined;
   readonly events = new EventListeners((message, error) =>
     this.warn(`${message}: ${error.message}`),
@@ -92,21 +91,19 @@ export class ProcessLink implements ClusterLink {
   readonly #channel: PrimaryChannel | undefined;
   #threadUtilization = 0;
   readonly #tasks: ((before: number) => boolean)[] = [];
-  /** The clients to send away in a drain. */
   readonly clients: SentClients[] = [];
   #metrics: MetricsSource | undefined;
   readonly #contributions: MetricsContribution[] = [];
-  /** The metrics as they were last serialized, and when that was, in monotonic ms. */
+  /** The last serialized metrics, and their time in monotonic ms. */
   #lastMetrics = '';
   metricsAt = -Infinity;
-  /** Whether the metrics have been sent for the last time. */
+  /** Set when the final metrics have been sent. */
   isSealed = false;
   #lastSnapshot: { readonly snapshot: ClusterSnapshot; readonly at: number } | undefined;
-  /** Measures a process that gets no heartbeats. */
   readonly #timer: NodeJS.Timeout | undefined;
   #apps = 0;
   #startIdleWork!: () => void;
-  /** Resolves when the process serves, and the work that was given to {@link afterStart} is done. */
+  /** Resolves when the process serves requests and all work of {@link afterStart} is done. */
   #idleWork: Promise<unknown> = new Promise<void>((resolve) => (this.#startIdleWork = resolve));
 
   constructor(private readonly setup: LinkSetup = {}) {
@@ -125,20 +122,20 @@ export class ProcessLink implements ClusterLink {
   }
 
   warn(message: string, name?: FindingName): void {
-    const { options, say = () => {} } = this.setup;
-    if (name === undefined) return say(message);
+    const { options, logWarning = () => {} } = this.setup;
+    if (name === undefined) return logWarning(message);
     const { shown, ignore } = options?.warnings ?? { shown: true, ignore: [] };
-    if (shown && !ignore.includes(name)) say(`${message}; ${silencedBy(name)}`);
+    if (shown && !ignore.includes(name)) logWarning(`${message}; ${silencedBy(name)}`);
   }
 
-  /** Ends an interval of the measurements. Called at each heartbeat. */
+  /** Ends a measurement interval. Called at each heartbeat. */
   measure(): WorkerStats {
     this.meter.measure();
     this.#threadUtilization = this.threads?.utilization() ?? 0;
     return this.stats();
   }
 
-  /** Returns current values if reading them is cheap, otherwise values of the last interval. */
+  /** Values that are expensive to read are from the last interval, other values are current. */
   stats(): WorkerStats {
     const { tracker } = this;
     return {
@@ -184,9 +181,9 @@ export class ProcessLink implements ClusterLink {
     return { stats: this.stats(), ...metrics };
   }
 
-  /** The metrics of this process. If they cannot be read, or are too long, or sealed: as they were last. */
+  /** Returns the last serialized metrics if the current metrics cannot be read, are too long or are sealed. */
   async serializeMetrics(): Promise<{ readonly body: string; readonly ageMs: number }> {
-    // Ignores errors, because the source has logged them.
+    // Ignores errors, because the source logs them.
     const body = this.isSealed ? undefined : await this.#metrics?.serialize().catch(() => {});
     if (body !== undefined && body.length <= MAX_METRICS_BODY_LENGTH) {
       this.#lastMetrics = body;
@@ -196,8 +193,8 @@ export class ProcessLink implements ClusterLink {
     return { body: this.#lastMetrics, ageMs };
   }
 
-  /** Whether the last snapshot shows a cluster that is still starting. */
-  get knowsLittle(): boolean {
+  /** Whether some workers were not ready in the last snapshot, or no snapshot was received. */
+  get isSnapshotEarly(): boolean {
     const known = this.#lastSnapshot?.snapshot;
     return known === undefined || known.ready < known.desired;
   }
@@ -236,9 +233,8 @@ export class ProcessLink implements ClusterLink {
     this.#subscribe();
   }
 
-  /** Calls the listeners of an event that the primary has sent. */
   receive({ name, event, missed }: PrimaryMessage & { readonly type: 'event' }): void {
-    if (missed > 0) this.warn('dropped cluster events: it did not read them in time');
+    if (missed > 0) this.warn('cluster events were dropped: the worker did not read them in time');
     this.events.call(name as ClusterEventName, event as never);
   }
 
@@ -273,7 +269,7 @@ export class ProcessLink implements ClusterLink {
   }
 
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void {
-    // Only a primary asks for the app's health. A process without one is the whole cluster.
+    // Only a primary asks for the app's health.
     if (this.#channel === undefined) return;
     this.checkHealth = check;
     this.minReady = minReady;
@@ -289,9 +285,9 @@ export class ProcessLink implements ClusterLink {
     this.#tasks.push(pending);
   }
 
-  /** Whether the drain has to wait for earlier work other than requests. */
-  hasTasksFrom(before: number): boolean {
-    // Calls all functions, even after one has returned true: the call also announces the drain.
+  /** Whether work other than requests has started before this time and is not done. */
+  hasTasksBefore(before: number): boolean {
+    // Must call every function, because the call also announces the drain. some() would stop early.
     return this.#tasks.filter((has) => has(before)).length > 0;
   }
 
@@ -299,13 +295,13 @@ export class ProcessLink implements ClusterLink {
     this.clients.push({ present, leave } as SentClients);
   }
 
-  /** Does work that no first request needs, one piece after the other, each after an idle interval. */
+  /** Does work that no request waits for. Each piece of work waits for an idle interval. */
   afterStart(work: () => unknown): void {
     this.#idleWork = this.#idleWork
       .then(() => untilIdle(...IDLE))
       .then(work)
       .catch((error: unknown) =>
-        this.warn(`work after the start failed: ${reportError(error).message}`),
+        this.warn(`background work after startup failed: ${reportError(error).message}`),
       );
   }
 
@@ -314,7 +310,7 @@ export class ProcessLink implements ClusterLink {
   }
 
   attach(server: unknown): void {
-    // bootstrap() follows the servers of a worker, and reports when it is ready.
+    // In a worker, bootstrap() tracks the servers and reports readiness.
     if (this.#channel !== undefined) return;
     this.#apps += 1;
     if (server !== undefined) this.tracker.follow(server as Server);
@@ -332,7 +328,7 @@ export class ProcessLink implements ClusterLink {
     this.#startIdleWork();
   }
 
-  /** Ends the measurements: the process no longer serves. */
+  /** Ends the measurements. Called when the last app of the process has closed. */
   end(): void {
     this.state = 'draining';
     clearInterval(this.#timer);
@@ -340,7 +336,7 @@ export class ProcessLink implements ClusterLink {
     this.tracker.unfollow();
   }
 
-  /** The snapshot of this process as a cluster with one worker. */
+  /** A snapshot that shows this process as a cluster with one worker. */
   #ownSnapshot(): ClusterSnapshot {
     const { identity, state, minReady } = this;
     const uptimeSeconds = Math.round(process.uptime() * 1_000) / 1_000;
@@ -365,7 +361,7 @@ export class ProcessLink implements ClusterLink {
   #noPrimary(what: string): never {
     const why =
       this.#channel === undefined
-        ? 'this process runs alone; start the app with bootstrap() and at least 1 worker'
+        ? 'this process has no primary; start the app with bootstrap() and at least 1 worker'
         : 'the primary of this worker has died; the worker is shutting down';
     throw new ClusterNoPrimaryError(what, why);
   }

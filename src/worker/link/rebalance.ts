@@ -4,8 +4,8 @@ import type { Connection } from '../serve/connection.js';
 import type { RequestTracker } from '../serve/tracker.js';
 
 /**
- * The worker's part of load balancing. Reports the worker's load to the primary. If the primary
- * finds the load too high, asks some clients to connect again.
+ * The worker's part of load balancing. Reports the load to the primary. If the load is too high, the
+ * primary makes the worker ask some clients to reconnect.
  */
 export class Rebalance {
   readonly #utilization = utilizationReader();
@@ -25,8 +25,8 @@ export class Rebalance {
   }
 
   /**
-   * Asks the clients of some busy connections to connect again. Together these connections carried at
-   * most `ratio` of the load. Clients that an earlier call chose and that were not asked yet may stay.
+   * Asks some clients to reconnect. Together, their connections carried at most `ratio` of the load.
+   * Withdraws an earlier call for clients that have not been asked yet.
    */
   giveAway(ratio: number): void {
     for (const connection of this.#chosen) connection.stay();
@@ -39,9 +39,9 @@ export class Rebalance {
 }
 
 /**
- * Chooses connections that together carried at most `ratio` of the load. Takes the busiest first, so
- * that few clients have to connect again. A connection that alone carries more than `ratio` is not
- * chosen, because it would only overload another worker.
+ * Chooses connections that together carried at most `ratio` of the load. Starts with the busiest, so
+ * that few clients have to reconnect. Never chooses a connection that alone carried more than
+ * `ratio`, because it would only overload another worker.
  */
 export function choose<C extends { readonly recentRequests: number }>(
   connections: readonly C[],
@@ -52,7 +52,7 @@ export function choose<C extends { readonly recentRequests: number }>(
   return used
     .sort((a, b) => b.recentRequests - a.recentRequests)
     .filter(({ recentRequests }) => {
-      // Negated, so that nothing is chosen if the primary sent no ratio and `left` is NaN.
+      // Negated, so that no connection is chosen if `left` is NaN because the primary sent no ratio.
       if (!(recentRequests <= left)) return false;
       left -= recentRequests;
       return true;

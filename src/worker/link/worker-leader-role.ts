@@ -2,22 +2,21 @@ import { machineNow } from '../../contract/process/clock.js';
 import type { PrimaryMessage, WorkerMessage } from '../../contract/messages.js';
 import type { LeaderRole, Leading } from '../../contract/snapshot/types.js';
 
-/** A margin for reading two clocks one after the other. A run due within it may be lost, but never runs twice. */
+/** Two clocks are not read at the same instant. A run due within this margin may be lost, but never runs twice. */
 const ROUNDING_MS = 10;
 
 /**
- * The worker's lease as the leader. `decide/leadership.ts` explains why at most one
- * worker has a lease. Each call compares the lease's end with the clock, because no message
- * announces that end.
+ * The worker's lease as the leader. `decide/leadership.ts` explains why at most one worker has a
+ * lease. Each call compares the lease's end with the clock, because no message announces the end.
  */
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
   #asked = false;
-  /** The end of the lease by the machine's monotonic clock, which no one can set. */
+  /** When the lease ends, by the machine's monotonic clock. Changes of the system time do not affect it. */
   #until = -Infinity;
-  /** The time from which runs belong to this worker, by the machine's monotonic clock. */
+  /** Runs due after this time belong to this worker, by the machine's monotonic clock. */
   #since: number | undefined;
-  /** When the worker gave up its lease, by `Date.now()`. */
+  /** Runs due after this time belong to the next leader, by `Date.now()`. */
   #resignedAt: number | undefined;
 
   constructor(private readonly send: (message: WorkerMessage) => void) {}
@@ -43,14 +42,13 @@ export class WorkerLeaderRole implements LeaderRole {
     this.send({ type: 'job-begun', job });
   }
 
-  /** Handles a new or renewed lease from the primary. */
   receive({ seq, until, since, done }: PrimaryMessage & { type: 'lead' }): void {
     if (this.#resignedAt !== undefined) return;
     this.send({ type: 'leads', seq });
     const now = machineNow();
     const fresh = now >= this.#until;
     if (fresh) {
-      // If no other worker has led since this worker's last lease, this worker owns the runs due since then.
+      // No other worker has led since the last lease ended, so this worker owns the runs due since then.
       const ended = Math.max(since ?? -Infinity, this.#until);
       if (ended > -Infinity) this.#since = ended;
     }
@@ -60,12 +58,12 @@ export class WorkerLeaderRole implements LeaderRole {
     for (const listener of this.#listeners) listener({ isFirst, done });
   }
 
-  /** Gives up the lease, so that this worker begins no further job. Called before the drain. */
+  /** Gives up the lease, so that this worker starts no more jobs. Called before the drain. */
   resign(): void {
     if (this.#resignedAt !== undefined) return;
     const wall = Date.now();
-    // Ticks are due at whole seconds. In the middle of a second, all workers agree which ticks are
-    // due, however they round. So a tick of the current second still belongs to this worker.
+    // Runs are due at whole seconds. Halfway between two seconds, rounding cannot make workers
+    // disagree about a run. So runs of the current second still belong to this worker.
     this.#resignedAt = Math.floor(wall / 1_000) * 1_000 + 500;
     const now = machineNow();
     if (now < this.#until) this.send({ type: 'resigned', at: now + this.#resignedAt - wall });

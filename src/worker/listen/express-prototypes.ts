@@ -2,28 +2,27 @@ import http, { type IncomingMessage, type Server, type ServerResponse } from 'no
 import type { HttpApp } from '../boot/served-app.js';
 import { listenBeforeApp } from '../serve/tracker.js';
 
-/** The properties of an Express app that hold the prototypes of its requests and responses. */
+/** Express keeps the prototypes of its requests and responses in these properties of the app. */
 interface ExpressApp {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
 
-/** A constructor function that can be called on an existing object, as Node's two HTTP classes can. */
+/** Node's two HTTP classes are functions, so they can be called on an existing object. */
 type Constructor = (this: object, ...args: never[]) => void;
 
-/** Events whose requests go to the listeners of the event and never to Express. */
+/** Requests of these events go to the event's listeners and never to Express. */
 const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
 
 /**
- * Makes the HTTP server of an Express app create requests and responses with the app's own
- * prototypes.
+ * Makes the HTTP server of an Express app create requests and responses with the app's prototypes.
  *
- * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each of
- * these objects its own hidden class, and each later access to a property is slow. If the prototype
- * is right from the start, Express's call changes nothing.
+ * Express calls `Object.setPrototypeOf()` on every request and response. V8 then gives each object
+ * its own hidden class, which makes every later property access slow. If an object already has the
+ * right prototype, Express's call changes nothing.
  *
- * @returns whether the classes were replaced. Nothing is changed if the adapter is not Express, if
- *   the server speaks HTTP/2 or has classes of the app's own, or if Node or Express has changed.
+ * @returns `false` if nothing was replaced: the adapter is not Express, the server speaks HTTP/2 or
+ *   has its own classes, or this version of Node or Express is unsupported.
  */
 export function presetExpressPrototypes(
   app: Pick<HttpApp, 'getHttpServer' | 'getHttpAdapter'>,
@@ -43,7 +42,7 @@ export function presetExpressPrototypes(
   return true;
 }
 
-/** The symbol under which a server of Node 20 to 26 keeps a class, if it is Node's own class. */
+/** The symbol of the server's property that holds a class (Node 20 to 26). `undefined` for another class. */
 function keyOf(server: Server, description: string, expected: unknown): symbol | undefined {
   const key = Object.getOwnPropertySymbols(server).find((each) => each.description === description);
   return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;
@@ -52,17 +51,17 @@ function keyOf(server: Server, description: string, expected: unknown): symbol |
 /** Returns a class like `base` whose instances have the given prototype. */
 function withPrototype(base: unknown, prototype: object): new (...args: never[]) => object {
   const construct = base as Constructor;
-  // Names the two parameters that Node passes. Rest parameters would create an array for each call.
+  // Node passes two arguments. Rest parameters would create an array for each call.
   function Preset(this: object, first: never, second: never): void {
     construct.call(this, first, second);
   }
   Preset.prototype = prototype;
-  // Extends `base`, so that V8 reserves space in each instance for the fields of all classes in the chain.
+  // V8 reserves space in each instance for the fields of all classes in this chain.
   Object.setPrototypeOf(Preset, base as object);
   return Preset as unknown as new (...args: never[]) => object;
 }
 
-/** Whether both classes work. A future Node may turn its constructor functions into classes. */
+/** A future Node may turn its functions into classes, which cannot be called on an existing object. */
 function canConstruct(
   Request: new (...args: never[]) => object,
   Response: new (...args: never[]) => object,

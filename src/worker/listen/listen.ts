@@ -6,15 +6,14 @@ import type { ListenTarget } from '../../contract/messages.js';
 import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../boot/served-app.js';
 
-/** The warning for an app whose `createApp()` called `listen()` itself. */
 export const ALREADY_LISTENING =
-  'createApp() has already called listen(): the app does not listen on the socket that the primary holds, so connections made while no worker is alive are refused, and "port" and "host" of bootstrap() have no effect; remove the call';
+  'createApp() has already called listen(): the app does not use the primary\'s socket, so connections are refused while no worker is alive, and "port" and "host" of bootstrap() have no effect; remove the call';
 
-/** The error for an app whose `listen()` was replaced by something that does not listen. */
+/** The error if a framework has replaced the app's `listen()`. */
 const SILENT =
-  'app.listen() has returned, but the HTTP server is not listening; do not replace listen() of the app';
+  'app.listen() has returned, but the HTTP server is not listening; do not replace the listen() method of the app';
 
-/** Internals of net.Server, for listening on the handle of a unix socket. Same on Node 20 to 26. */
+/** The internals of net.Server that listen on a unix socket's handle (Node 20 to 26). */
 interface ServerInternals {
   _handle: unknown;
   _pipeName: string;
@@ -22,11 +21,11 @@ interface ServerInternals {
 }
 
 /**
- * Makes the app listen. If a handle is given, the adapter's call of `server.listen()` listens on the
- * handle and ignores the call's arguments. The adapter makes the call itself, so that its own state
- * and Nest's state are right, on Express and on Fastify.
+ * Makes the app listen. With a handle, `server.listen()` is replaced: it listens on the handle and
+ * ignores its arguments. The adapter calls it as usual, so that the adapter and Nest know that the
+ * app listens.
  *
- * @param handle the primary's socket; if missing, the app opens a socket at the target's address.
+ * @param handle the primary's socket. Without it, the app opens its own socket.
  * @returns the app's URL, or `unix:` and the path.
  */
 export async function listen(
@@ -49,11 +48,11 @@ export async function listen(
 
 function takeHandle(server: Server, target: ListenTarget, handle: unknown): Server {
   if (target.kind === 'tcp') {
-    listenOn(server, handle); // our override of listen() has been deleted
+    listenOn(server, handle); // calls Node's listen(), because our replacement has been deleted
     return server;
   }
-  // server.listen(handle) works for TCP handles only. In a cluster worker, Node would send the
-  // descriptor number of a pipe to the primary, where that number means another file.
+  // server.listen(handle) works only for TCP handles. In a cluster worker, Node would send a pipe's
+  // descriptor number to the primary, where the number refers to another file.
   const internals = server as unknown as ServerInternals;
   internals._handle = handle;
   internals._pipeName = target.path;
@@ -61,12 +60,12 @@ function takeHandle(server: Server, target: ListenTarget, handle: unknown): Serv
   return server;
 }
 
-/** Listens on a TCP handle, by an overload of `listen()` that Node documents and its types leave out. */
+/** Listens on a TCP handle. Node documents this overload of `listen()`, but its types lack it. */
 export function listenOn(server: net.Server, handle: unknown): void {
   (server as unknown as { listen(handle: unknown, backlog: number): void }).listen(handle, BACKLOG);
 }
 
-/** @returns the URL of a server, with the port that the OS chose if the port was 0. @throws if it does not listen. */
+/** @returns the URL of a server, with its actual port if port 0 was configured. @throws if it does not listen. */
 export function addressOf(server: net.Server): string {
   const bound = server.address();
   if (bound === null) throw new ClusterConfigurationError(SILENT);

@@ -14,24 +14,23 @@ import {
 import type { RequestTracker } from '../serve/tracker.js';
 import { listenOn } from './listen.js';
 
-/** Maximum wait for the primary to close its sockets. New connections are served during the wait. */
+/** Maximum wait for the primary to close its sockets. The worker keeps accepting connections meanwhile. */
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
- * All sockets that a worker listens on: of its HTTP servers, and of slots without a worker. The HTTP
- * servers are the app's own, and those that the app made in addition, such as a server that only
- * redirects or a WebSocket gateway with its own port.
+ * All sockets that a worker listens on. These are the sockets of the app's HTTP server, of further
+ * servers in the app, such as a WebSocket gateway with its own port, and of slots without a worker.
  */
 export class WorkerSockets {
   readonly #limit: (server: net.Server) => void;
   #own: Server | undefined;
-  /** The server that gets the connections of adopted sockets. Set while the app listens. */
+  /** The server for connections from adopted sockets. Set while the app listens. */
   #adopting: Server | undefined;
   /** The servers that listen on other slots' sockets, by slot number. */
   readonly #adopted = new Map<number, net.Server>();
-  /** Whether the whole cluster ends, so that no other process will accept from these sockets. */
+  /** Set if the whole cluster ends: no other process will accept the connections in the backlogs. */
   #isLast = false;
-  /** Whether systemd holds the app's socket too, and keeps its queue for the next process. */
+  /** Set if systemd also holds the app's socket and keeps its backlog for the next process. */
   isHeldBySystemd = false;
   #isReleased = false;
   #release!: () => void;
@@ -45,7 +44,7 @@ export class WorkerSockets {
     subscribe(LISTENING, this.#onListening);
   }
 
-  /** Adds the app's own server, which may not be listening yet. */
+  /** Adds the app's HTTP server, which may not be listening yet. */
   add(server: Server): void {
     this.#own = server;
     this.tracker.follow(server);
@@ -55,7 +54,7 @@ export class WorkerSockets {
     unsubscribe(LISTENING, this.#onListening);
   }
 
-  /** Called before the server accepts its first connection. */
+  /** Called before a server accepts its first connection. */
   readonly #onListening = (message: unknown): void => {
     const { server } = message as { readonly server: unknown };
     if (!isHttpServer(server)) return;
@@ -63,7 +62,7 @@ export class WorkerSockets {
     this.#limit(server);
   };
 
-  /** The app listens: connections from adopted sockets go to its server from now on. */
+  /** Called when the app listens. From now on, its server serves connections from adopted sockets. */
   mayAdopt(): void {
     this.#adopting = this.#own;
   }
@@ -76,13 +75,13 @@ export class WorkerSockets {
     const listener = net.createServer(connectionOptionsOf(server));
     this.#limit(listener);
     listener.on('connection', (socket) => server.emit('connection', socket));
-    // Listening fails if the socket was closed in the meantime. In this case the slot is released.
+    // Listening fails if the socket was closed in the meantime.
     listener.on('error', () => this.release(slot));
     this.#adopted.set(slot, listener);
     listenOn(listener, handle);
   }
 
-  /** Serves a connection that another worker has accepted, which may have been used before. */
+  /** Serves a connection from another worker. It may already have carried requests. */
   take(handle: unknown): void {
     const server = this.#adopting;
     if (server === undefined) return closeHandle(handle);
@@ -91,55 +90,54 @@ export class WorkerSockets {
   }
 
   /**
-   * Sends idle connections to another worker from now on, so that their clients notice nothing. The
-   * state of TLS and HTTP/2 is in this process, so such connections stay here.
+   * From now on, idle connections move to another worker without a reconnect. TLS and HTTP/2
+   * connections stay here, because their state cannot be moved.
    */
   handOver(send: (handle: unknown) => Promise<void>): void {
     const own = this.#own;
     if (!(own instanceof http.Server)) return;
-    let sent = Promise.resolve(); // one at a time, so that other messages do not wait behind many
+    let sent = Promise.resolve(); // one at a time, so that other messages need not wait for all
     this.tracker.handOver = ({ socket }) => {
       const { _handle: handle, server } = socket as IdleSocket;
       if (server !== own || socket.writableLength > 0 || !handle) return false;
-      handle.readStop(); // the other worker reads what the client sends from now on
+      handle.readStop(); // from now on, the other worker reads
       sent = sent.then(() => send(handle)).then(() => void socket.destroy());
       return true;
     };
   }
 
-  /** Stops accepting from the slot's socket. Connections that were accepted from it stay open. */
+  /** Stops listening on the slot's socket. Its accepted connections stay open. */
   release(slot: number): void {
     this.#adopted.get(slot)?.close();
     this.#adopted.delete(slot);
   }
 
-  /** The whole cluster ends: only this process can still serve the connections in the backlogs. */
+  /** Called if the whole cluster ends: no other process will serve the connections in the backlogs. */
   clusterEnds(): void {
     this.#isLast = true;
   }
 
-  /** This process ends before the cluster does: other processes keep its sockets open. */
+  /** Called if only this process ends: other processes keep its sockets open. */
   clusterContinues(): void {
     if (!this.#isReleased) this.#isLast = false;
   }
 
-  /** The primary has closed its copies of all sockets. */
+  /** Called when the primary has closed its copies of all sockets. */
   primaryClosed(): void {
     this.#isReleased = true;
     this.#release();
   }
 
   /**
-   * Closes all sockets. Connections in their backlogs are left to other processes that keep the
-   * sockets open, or to systemd if it holds the socket too. Without other processes, this process
-   * accepts and serves the connections first.
+   * Closes all sockets. If another process or systemd also holds a socket, that process accepts the
+   * connections in the backlog. Otherwise this process accepts them first.
    *
-   * @param signal when aborted, closes the sockets without further waiting.
-   * @param others other listening servers to close, such as the servers of TCP microservices.
+   * @param signal ends the waiting: when it is aborted, the sockets are closed immediately.
+   * @param others further servers to close, such as the servers of TCP microservices.
    */
   async leave(signal: AbortSignal, others: readonly net.Server[]): Promise<void> {
     const kept = this.isHeldBySystemd ? this.#adopting : undefined;
-    this.#adopting = undefined; // refuses sockets that the primary still sends
+    this.#adopting = undefined; // from now on, refuses sockets from the primary
     const servers = [...this.tracker.servers].filter(({ listening }) => listening);
     for (const server of servers) if (server !== this.#own) expectClose(server);
     const sockets = [...servers, ...this.#adopted.values(), ...others];
@@ -148,9 +146,9 @@ export class WorkerSockets {
     if (this.#isLast) await this.#emptyAndClose(sockets, signal);
   }
 
-  /** Accepts the connections in the backlogs first. Each process that listens on the sockets does this. */
+  /** Accepts the connections in the backlogs first. Several processes may do so at the same time. */
   async #emptyAndClose(sockets: readonly net.Server[], signal: AbortSignal): Promise<void> {
-    // If the primary closed its sockets after this process, connections in between would be reset.
+    // If the primary closed its sockets later, connections that arrive in between would be reset.
     const patience = delay(PRIMARY_PATIENCE_MS, undefined, { signal }).catch(() => {});
     await Promise.race([this.#released, patience]);
     const listening = sockets.filter((server) => server.listening);
@@ -163,38 +161,38 @@ export class WorkerSockets {
   }
 }
 
-/** Node 20 to 26 set these properties and do not document them. */
+/** Undocumented properties, set by Node 20 to 26. */
 type IdleSocket = net.Socket & {
   readonly _handle?: { readStop(): void } | null;
   readonly server?: unknown;
 };
 
-/** The settings of a server's connections, which net.Server keeps under the names of its options. */
+/** The server's options for connections. net.Server has properties with the names of its options. */
 function connectionOptionsOf(server: net.Server & net.ServerOpts): net.ServerOpts {
-  // It keeps the delay in seconds.
+  // The property is in seconds, the option in ms.
   const keepAliveInitialDelay = (server.keepAliveInitialDelay ?? 0) * 1_000;
   return Object.assign({}, server, { keepAliveInitialDelay });
 }
 
 function isHttpServer(server: unknown): server is Server {
   if (server instanceof http.Server || server instanceof https.Server) return true;
-  // Recognizes an HTTP/2 server by a method: node:http2 exports no server classes, and importing
-  // the module would load it into every worker.
+  // Only HTTP/2 servers have this method. node:http2 exports no server classes, and importing the
+  // module would load it into every worker.
   return typeof (server as { updateSettings?: unknown }).updateSettings === 'function';
 }
 
 /**
  * Closes only the server's listening socket. `http.Server.close()` would also destroy idle
- * connections and stop the checks for slow senders (https://github.com/nodejs/node/issues/60617).
+ * connections and stop the timeouts for slow requests (https://github.com/nodejs/node/issues/60617).
  */
 function stopAccepting(server: net.Server): void {
   if (server.listening) net.Server.prototype.close.call(server);
 }
 
 /**
- * Lets the app close `server` in a hook after we have closed its socket. Node's `close()` fails for
- * a server that does not listen, and the app could take that for a failed shutdown. So the app's
- * `close()` only waits for the server's connections.
+ * Replaces `server.close()`, which a shutdown hook of the app may call after we have closed the
+ * socket. Node's method would report an error, because the server no longer listens. The replacement
+ * only waits for the server's connections.
  */
 function expectClose(server: net.Server): void {
   let closed = false;
@@ -206,20 +204,20 @@ function expectClose(server: net.Server): void {
   };
 }
 
-/** The largest number of file descriptors kept free for the rest of the process, and their largest share. */
+/** File descriptors reserved for the rest of the process: the smaller of a number and a ratio. */
 const MAX_RESERVE = 1_024;
 const MAX_RESERVE_RATIO = 0.25;
 
-/** Node's types lack these properties. */
+/** Properties that Node's types lack. */
 type ListeningServer = net.Server & { dropMaxConnection?: boolean; readonly _handle?: unknown };
 
 const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
 
 /**
- * Returns a function that makes a server refuse connections before the process runs out of file
- * descriptors, unless the app has set `maxConnections` on the server.
+ * Returns a function that limits a server's connections, so that the process does not run out of
+ * file descriptors. An app's own `maxConnections` takes precedence.
  *
- * @param warn logs one line when the first connection is refused.
+ * @param warn called when the first connection is refused.
  */
 export function connectionLimit(
   tracker: Pick<RequestTracker, 'droppedConnections'>,
@@ -230,23 +228,23 @@ export function connectionLimit(
   const warnOnce = onceEach(warn);
   return (server) => {
     if (server.maxConnections !== undefined || max === Infinity) return;
-    // If node:cluster hands out connections and all workers are full, a refused connection would pass
-    // from worker to worker without end. From Node 22.12 on, the worker can drop the connection.
+    // If node:cluster distributes connections and all workers are full, Node 20 passes a refused
+    // connection from worker to worker forever. From Node 22.12 on, a worker can drop it.
     if (isHandedConnections(server) && NODE_MAJOR < 22) return;
     server.maxConnections = max;
     server.dropMaxConnection = true;
     server.on('drop', () => {
       tracker.droppedConnections += 1;
       warnOnce(
-        `rejects connections: ${max} are open, and the process may have ${openFiles} files and sockets open; raise the limit (ulimit -n, or LimitNOFILE= in the systemd unit)`,
+        `connections are refused: ${max} are open, and the process is limited to ${openFiles} open files and sockets; raise the limit (ulimit -n, or LimitNOFILE= in the systemd unit)`,
       );
     });
   };
 }
 
 /**
- * How many files and sockets this process may have open. Reads the soft limit, which Node raises to
- * the hard limit when it starts. `Infinity` without a limit, and on a system without /proc.
+ * The maximum number of open files and sockets of this process. This is the soft limit, which Node
+ * raises to the hard limit at startup. `Infinity` without a limit, and on a system without /proc.
  */
 export function openFilesLimit(): number {
   try {
@@ -257,7 +255,7 @@ export function openFilesLimit(): number {
   }
 }
 
-/** Whether node:cluster hands connections to the server. Such a server's handle is a plain object. */
+/** Whether node:cluster distributes the server's connections. The handle is then a plain object. */
 function isHandedConnections({ _handle: handle }: ListeningServer): boolean {
   const isObject = typeof handle === 'object' && handle !== null;
   return isObject && Object.getPrototypeOf(handle) === Object.prototype;

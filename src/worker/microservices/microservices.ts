@@ -4,57 +4,57 @@ import type { WorkerApp } from '../boot/served-app.js';
 
 type RpcHandler = (...args: unknown[]) => unknown;
 
-/** The used part of Nest's server of a transport. Declared here, so that Nest is not imported. */
+/** The part of Nest's server for a transport that is used here. Nest is not imported. */
 interface RpcTransport {
-  /** A value of Nest's enumeration `Transport`, or the id of a custom transport of the app. */
+  /** A value of Nest's enum `Transport`, or the id of a custom transport. */
   readonly transportId?: unknown;
   getHandlerByPattern?(pattern: string): RpcHandler | null;
   /** The server or client of the transport's own library. */
   unwrap?(): unknown;
-  /** The server of gRPC, once it was started. */
+  /** The gRPC server. Set when it is started. */
   readonly grpcClient?: { tryShutdown(done: () => void): void };
 }
 
-/** The used part of a handler's context. Only TCP has a socket. */
+/** The part of a handler's context that is used here. Only TCP has a socket. */
 interface TcpContext {
   getSocketRef?(): { readonly netSocket: Socket };
 }
 
-/** The used part of an Observable. Declared here, because rxjs is a dependency of the app. */
+/** The part of an Observable that is used here. rxjs is not imported. */
 interface Observable {
   subscribe(...args: unknown[]): { add(teardown: () => void): void };
 }
 
-/** Values of the enumeration `Transport` of @nestjs/microservices. */
+/** Values of the enum `Transport` of @nestjs/microservices. */
 const TCP = 0;
 const GRPC = 4;
 
-/** How long the drain waits after the last answer, so that the transport's library can send the answer. */
+/** The drain waits this long after the last response, so that the transport's library can send it. */
 const SENDING_MS = 50;
 
 /**
- * A client that was silent for this time will most likely send nothing while we close the
- * connection. A request sent at that time would fail, and the protocol cannot announce the close.
+ * A connection is closed only after the client was silent for this long. Nest's TCP protocol cannot
+ * announce the close, so a request sent at that moment would fail.
  */
 const QUIET_MS = 100;
 
 /**
- * The microservices of a hybrid app, or the app if it is a microservice. Counts the running handlers
- * of every transport. In a drain it stops gRPC and TCP servers. The app stops other transports, in
- * `ClusterService.onDrain()`.
+ * The microservices of a hybrid app, or the app itself if it is a microservice. Counts the running
+ * handlers of every transport. A drain stops gRPC and TCP servers. The app must stop other
+ * transports in `ClusterService.onDrain()`.
  */
 export class Microservices {
-  /** The transports. Only TCP has a server here. */
+  /** The value is the server of a TCP transport, otherwise `undefined`. */
   readonly #transports = new Map<RpcTransport, Server | undefined>();
-  /** The connections over TCP. Clients keep them open and may send at any time. */
+  /** TCP connections. Clients keep them open and may send at any time. */
   readonly #connections = new Map<Socket, TcpConnection>();
-  /** The number of handlers that have not given their last answer. */
+  /** The number of running handlers. A handler that returns a stream runs until the stream ends. */
   running = 0;
   #endedAt = -Infinity;
-  /** The number of gRPC servers that have calls in flight. */
+  /** The number of gRPC servers that still have calls in flight. */
   #stopping = 0;
 
-  /** Follows the microservices that the app has connected so far. */
+  /** Adds the microservices that the app has connected so far. */
   follow(app: Pick<WorkerApp, 'getMicroservices'>): void {
     for (const microservice of app.getMicroservices?.() ?? [app]) {
       const transport = transportOf(microservice);
@@ -67,12 +67,12 @@ export class Microservices {
     }
   }
 
-  /** Stops taking messages over gRPC. @returns the TCP servers, which the caller must close. */
+  /** Stops the gRPC servers. @returns the TCP servers, which the caller must close. */
   stop(): readonly Server[] {
     const listening: Server[] = [];
     for (const [transport, server] of this.#transports) {
       if (server !== undefined) {
-        // Without this flag, Nest would listen again if the transport has `retryAttempts`.
+        // Without this flag, a transport with `retryAttempts` would listen again.
         Reflect.set(transport, 'isManuallyTerminated', true);
         listening.push(server);
       } else if (transport.transportId === GRPC && transport.grpcClient !== undefined) {
@@ -85,17 +85,17 @@ export class Microservices {
   }
 
   /**
-   * Ends the TCP connections without unanswered requests.
+   * Closes the TCP connections without a running handler.
    *
-   * @param patient whether to end only silent connections. If not, also stops reading from the busy
-   *   connections, so that no further requests arrive on them.
+   * @param patient closes only silent connections. If `false`, also stops reading from busy
+   *   connections, so that no more requests arrive on them.
    */
   closeIdle(patient: boolean): void {
     const now = performance.now();
     for (const connection of this.#connections.values()) connection.closeIfIdle(patient, now);
   }
 
-  /** Whether the drain must wait for a handler, a transport or a connection. */
+  /** Whether a handler, a gRPC server or a connection keeps the drain waiting. */
   get busy(): boolean {
     const isSending = performance.now() - this.#endedAt < SENDING_MS;
     return this.running > 0 || this.#stopping > 0 || isSending || this.#connections.size > 0;
@@ -125,7 +125,7 @@ export class Microservices {
     };
   }
 
-  /** Counts the calls of a handler. The proxy has the handler's properties, where Nest stores metadata. */
+  /** A proxy that counts the handler's calls. It keeps the handler's properties, which Nest reads. */
   #counted(handler: RpcHandler): RpcHandler {
     return new Proxy(handler, {
       apply: (target, self, args: unknown[]) => {
@@ -140,7 +140,7 @@ export class Microservices {
     });
   }
 
-  /** @param context the second argument of a handler. @returns what to call after its last answer. */
+  /** @param context the handler's second argument. @returns a function to call when the handler is done. */
   #begin(context: unknown): () => void {
     const reader = (context as TcpContext | undefined)?.getSocketRef?.();
     const connection = reader && this.#connectionOf(reader.netSocket);
@@ -158,12 +158,11 @@ export class Microservices {
 }
 
 class TcpConnection {
-  /** The number of handlers that have not given their last answer. */
   running = 0;
   #bytesRead: number;
   /**
-   * When the connection last received something, in monotonic ms. Starts only at the first check. By
-   * the second check, data that the kernel held before the connection was accepted has been read.
+   * When the connection last received data, in monotonic ms. Starts at the first check, because data
+   * from before the accept may not have been read earlier.
    */
   #quietSince: number | undefined;
 
@@ -181,15 +180,15 @@ class TcpConnection {
       if (!patient) socket.pause();
       return;
     }
-    // No further request begins, because its answer could not be sent.
+    // Discards further requests, because they could not be answered.
     socket.removeAllListeners('data');
     socket.end();
-    // Reads on, because a close with unread data resets the connection and can lose the last answer.
+    // Closing with unread data would reset the connection, and the last response could be lost.
     socket.resume();
   }
 }
 
-/** Whether a microservice listens or is subscribed. Subscribing again would consume messages twice. */
+/** Whether a microservice already listens or is subscribed. A second subscription gets messages twice. */
 export function isConsuming(microservice: unknown): boolean {
   try {
     const client = transportOf(microservice)?.unwrap?.();
@@ -199,7 +198,7 @@ export function isConsuming(microservice: unknown): boolean {
   }
 }
 
-/** The transport of a microservice. Nest 12 has `getTransportServer()`, Nest 11 only the property. */
+/** Nest 12 has `getTransportServer()`, Nest 11 only the property. */
 function transportOf(microservice: unknown): RpcTransport | undefined {
   const known = microservice as {
     getTransportServer?(): RpcTransport;
@@ -222,7 +221,7 @@ function untilOver(result: unknown, end: () => void): unknown {
     end();
     return result;
   }
-  // Overrides subscribe() on a derived object, because the app may share the stream itself.
+  // Overrides subscribe() on a derived object, because the app may use the stream elsewhere.
   return Object.create(result, {
     subscribe: {
       value(...args: unknown[]) {

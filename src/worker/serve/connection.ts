@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Scope } from './request-scope.js';
 import type { RequestTracker } from './tracker.js';
 
-/** The message that Node publishes at the start of a request and at the end of its response. */
+/** Node publishes this on its diagnostics channels when a request starts and when its response ends. */
 export interface HttpMessage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -15,55 +15,55 @@ export const CONNECTION = Symbol('nestjs-cluster.connection');
 
 export type TrackedSocket = Socket & { [CONNECTION]?: Connection };
 
-/** An HTTP/2 session that holds its connection, because `session.socket` is a slow proxy. */
+/** The connection is kept on the session, because `session.socket` is a slow proxy. */
 export type TrackedSession = Http2Session & { [CONNECTION]?: Connection };
 
-/** `_parent` is the socket below TLS. Node 20 to 26 set the property and do not document it. */
+/** `_parent` is the TCP socket below TLS. Undocumented, set by Node 20 to 26. */
 export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 
-/** `extension` marks a socket whose owner chooses when to ask the peer to close. */
+/** The `extension` room sets this on a WebSocket's socket if it closes the WebSocket itself. */
 const CLOSED_BY_OWNER = Symbol.for('nestjs-cluster.closed-by-owner');
 
-/** A server's close frame (RFC 6455, 5.5.1) with status 1001, "going away". */
+/** An unmasked WebSocket close frame (RFC 6455, 5.5.1) with status 1001, "going away". */
 const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
 
-/** The state of an open connection. Kept on its socket, so that requests need no lookup. */
+/** The state of an open connection. Kept as a property of the socket, so that requests need no lookup. */
 export class Connection {
-  /** The number of open HTTP/1.1 requests. More than 1 only if the client pipelines. */
+  /** The number of HTTP/1.1 requests in flight. More than 1 only if the client pipelines. */
   inFlight = 0;
   /**
-   * When the oldest request in flight began, in monotonic ms. If no request is in flight, when the
-   * last request was answered. Before the first request, when the connection was opened.
+   * When the oldest request in flight began, in monotonic ms. On an idle connection, the time of the
+   * last response, or of the opening if there was no request.
    */
   startedAt = performance.now();
-  /** The scope of the oldest request in flight, if scopes are in use. */
+  /** The scope of the oldest request in flight, if scopes are enabled. */
   scope: Scope | undefined;
-  /** The requests in flight after the oldest, in order. Their responses are sent in the same order. */
+  /** The requests in flight except the oldest, in the order of their responses. */
   pipelined: Pick<Connection, 'startedAt' | 'scope'>[] | undefined;
-  /** The response to the newest request in flight. The drain sets `Connection: close` on it. */
+  /** The response to the newest request in flight. Only this response may carry `Connection: close`. */
   response: ServerResponse | undefined;
   webSocket = false;
   /** Whether the connection is being sent to another worker. */
   isHandedOver = false;
   session: Http2Session | undefined;
   answered = 0;
-  /** The number of requests answered in the last interval, see {@link countRecent}. */
+  /** The number of requests answered in the last load report's interval. */
   recentRequests = 0;
-  /** Set if the client pipelines, even if {@link pipelined} is empty because responses are fast. */
+  /** Set for good if the client was seen to pipeline. {@link pipelined} is empty if responses are fast. */
   pipelines = false;
-  /** Set if the client is to connect again. */
+  /** Set if the client must reconnect. */
   closeNotice: CloseNotice | undefined;
   #counted = 0;
-  /** The number of bytes sent on the connection up to the end of the last response. */
+  /** The number of bytes sent up to the end of the last response. */
   #bytesAccounted = 0;
 
   constructor(
     readonly owner: RequestTracker,
-    /** With TLS, first the TCP socket, and after the handshake the TLS socket. */
+    /** With TLS, the TCP socket until the handshake, then the TLS socket. */
     public socket: TrackedSocket,
   ) {}
 
-  /** A request has begun. Runs for every request, so it must be cheap. */
+  /** Called when a request begins. Must be cheap. */
   begin(response: ServerResponse, startedAt: number, scope: Scope | undefined): void {
     this.inFlight += 1;
     this.response = response;
@@ -75,7 +75,7 @@ export class Connection {
     this.scope = scope;
   }
 
-  /** The oldest request in flight was answered. Runs for every request, so it must be cheap. */
+  /** Called when the oldest request in flight was answered. Must be cheap. */
   finish(): void {
     this.inFlight -= 1;
     this.answered += 1;
@@ -89,7 +89,7 @@ export class Connection {
     this.scope = next.scope;
   }
 
-  /** The connection is closed: requests in flight will not be answered. */
+  /** Called when the connection was closed with requests in flight. */
   abandon(): void {
     if (this.inFlight === 0) return;
     for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
@@ -97,30 +97,30 @@ export class Connection {
     this.response = this.scope = this.pipelined = undefined;
   }
 
-  /** Whether the client can be asked to connect again and has not been asked yet. */
+  /** Whether the client can be asked to reconnect and has not been asked yet. */
   get movable(): boolean {
     const pipelines = this.pipelines || this.pipelined !== undefined;
     return !this.webSocket && !pipelines && this.closeNotice === undefined;
   }
 
-  /** Makes the connection ask its client to connect again, most likely to another worker. */
+  /** Asks the client to reconnect, most likely to another worker, at one of its next requests. */
   leave(): void {
     this.closeNotice = new CloseNotice();
   }
 
-  /** A request has begun on the HTTP/2 session. @returns whether the session must send its GOAWAY now. */
+  /** Called when a request begins on the HTTP/2 session. @returns whether to send the GOAWAY now. */
   streamBegun(): boolean {
     if (this.closeNotice?.sent !== false) return false;
     this.closeNotice.sent = true;
     return true;
   }
 
-  /** Withdraws {@link leave}, unless the client has been asked already. */
+  /** Cancels {@link leave} if the client has not been asked yet. */
   stay(): void {
     if (!this.closeNotice?.sent) this.closeNotice = undefined;
   }
 
-  /** @returns the size of the response that was just sent, in bytes. Runs for every request. */
+  /** @returns the size of the last response, in bytes. Called at the end of every response. */
   accountBytes(): number {
     const { bytesWritten } = this.socket;
     const bytes = bytesWritten - this.#bytesAccounted;
@@ -128,26 +128,26 @@ export class Connection {
     return bytes;
   }
 
-  /** Ends an interval. @returns the number of requests answered in the interval. */
+  /** Ends the interval of a load report. @returns the number of requests answered in it. */
   countRecent(): number {
     this.recentRequests = this.answered - this.#counted;
     this.#counted = this.answered;
     return this.recentRequests;
   }
 
-  /** Whether this is an open WebSocket or event stream. The drain must ask it to end. */
+  /** Whether this is an open WebSocket or event stream, which a drain must end. */
   get isEndless(): boolean {
     const { socket, response } = this;
     if (response !== undefined && isOpenEventStream(response)) return true;
-    // Until the response to the upgrade request is written, the connection speaks HTTP: no frame is sent.
+    // Frames can be sent only after the response to the upgrade request has been written.
     const isOpen = this.inFlight === 0 && socket.bytesWritten > this.#bytesAccounted;
     return this.webSocket && isOpen && !(CLOSED_BY_OWNER in socket);
   }
 
   /**
-   * Asks a WebSocket or an event stream to end. The close frame works with any WebSocket library: a
-   * control frame may stand between any two frames, and libraries write each frame in one piece. When
-   * the peer answers, the library takes the answer for a close by the peer.
+   * Ends an event stream, or sends a WebSocket's close frame. This works with any library: a control
+   * frame may be sent between any two frames, and libraries write each frame in one call. The library
+   * treats the client's reply as a close by the client.
    */
   endEndless(): void {
     const { socket, response } = this;
@@ -156,28 +156,27 @@ export class Connection {
   }
 }
 
-/** `_header` is the text of the sent head. Node keeps headers of `writeHead()` only there. */
+/** `_header` is the text of the sent headers. Headers passed to `writeHead()` are only there. */
 type SentResponse = ServerResponse & { readonly _header?: string | null };
 
 const EVENT_STREAM = 'text/event-stream';
 
-/** Whether a response whose head was sent has server-sent events. Runs for every request. */
+/** Whether a response has server-sent events. Its headers must have been sent. */
 export function isEventStream(response: SentResponse): boolean {
   const type = response.getHeader('content-type') ?? response._header;
   return typeof type === 'string' && type.includes(EVENT_STREAM);
 }
 
-/** Whether a response is a stream of server-sent events that has begun and not ended. */
 export function isOpenEventStream(response: SentResponse): boolean {
   if (!response.headersSent || response.writableEnded) return false;
   return isEventStream(response);
 }
 
-/** Ends an event stream, which never ends by itself. The client reconnects, to another worker. */
+/** Ends an event stream. The client reconnects to another worker. */
 export function endEventStream(response: ServerResponse, ended = (): void => {}): void {
   response.end(ended);
-  // Ignores further writes: the app may write again before it learns that the stream has ended.
-  // Over HTTP/2 such a write would reset the stream. Over HTTP/1.1 it would be an uncaught error.
+  // The app may write again before it notices the end. Over HTTP/2 this would reset the stream, and
+  // over HTTP/1.1 it would be an uncaught error.
   response.write = () => true;
   response.end = () => response;
 }
@@ -186,10 +185,9 @@ const ASKED = Symbol('nestjs-cluster.asked-to-close');
 type MarkedResponse = ServerResponse & { [ASKED]?: true };
 
 /**
- * Sets `Connection: close` on the response (RFC 9112, 9.6), unless its head was sent already or its
- * connection would close anyway.
+ * Sets `Connection: close` on the response (RFC 9112, 9.6).
  *
- * @returns whether this call has set it.
+ * @returns `false` if the headers have been sent or the connection would close anyway.
  */
 export function askToClose(response: MarkedResponse): boolean {
   if (response.headersSent || !response.shouldKeepAlive) return false;
@@ -198,14 +196,14 @@ export function askToClose(response: MarkedResponse): boolean {
   return true;
 }
 
-/** Undoes {@link askToClose}, unless the head of the response was sent. */
+/** Undoes {@link askToClose} if the headers have not been sent. */
 export function takeBack(response: MarkedResponse): void {
   if (response[ASKED] && !response.headersSent) response.shouldKeepAlive = true;
 }
 
 /**
- * Whether a request announces a body. If so, `Connection: close` must wait: if the response is sent
- * before the whole body was read, the connection is reset and the response is lost.
+ * `Connection: close` must wait for the end of a body: if the connection closes before the whole body
+ * was read, it is reset and the response is lost.
  */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return (
@@ -214,18 +212,18 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** Asks a client to connect again: by a header of a response, over HTTP/2 by a GOAWAY. */
+/** Asks a client to reconnect: by `Connection: close`, over HTTP/2 by a GOAWAY. */
 class CloseNotice {
   sent = false;
   #asked: ServerResponse | undefined;
-  /** The number of bytes received on the connection when its last request began. */
+  /** The number of bytes received when the last request began. */
   #bytesRead: number | undefined;
 
   /**
-   * A request has begun on the HTTP/1.1 connection.
+   * Called when a request begins on an HTTP/1.1 connection.
    *
-   * @returns whether the connection may still be closed: `false` if the client pipelines, because the
-   * requests that it sent ahead would be lost.
+   * @returns `false` if the client pipelines. The connection must stay open, because a close would
+   *   lose pipelined requests.
    */
   onRequest(
     leaving: Pick<Connection, 'socket' | 'inFlight' | 'response'>,
@@ -237,7 +235,7 @@ class CloseNotice {
       if (this.#asked !== undefined) takeBack(this.#asked);
       return false;
     }
-    // Only a second request shows that the client waits for each response and does not pipeline.
+    // Only the second request shows that the client does not pipeline.
     const seenToWait = this.#bytesRead !== undefined;
     this.#bytesRead = bytesRead;
     if (!seenToWait) return true;

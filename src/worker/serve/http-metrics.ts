@@ -7,34 +7,33 @@ import type {
   ResponseObserver,
 } from '../../contract/snapshot/types.js';
 
-/** Methods with a label of their own. All other methods share one label, because a client can send any method. */
+/** Other methods share one label, because a client can send any text as the method. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
 const OTHER = 'OTHER';
 
 const METHOD_INDEX: ReadonlyMap<string, number> = new Map(METHODS.map((name, i) => [name, i]));
 const OTHER_INDEX = METHODS.length;
 
-/** A key holds the method and the status code in one number: the status code is the last three digits. */
+/** A series' key is `method index * 1000 + status code`. */
 const METHOD_FACTOR = 1_000;
 
-/** The label of routes beyond the limit of series. Only a mistake gives an app that many routes. */
+/** The route label of requests beyond {@link MAX_SERIES}. Only a faulty app has that many routes. */
 const OVERFLOW = 'other';
 
 /**
- * Maximum number of series, of 3 to 5 KB each in the metrics of a process, which may have 16 MB. The
- * series of the overflow do not count.
+ * Maximum number of series, without the overflow's. A series takes 3 to 5 KB of a process's metrics,
+ * which are limited to 16 MB.
  */
 const MAX_SERIES = 2_000;
 
-/** The status code of a request without a response. */
+/** The status code in the key of aborted requests. */
 const ABORTED = 0;
 
 /** Bucket bounds in bytes, from an empty response to a large download. */
 const SIZE_BOUNDS = [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/** The counts of one series of a histogram. */
 class Buckets {
-  /** Counts of observations above the previous bound and up to each bound. The last count is for +Inf. */
+  /** Not cumulative. The last count is for +Inf. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -42,7 +41,7 @@ class Buckets {
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  /** Runs for every request, so it must be cheap. */
+  /** Called for every request. Must be cheap. */
   add(value: number): void {
     const { bounds } = this;
     let bucket = 0;
@@ -79,8 +78,8 @@ interface Series {
 /**
  * Measures the duration and size of HTTP responses, and counts aborted requests. prom-client's
  * histogram builds, checks and hashes a label object for each observation, which raises the cost of
- * a Fastify request from 16 to 18.5 µs (measured). This class only reads two maps and adds to a
- * few numbers. It creates metrics only when they are scraped.
+ * a Fastify request from 16 to 18.5 µs (measured). This class only reads two maps and increments a
+ * few numbers. It creates the metrics on each scrape.
  */
 export class HttpMetrics implements ResponseObserver {
   readonly #routes = new Map<string, Map<number, Series>>();
@@ -91,7 +90,7 @@ export class HttpMetrics implements ResponseObserver {
     private readonly maxSeries = MAX_SERIES,
   ) {}
 
-  /** Counts one response. Runs for every request, so it must be cheap. */
+  /** Counts one response. Must be cheap. */
   finished(
     request: IncomingMessage,
     response: ServerResponse,
@@ -107,7 +106,6 @@ export class HttpMetrics implements ResponseObserver {
     this.#seriesOf(request, ABORTED).aborted += 1;
   }
 
-  /** The metrics as they are now. */
   metrics(): MetricJson[] {
     const all = [...this.#routes].flatMap(([route, byKey]) =>
       [...byKey].map(([key, series]) => {
@@ -151,7 +149,7 @@ export class HttpMetrics implements ResponseObserver {
 
   #seriesOf(request: IncomingMessage, status: number): Series {
     const template = templateOf(request);
-    // Scanners try every method on paths that do not exist.
+    // One label, because vulnerability scanners try every method on paths that do not exist.
     const known = template === UNMATCHED ? undefined : METHOD_INDEX.get(request.method!);
     const method = known ?? OTHER_INDEX;
     const key = method * METHOD_FACTOR + status;
@@ -159,8 +157,8 @@ export class HttpMetrics implements ResponseObserver {
   }
 
   /**
-   * Adds a series, up to the limit, so that series that would never be shown use no memory. Beyond
-   * it, requests are counted under one overflow route, so that sums over all routes stay correct.
+   * Adds a series. Beyond the limit, all requests count for the route {@link OVERFLOW}, so that sums
+   * over all routes stay correct.
    */
   #addSeries(template: string, key: number): Series {
     if (this.#size >= this.maxSeries && template !== OVERFLOW) {

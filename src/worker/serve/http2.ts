@@ -4,7 +4,7 @@ import { CONNECTION, type TrackedSession, type TrackedSocket } from './connectio
 import type { Scope } from './request-scope.js';
 import type { RequestTracker } from './tracker.js';
 
-/** Typed as over HTTP/1.1, because the properties that we read are the same. */
+/** Extends the HTTP/1.1 types, because the properties that are read here are the same. */
 type Http2Request = IncomingMessage & Pick<Http2ServerRequest, 'stream'>;
 type Http2Response = ServerResponse & Pick<Http2ServerResponse, 'stream'>;
 
@@ -17,10 +17,10 @@ interface Http2Exchange {
   readonly scope: Scope | undefined;
 }
 
-/** The error code CANCEL (RFC 9113, 7). Node's constant would load node:http2 into every worker. */
+/** The error code CANCEL (RFC 9113, 7). Importing Node's constant would load node:http2 into every worker. */
 const CANCEL = 0x8;
 
-/** Follows HTTP/2 sessions and their requests, which Node's diagnostics channels do not publish. */
+/** Tracks HTTP/2 sessions and their requests. Node's diagnostics channels do not publish them. */
 export class Http2Sessions {
   readonly #sessions = new Set<Http2Session>();
   readonly #exchanges = new Set<Http2Exchange>();
@@ -29,18 +29,18 @@ export class Http2Sessions {
 
   constructor(private readonly tracker: RequestTracker) {}
 
-  /** Starts to follow `server`. Costs nothing for a server that only speaks HTTP/1.1. */
+  /** Starts tracking `server`. Costs nothing for a server that only speaks HTTP/1.1. */
   follow(server: Server): void {
     let listens = false;
     server.on('session', (session: TrackedSession) => {
-      // A first listener for 'request' would make Node answer streams itself. A gRPC server has none.
+      // A gRPC server has no 'request' listener. Adding one would make Node answer its streams.
       if (!listens && server.listenerCount('request') > 0) {
         listens = true;
         server.prependListener('request', this.#onRequest as never);
       }
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
-      // With TLS, session.socket is the TLS socket. The handshake has set its connection.
+      // With TLS, session.socket is the TLS socket, which has its connection since the handshake.
       const connection = (session.socket as TrackedSocket)[CONNECTION];
       if (connection === undefined) return;
       session[CONNECTION] = connection;
@@ -48,31 +48,31 @@ export class Http2Sessions {
     });
   }
 
-  /** The requests whose responses are not complete, in the order in which they began. */
+  /** The requests in flight, the oldest first. */
   get exchanges(): Iterable<Http2Exchange> {
     return this.#exchanges;
   }
 
-  /** Sends a GOAWAY on sessions with open requests. Idle sessions get a GOAWAY at their next request. */
+  /** Sends a GOAWAY on sessions with requests in flight. Idle sessions get it at their next request. */
   announceClose(): void {
     this.#closing = true;
     for (const { session } of this.#exchanges) this.#announce(session);
   }
 
-  /** Closes each session with a GOAWAY: requests that have begun are finished, new requests are refused. */
+  /** Closes all sessions with a GOAWAY. Requests in flight are finished, new requests are refused. */
   close(): void {
     for (const session of this.#sessions) if (!session.closed) session.close();
   }
 
-  /** Aborts all requests and sessions, so that clients see that their responses are incomplete. */
+  /** Aborts all requests and sessions. */
   destroy(): void {
-    // Resets the streams first: destroying a session ends its streams as if they were complete.
+    // Destroying only the session would end its streams as if their responses were complete.
     for (const { response } of this.#exchanges) response.stream.close(CANCEL);
     for (const session of this.#sessions) session.destroy();
   }
 
   readonly #onRequest = (request: Http2Request, response: Http2Response): void => {
-    // A server that speaks both protocols emits this event for HTTP/1.1 requests too.
+    // A server with `allowHTTP1` emits this event also for HTTP/1.1 requests.
     if (request.httpVersionMajor < 2) return;
     const { tracker } = this;
     const session: TrackedSession | undefined = request.stream.session;
@@ -95,10 +95,10 @@ export class Http2Sessions {
     tracker.requestsInFlight -= 1;
     if (response.writableEnded) tracker.requestsTotal += 1;
     scope?.end();
-    // A CONNECT stream can be a WebSocket over HTTP/2 (RFC 8441), which is not a response.
+    // CONNECT opens a tunnel or a WebSocket over HTTP/2 (RFC 8441), so its duration is not a response time.
     if (request.method === 'CONNECT') return;
     if (!response.writableEnded) return tracker.aborted(response);
-    // Frames are not counted, so the size of the response is unknown.
+    // The size is unknown, because the responses of a session share one connection.
     tracker.answered(request, response, performance.now() - startedAt, undefined);
   }
 
@@ -109,29 +109,28 @@ export class Http2Sessions {
   }
 }
 
-/** The code NO_ERROR (RFC 9113, 7). Node's constant would load node:http2 into every worker. */
+/** The error code NO_ERROR (RFC 9113, 7). */
 const NO_ERROR = 0x0;
 
-/** The highest number that a stream can have. */
+/** The maximum stream ID (RFC 9113, 5.1.1). */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
 const GRACE_MS = 250;
 
 /**
- * Asks a session's client to open another session, by a GOAWAY with the highest stream number as
- * the last one (RFC 9113, 6.8). nghttp2 nevertheless ignores each stream that begins after this
- * GOAWAY. It would accept such streams only after a "shutdown notice", and Node 20 to 26 cannot
- * send one. When the session closes, it refuses the requests that the client sent before it got the
- * GOAWAY. Such requests have not begun, so the client can safely send them again.
+ * Asks the client to open another session, by a GOAWAY with the maximum stream ID (RFC 9113, 6.8).
+ * Node 20 to 26 cannot send nghttp2's "shutdown notice", so nghttp2 ignores all streams that arrive
+ * after the GOAWAY. It refuses them when the session closes. They have not been processed, so the
+ * client can safely retry them.
  */
 function announceClose(session: Http2Session): void {
-  // A destroyed session is not `closed` until its socket is closed, and goaway() on it throws.
+  // goaway() throws on a destroyed session, which is not `closed` until its socket is closed.
   if (!session.closed && !session.destroyed) session.goaway(NO_ERROR, LAST_STREAM_ID);
 }
 
 /**
- * Sends a GOAWAY as {@link announceClose} does, and closes the session soon after. Call this just
- * after a request has arrived: the client's next request is then least likely to be on its way.
+ * Sends a GOAWAY and closes the session soon after. Call this just after a request has arrived,
+ * because another request is then least likely to be on its way.
  */
 export function closeGracefully(session: Http2Session): void {
   announceClose(session);

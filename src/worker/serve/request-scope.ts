@@ -6,7 +6,7 @@ import type { RequestScope } from '../../contract/snapshot/types.js';
 import { isOpenEventStream } from './connection.js';
 import type { RequestTracker } from './tracker.js';
 
-/** The scope of one request. Code that still runs after the response stays in it. */
+/** The scope of one request. Code that runs after the response stays in it. */
 export class Scope implements RequestScope {
   readonly method: string | undefined;
   readonly url: string | undefined;
@@ -21,31 +21,31 @@ export class Scope implements RequestScope {
     this.url = url;
   }
 
-  /** The response was sent, or the client has disconnected. No one waits for work that goes on. */
+  /** Called when the response was sent or the client has disconnected. */
   end(): void {
     this.waiting = undefined;
   }
 }
 
-/** HTTP methods whose requests have no body, or a body that no handler reads. */
+/** Requests with these methods have no body, or no handler reads it. */
 const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Whether each request runs in a context also if only the log needs it. Since Node 24 a context costs
- * 1 % of the CPU time of a light request. Before, it costs up to a sixth, because Node then follows
- * every promise.
+ * Whether each request gets an async context even if only the log uses it. Since Node 24, a context
+ * costs 1 % of the CPU time of a light request. Older versions track every promise, which costs up
+ * to a sixth.
  */
 export const ARE_CONTEXTS_CHEAP = Number(process.versions.node.split('.')[0]) >= 24;
 
 /**
- * Starts each request in its own asynchronous context. With one context for each connection, work
- * that a handler does after its response would count for the connection's next request.
+ * Gives each request its own async context. With one context per connection, work after a response
+ * would count for the connection's next request.
  */
 export class RequestScopes {
   /**
-   * Created with the link, before the app. Since Node 24 the first AsyncLocalStorage swaps the
-   * prototype of an internal class. If that happens late, V8 keeps the prototype as a dictionary, which
-   * costs 8 % of the CPU time of a light request. While empty, the storage costs nothing.
+   * Must be created before the app. Since Node 24, the first AsyncLocalStorage replaces the prototype
+   * of an internal class. If this happens late, V8 makes the prototype a dictionary, which costs 8 % of
+   * the CPU time of a light request. An unused storage costs nothing.
    */
   readonly #storage = new AsyncLocalStorage<Scope>();
   #contexts: AsyncLocalStorage<Scope> | undefined;
@@ -59,7 +59,7 @@ export class RequestScopes {
     return this.#contexts?.getStore();
   }
 
-  /** Called before the app handles a request. Runs for every request, so it must be cheap. */
+  /** Called for every request before the app handles it. Must be cheap. */
   begin(request: IncomingMessage, response: ServerResponse, startedAt: number): Scope | undefined {
     const contexts = this.#contexts;
     if (contexts === undefined) return undefined;
@@ -71,7 +71,7 @@ export class RequestScopes {
   }
 }
 
-/** Enters the request's context for each part of its body, because the parser of Node 24 does not. */
+/** Enters the context again for each part of the body, because the parser of Node 24 does not. */
 function keepBodyIn(request: IncomingMessage, enter: () => void): void {
   const push = request.push.bind(request);
   request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
@@ -80,7 +80,7 @@ function keepBodyIn(request: IncomingMessage, enter: () => void): void {
   };
 }
 
-/** Maximum number of running requests in a report. */
+/** Maximum number of requests in a report. */
 const MAX_REQUESTS = 10;
 
 const MAX_PATH_LENGTH = 200;
@@ -94,13 +94,13 @@ export interface RunningRequest {
   readonly startedAt: number;
 }
 
-/** The path of a URL, without the scheme and authority of `GET http://host/path`. */
+/** Captures the path, also in the absolute form `GET http://host/path`. */
 const PATH = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i;
 
 /**
- * The requests that may end or block this process. If the current code runs in the asynchronous
- * context of a request, only this request, which may be answered already. Otherwise the requests in
- * flight, the newest first, without event streams, which are open in every worker.
+ * The requests that may have caused an exit or a block. If the current code runs in a request's
+ * context, returns only this request, even if it has been answered. Otherwise returns the requests in
+ * flight, the newest first. Leaves out event streams, because every worker has them.
  */
 export function runningRequests({
   inFlight,
@@ -117,25 +117,25 @@ export function runningRequests({
     .map(({ request, startedAt }) => ({ ...describe(request), forMs: now - startedAt }));
 }
 
-/** The method and the path without the query, which may hold secrets. */
+/** Omits the query, because it may contain secrets. */
 function describe({ method = '', url = '', originalUrl = url }: RequestLine) {
-  // In `url`, Express cuts off the part that a router has matched. `originalUrl` has the whole URL.
+  // Express removes the prefix of a mounted router from `url`. `originalUrl` is the whole URL.
   return { method, path: PATH.exec(originalUrl)![1]!.slice(0, MAX_PATH_LENGTH) };
 }
 
-/** The key of a set of watchers on an HTTP/1.1 socket or an HTTP/2 stream. One listener calls them all. */
+/** The key of the watchers on an HTTP/1.1 socket or HTTP/2 stream. They share one 'close' listener. */
 const WATCHERS = Symbol('nestjs-cluster.watchers');
 
 /**
- * Calls `gone` once if the client disconnects before its response is complete, or immediately if it
- * has disconnected already. With HTTP/1.1, watches the connection and not the response: if several
- * responses are pipelined, Node emits `close` only on the first.
+ * Calls `gone` once if the client disconnects before the response is complete, immediately if it has
+ * already disconnected. Over HTTP/1.1, watches the connection instead of the response: with
+ * pipelining, Node emits 'close' only on the first response.
  *
- * @returns a function that ends the watch.
+ * @returns a function that stops watching.
  */
 export function watchClient(response: ServerResponse, gone: () => void): () => void {
   if (response.writableFinished) return () => {};
-  // Over HTTP/2 each response has its own stream. Once that is closed, `stream` is undefined.
+  // Over HTTP/2, each response has a stream, which is undefined after it has closed.
   const watched = ('stream' in response ? response.stream : response.req.socket) as
     (Duplex & { [WATCHERS]?: Set<() => void> }) | undefined;
   if (watched === undefined || watched.destroyed) {

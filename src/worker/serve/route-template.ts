@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Label of requests that no route of Nest matched. Clients choose these paths, so their number has no limit. */
+/** The route label of requests that match no Nest route. Clients could send any number of such paths. */
 export const UNMATCHED = 'unmatched';
 
-/** A property of a request that holds its label. A WeakMap would double the cost of a request. */
+/** The request's property for its label. A WeakMap would double the cost of a request. */
 const TEMPLATE = Symbol('nestjs-cluster.route');
 
 type LabelledRequest = IncomingMessage & { [TEMPLATE]?: string };
@@ -14,20 +14,21 @@ export type Handler = (
 ) => unknown;
 
 /**
- * Makes the handler of a route set the route's template (`/cats/:id`) on each request first. It is a
- * text of the app, never of a client. Guards, pipes and interceptors of Nest run in the handler.
+ * Wraps a route's handler so that it first sets the route's template (`/cats/:id`) on the request. The
+ * number of templates is limited, because they come from the app. Guards, pipes and interceptors run
+ * inside the handler.
  */
 export function labelled(handler: Handler, path: unknown): Handler {
   const template = String(path);
-  const noting: Handler = (request, ...rest) => {
-    (request.raw ?? request)[TEMPLATE] = template; // `raw`: Fastify has its own request object
+  const labelling: Handler = (request, ...rest) => {
+    (request.raw ?? request)[TEMPLATE] = template; // Fastify keeps Node's request in `raw`
     return handler(request, ...rest);
   };
-  // An adapter looks at what is set on the handler, or by decorators: version, configuration, schema.
-  return Object.setPrototypeOf(noting, handler) as Handler;
+  // Adapters read properties and metadata of the handler: version, configuration, schema.
+  return Object.setPrototypeOf(labelling, handler) as Handler;
 }
 
-/** The template of the route that answered a request. Runs for every request. */
+/** The template of the route that answered a request. Must be cheap. */
 export function templateOf(request: LabelledRequest): string {
   return request[TEMPLATE] ?? UNMATCHED;
 }

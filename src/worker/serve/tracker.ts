@@ -18,41 +18,38 @@ import {
 import { Http2Sessions } from './http2.js';
 import { RequestScopes, type RunningRequest } from './request-scope.js';
 
-/** Idle connections stay open this long for requests that a client sent before it knew of the drain. */
+/** Idle connections stay open this long for requests that are on their way when the drain begins. */
 const IDLE_GRACE_MS = 250;
 
 /**
- * The drain keeps an idle connection open for this time after the connection was opened or its last
- * request began. Another request may be on its way, and late on a busy machine. A close would lose
- * that request. Its response announces the close.
+ * An idle connection stays open this long after it was opened or after its last request, because the
+ * client's next request may be on its way. The response to this request announces the close.
  */
 const RECENT_MS = 1_000;
 
 /**
- * Follows the connections and requests of HTTP servers for the heartbeat, the drain and the request
- * metrics. Listens to Node's diagnostics channels, because they cost less per request than listeners
- * on each request and response, and change nothing in the app.
+ * Tracks the connections and requests of HTTP servers for the heartbeat, the drain and the request
+ * metrics. Uses Node's diagnostics channels, because they cost less than listeners on each request
+ * and response, and do not affect the app.
  */
 export class RequestTracker {
-  /** The number of requests whose response is not complete. */
   requestsInFlight = 0;
   requestsTotal = 0;
-  /** The number of connections that closed after their clients were asked to connect again. */
+  /** The number of connections that closed after their clients were asked to reconnect. */
   rebalancedConnectionsTotal = 0;
-  /** The number of connections that were refused or closed because the server had its maximum of connections. */
+  /** The number of connections that were refused because the server had reached `maxConnections`. */
   droppedConnections = 0;
-  /** The observer of this process, if it has one. */
   observer: ResponseObserver | undefined;
-  /** Sends an idle connection to another worker. @returns whether the connection can be sent. */
+  /** Sends an idle connection to another worker. @returns `false` if it cannot be sent. */
   handOver: ((connection: Connection) => boolean) | undefined;
   readonly scopes = new RequestScopes();
   readonly #connections = new Set<Connection>();
   readonly #http2 = new Http2Sessions(this);
-  /** The servers that are open. In a drain also closed servers: they may have connections of adopted sockets. */
+  /** The open servers. A drain keeps closed servers too, because they may still have connections. */
   readonly servers = new Set<Server>();
-  /** When the drain began, in monotonic ms. Since that time, responses ask clients to reconnect. */
+  /** When the drain began, in monotonic ms. Since then, responses ask clients to reconnect. */
   #closingSince: number | undefined;
-  /** Set while this process destroys connections. Their requests are not reported as aborted. */
+  /** Set when the drain destroys the connections. Their requests are not reported as aborted. */
   #destroying = false;
 
   constructor() {
@@ -68,16 +65,16 @@ export class RequestTracker {
     return this.#connections;
   }
 
-  /** Starts to follow `server`. A second call for the server changes nothing. */
+  /** Starts tracking `server`. Does nothing if it is already tracked. */
   follow(server: Server): void {
     if (this.servers.has(server)) return;
     this.servers.add(server);
     server.once('close', () => {
       if (this.#closingSince === undefined) this.servers.delete(server);
     });
-    // A closed server may listen again. Its listeners are added only once.
+    // A server that was closed and listens again already has our listeners.
     if (server.listeners('connection').includes(this.#onConnection)) return;
-    // Our listeners run first, because the server's own listeners begin an HTTP/2 session immediately.
+    // Our listeners must run first, because the server's own listener starts an HTTP/2 session.
     server.prependListener('connection', this.#onConnection);
     server.prependListener('secureConnection', this.#onSecureConnection);
     listenBeforeApp(server, 'upgrade', this.#onUpgrade);
@@ -93,7 +90,7 @@ export class RequestTracker {
     unsubscribe('http.server.response.finish', this.#onFinish);
   }
 
-  /** Requests in flight, the oldest first. */
+  /** Requests in flight, the oldest first. At most one per HTTP/1.1 connection. */
   get inFlight(): readonly RunningRequest[] {
     const http1 = [...this.#connections].flatMap(({ inFlight, response, startedAt }) =>
       inFlight > 0 && response !== undefined
@@ -103,7 +100,7 @@ export class RequestTracker {
     return [...http1, ...this.#http2.exchanges].sort((a, b) => a.startedAt - b.startedAt);
   }
 
-  /** From now on the last response of each connection carries `Connection: close`. */
+  /** From now on, the last response on each connection carries `Connection: close`. */
   closeAfterResponse(): void {
     this.#closingSince = performance.now();
     this.#http2.announceClose();
@@ -122,16 +119,16 @@ export class RequestTracker {
       one instanceof Connection ? one.endEndless() : endEventStream(one as ServerResponse),
   };
 
-  /** Restarts the wait for idle connections, because new connections were accepted until now. */
+  /** Restarts the wait of {@link IDLE_GRACE_MS}, because connections were accepted until now. */
   postponeIdle(): void {
     this.#closingSince = performance.now();
   }
 
   /**
    * Hands idle connections over to another worker, or closes them. Closes none in the first
-   * {@link IDLE_GRACE_MS} of the drain, so that requests on their way can arrive.
+   * {@link IDLE_GRACE_MS} of the drain.
    *
-   * @param patient closes no HTTP/1.1 connection while a client may be about to send a request.
+   * @param patient keeps HTTP/1.1 connections open for {@link RECENT_MS} after their last request.
    */
   closeIdle(patient = true): void {
     const now = performance.now();
@@ -145,8 +142,8 @@ export class RequestTracker {
   }
 
   /**
-   * The idle connections, also those that never sent a byte. Only Node knows whether a request has
-   * arrived in part, so this takes those that Node would destroy.
+   * The idle connections, including unused ones. Only Node knows whether part of a request has
+   * arrived, so this collects the connections that Node's closeIdleConnections() would destroy.
    */
   #idle(): Connection[] {
     const idle = new Set<Connection>();
@@ -160,23 +157,24 @@ export class RequestTracker {
       return () => (socket.destroy = destroy);
     });
     try {
-      // A server for HTTP/2 only does not have this method.
+      // HTTP/2 servers lack this method.
       for (const server of this.servers) server.closeIdleConnections?.();
     } finally {
       for (const restore of restores) restore();
     }
-    // A response may have ended and still be sent. Until Node 26.4 a connection that never sent a byte
-    // does not count as idle (https://github.com/nodejs/node/issues/63452), and even 26.12 does not
-    // know a TLS connection before its handshake.
+    // Until Node 26.4, an unused connection does not count as idle
+    // (https://github.com/nodejs/node/issues/63452). Even 26.12 ignores a TLS connection before its
+    // handshake.
     for (const each of this.#connections) if (each.socket.bytesRead === 0) idle.add(each);
+    // Node counts a connection as idle while the end of a response is still being sent.
     return [...idle].filter((each) => each.inFlight === 0 && !each.isHandedOver);
   }
 
   /**
    * Destroys all connections.
    *
-   * @returns how many connections, requests and WebSockets it cut off. Does not count connections that
-   *   never sent a byte: their clients lose nothing.
+   * @returns the number of destroyed connections, requests and WebSockets. Does not count unused
+   *   connections, because their clients lose nothing.
    */
   destroyAll(): Omit<DrainReport, 'hookError'> {
     const connections = [...this.#connections];
@@ -191,19 +189,17 @@ export class RequestTracker {
     return cut;
   }
 
-  /** Called when the connection's socket has closed. */
   forget(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.closeNotice?.sent) this.rebalancedConnectionsTotal += 1;
-    // Requests still in flight on the connection will not finish: their client has disconnected.
     this.requestsInFlight -= connection.inFlight;
     const { response, webSocket } = connection;
-    // Reports at most one request: the newest in flight.
+    // With pipelining, reports only the newest request.
     if (response !== undefined && !webSocket) this.aborted(response);
     connection.abandon();
   }
 
-  /** A response was sent. `bytes` is unknown over HTTP/2. Runs for every request. */
+  /** Called when a response was sent. `bytes` is unknown over HTTP/2. */
   answered(
     request: IncomingMessage,
     response: ServerResponse,
@@ -211,13 +207,13 @@ export class RequestTracker {
     bytes: number | undefined,
   ): void {
     if (this.observer === undefined) return;
-    // A response with a known length is not an event stream, so its content type is not read:
-    // reading it would make a light request 2 % slower.
+    // A response with a known length is not an event stream. Reading its content type would make a
+    // light request 2 % slower.
     if (response.chunkedEncoding !== false && isEventStream(response)) return;
     this.observer.finished(request, response, durationMs, bytes);
   }
 
-  /** A connection or stream was closed before its response was complete. */
+  /** Called when a connection or stream was closed before its response was complete. */
   aborted(response: ServerResponse): void {
     if (this.#destroying || (response.headersSent && isEventStream(response))) return;
     this.observer?.aborted(response.req);
@@ -252,7 +248,7 @@ export class RequestTracker {
     connection.begin(response, now, this.scopes.begin(request, response, now));
     this.requestsInFlight += 1;
     if (this.#closingSince !== undefined) {
-      // Only the last response may carry `Connection: close`, or later pipelined requests are lost.
+      // If an earlier response carried `Connection: close`, later pipelined requests would be lost.
       if (before !== undefined) takeBack(before);
       askToClose(response);
     } else if (connection.closeNotice?.onRequest(connection, request, response) === false) {
@@ -265,7 +261,7 @@ export class RequestTracker {
     const { request, response, socket } = message as HttpMessage;
     const connection = socket[CONNECTION];
     if (connection?.owner !== this || connection.inFlight === 0) return;
-    // Until Node 24 this event also comes if the client disconnected before it got the response.
+    // Until Node 24, this event is also emitted if the client disconnected before the response was sent.
     if (socket.errored) return;
     const now = performance.now();
     const durationMs = now - connection.startedAt;
@@ -278,15 +274,15 @@ export class RequestTracker {
   };
 }
 
-/** One function for all sockets, because a closure for each socket would slow every new connection. */
+/** One function for all sockets, because a closure per socket would slow down every new connection. */
 function onClose(this: TrackedSocket): void {
   const connection = this[CONNECTION]!;
   connection.owner.forget(connection);
 }
 
 /**
- * Calls `listener` before the app's listeners for the event. Adds it only when the app adds a
- * listener: otherwise ours would keep the requests from the app's handler, and no one would answer.
+ * Calls `listener` before the app's listeners for the event. Waits until the app adds a listener:
+ * with only our listener, Node would leave such a request unanswered.
  */
 export function listenBeforeApp(
   server: Server,

@@ -1,5 +1,5 @@
-// The thread of the watchdog. It loads nothing of the app and is small, because each worker has
-// such a thread. `getBuiltinModule()` loads the parts of Node that only few threads need.
+// The watchdog thread. It loads no code of the app and little of Node, because each worker has one.
+// `getBuiltinModule()` loads modules of Node that are rarely needed.
 import { readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import type { HeapProfiler, Profiler } from 'node:inspector';
 import type { Session } from 'node:inspector/promises';
@@ -11,36 +11,36 @@ import type { Description, WatchdogData } from './watchdog.js';
 
 const { beats, hangTimeoutMs, primaryPid, reportTo, samplesHeap } = workerData as WatchdogData;
 
-/** How often this thread checks the main thread, in ms. */
+/** The interval at which this thread checks the main thread. */
 const tickMs = Math.min(250, Math.max(25, Math.round(hangTimeoutMs / 16)));
 
-/** A block is reported after this time: early, because a worker whose heap fills may die long before it counts as hung. */
+/** Reports a block long before the worker counts as hung, because a worker whose heap fills may die first. */
 const reportAfterMs = Math.min(1_000, hangTimeoutMs / 2);
 
-/** Calls the function of `watchdog.ts` in the main thread. Its value is a {@link Description} as JSON. */
+/** Calls the function of `watchdog.ts` in the main thread. Its result is a {@link Description} as JSON. */
 const QUESTION = `globalThis[Symbol.for('nestjs-cluster.watchdog')]()`;
 
 const ENVELOPE: Envelope = { ns: 'nestjs-cluster', v: 1 };
 
-/** A worker without a primary ends itself within 2 s. A blocked worker cannot, so it is killed after this time. */
+/** A worker without a primary exits within 2 s. A blocked worker cannot, so it is killed after this time. */
 const ORPHAN_MS = 2_300;
 
-/** The event loop is blocked if the main thread has not ticked for this many of our ticks. */
+/** The event loop counts as blocked if the main thread has not ticked for this many of our ticks. */
 const BLOCKED_TICKS = 2;
 
-/** If the watchdog's own tick is late by this factor, the whole process was stopped, not blocked. */
+/** If the watchdog's own tick is late by this factor, the whole process was stopped. */
 const LATE_FACTOR = 4;
 
-/** After this time without an answer, the main thread runs native code, which cannot be interrupted. */
+/** If the main thread does not answer in this time, it probably runs native code, which cannot be interrupted. */
 const ANSWER_TIMEOUT_MS = 500;
 
-/** Maximum number of tries to write to a full pipe. After that the rest of the message is dropped. */
+/** Maximum number of attempts to write to a full pipe. Then the rest of the message is dropped. */
 const WRITE_TRIES = 20;
 const WRITE_RETRY_MS = 10;
 
 const REQUEST_BYTES = 4_096;
 
-/** The number of functions that the log names. */
+/** The number of functions in the log of a heap profile. */
 const TOP_FUNCTIONS = 5;
 
 type HeapProfile = HeapProfiler.SamplingHeapProfile;
@@ -53,12 +53,12 @@ let lastBeatAt = performance.now();
 let lastTickAt = lastBeatAt;
 let orphanedAt: number | undefined;
 
-/** A block of the event loop. Each has its own object, so that a late answer is not used for the next block. */
+/** Each block of the event loop has its own object, so that a late answer is not used for the next block. */
 let block: { reported?: boolean } = {};
-/** The beginning of a line from the primary whose end has not arrived. */
+/** An incomplete line from the primary. */
 let request = '';
 const input = Buffer.alloc(REQUEST_BYTES);
-// Reading an empty pipe throws at each tick. No one reads the error's stack, so do not collect it.
+// Reading an empty pipe throws at each tick. Collecting the unused stack would cost CPU time.
 Error.stackTraceLimit = 0;
 
 setInterval(() => {
@@ -102,10 +102,10 @@ function isBlocked(): boolean {
 }
 
 /**
- * Asks the main thread what it is doing. The inspector interrupts any JavaScript there, even an
- * endless loop or a regular expression, so the answer has the stack of the block.
+ * Reads the stack and the running requests of the main thread. The inspector interrupts any
+ * JavaScript, even an endless loop or a regular expression.
  *
- * @param report is called once more if the answer comes late.
+ * @param report is called again if the answer arrives after the timeout.
  */
 function askMainThread(report: (found: Description, answered: boolean) => void): void {
   const nothing = () => report({ requests: [], frames: [] }, false);
@@ -124,7 +124,7 @@ function askMainThread(report: (found: Description, answered: boolean) => void):
     .finally(() => clearTimeout(overdue));
 }
 
-/** Reads requests of the primary. The main thread has made the pipe non-blocking. */
+/** The main thread has made the pipe non-blocking. */
 function readRequests(): void {
   let bytes: number;
   try {
@@ -158,16 +158,15 @@ function write(message: WorkerMessage): void {
     try {
       left = left.subarray(writeSync(reportTo, left));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return; // the primary is gone
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return; // the primary has died
       Atomics.wait(pause, 0, 0, WRITE_RETRY_MS);
     }
   }
 }
 
 /**
- * Records a CPU or heap profile of the main thread, even if that is blocked, and writes it as JSON to
- * a file that must not exist. This thread must not end while it records: that can abort the process
- * (Node 20 to 26).
+ * Records a CPU or heap profile of the main thread, even if it is blocked, and writes it as JSON to a
+ * new file. If this thread ended while it records, Node 20 to 26 could abort the process.
  */
 async function record(job: Recording, blocked: boolean, file: string): Promise<string[]> {
   const session = new (process.getBuiltinModule('node:inspector/promises').Session)();
@@ -194,9 +193,9 @@ async function recordCpu(
   await session.post('Profiler.enable');
   await session.post('Profiler.start');
   if (blocked) {
-    // A profile only knows code that V8 compiles during the recording. The time of a blocking
-    // loop, which V8 has compiled before, would count for the loop's caller. Starting to count
-    // coverage discards all compiled code, even code that runs, so V8 compiles it again.
+    // A profile only knows functions that V8 compiles during the recording. The time in a blocking
+    // loop, compiled earlier, would count for its caller. Starting coverage discards all compiled
+    // code, even running code, so V8 compiles it again.
     await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
     await session.post('Profiler.stopPreciseCoverage');
   }
@@ -208,11 +207,11 @@ async function recordHeap(session: Session, seconds: number): Promise<HeapProfil
   if (!samplesHeap) await session.post('HeapProfiler.startSampling');
   await delay(seconds * 1_000);
   if (!samplesHeap) return (await session.post('HeapProfiler.stopSampling')).profile;
-  await session.post('HeapProfiler.collectGarbage'); // leaves what is still held
+  await session.post('HeapProfiler.collectGarbage'); // so that only live objects are counted
   return (await session.post('HeapProfiler.getSamplingProfile')).profile;
 }
 
-/** The functions that allocated most of what is held, largest first. Code of Node counts for its caller. */
+/** The functions that allocated most live memory, largest first. Node's code counts for its caller. */
 function topOf(head: HeapNode): string[] {
   const bytes = new Map<string, number>();
   const add = ({ callFrame, selfSize, children }: HeapNode, caller: string): void => {

@@ -7,43 +7,43 @@ import type { ProcessMeter } from '../../contract/process/process-meter.js';
 import { runningRequests } from '../serve/request-scope.js';
 import type { RequestTracker } from '../serve/tracker.js';
 
-/** The data of the watchdog's thread. */
+/** The `workerData` of the watchdog thread. */
 export interface WatchdogData {
   /** {@link ProcessMeter.beats}. */
   readonly beats: ProcessMeter['beats'];
-  /** The time after which a hung worker is killed, in ms. The report must be sent before. */
+  /** A hung worker is killed after this time, so a block must be reported earlier. */
   readonly hangTimeoutMs: number;
   readonly primaryPid: number;
   readonly reportTo: number;
-  /** Whether the main thread samples its allocations since it became ready. */
+  /** Whether the main thread has sampled its allocations since startup. */
   readonly samplesHeap: boolean;
 }
 
 export type Description = Omit<BlockReport, 'forMs'>;
 
-/** The thread itself needs 2 MB. The rest is for a profile: one minute of a large app may take 20 MB of text. */
+/** The thread needs 2 MB. A profile needs more: the JSON of one minute of a large app may take 20 MB. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 1 };
 
-/** The maximum number of stack frames in a report. */
+/** Maximum number of stack frames in a report. */
 const MAX_FRAMES = 20;
 
-/** The maximum number of stack frames that are read: enough to reach the caller of most recursions. */
+/** Maximum number of stack frames that are read: enough to reach the caller of most recursions. */
 const DEEPEST = 300;
 
-/** The maximum number of functions in a mutual recursion that is folded. */
+/** Frames of a mutual recursion are merged if at most this many functions call each other. */
 const LONGEST_CYCLE = 3;
 
-/** V8's default of 32 KiB made a light request 15 % dearer. */
+/** V8's default of 32 KiB raised the CPU time of a light request by 15 %. */
 const SAMPLE_BYTES = 131_072;
 
-/** The key of the global function that the thread calls in the main thread, by `QUESTION`. */
+/** The key of the global function that the watchdog thread calls in the main thread. */
 const DESCRIBE = 'nestjs-cluster.watchdog';
 
 /**
- * Starts a thread that notices when the event loop of this process is blocked. The thread reports
- * the block and its stack, and ends the process if the primary ends during the block.
+ * Starts a thread that detects a blocked event loop. The thread reports the stack of the block, and
+ * kills the process if the primary dies during the block.
  *
- * @param failed is called if the thread could not be started or has failed. The app then serves without it.
+ * @param failed is called if the thread could not be started or has failed. The app serves without it.
  */
 export function startWatchdog(
   data: WatchdogData,
@@ -54,11 +54,11 @@ export function startWatchdog(
   if (program === undefined) return failed(new Error(LEAVE_OUT_OF_BUNDLE));
   Reflect.set(globalThis, Symbol.for(DESCRIBE), () => describeMainThread(tracker));
   try {
-    // Makes the pipe non-blocking: the thread reads it at its tick, because a stream would cost more.
+    // Makes the pipe non-blocking. The thread polls it, because a stream would cost more.
     new Socket({ fd: data.reportTo, readable: false, writable: false }).unref();
     const thread = new Worker(program, {
       workerData: data,
-      // Inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
+      // The thread must not load the app's loaders and preloaded modules.
       execArgv: [],
       env: {},
       resourceLimits: RESOURCE_LIMITS,
@@ -71,7 +71,7 @@ export function startWatchdog(
   }
 }
 
-/** Samples the allocations of the main thread from now on, for the option `memory.profile`. */
+/** Starts sampling the allocations of the main thread, for the option `memory.profile`. */
 export function sampleHeap(): void {
   const session = new inspector.Session();
   session.connect();
@@ -79,10 +79,10 @@ export function sampleHeap(): void {
   process.once('exit', () => session.disconnect()); // sampling ends with the session
 }
 
-/** Only reads the state and changes nothing, because it interrupts the code that blocks the event loop. */
+/** Interrupts the code that blocks the event loop, so it must not change any state. */
 function describeMainThread(tracker: RequestTracker): string {
   const limit = Error.stackTraceLimit;
-  // The stack has the frames of the block, of this function and of its caller.
+  // The stack contains the blocking code, because this function interrupts it.
   Error.stackTraceLimit = DEEPEST;
   const { stack } = new Error();
   Error.stackTraceLimit = limit;
@@ -92,7 +92,7 @@ function describeMainThread(tracker: RequestTracker): string {
   });
 }
 
-/** The frames of the blocking code, which lie below the frame of the evaluated expression. */
+/** The frames of the blocking code. They lie below the frame of the evaluated expression. */
 export function framesBelow(stack: string): string[] {
   const frames = stack
     .split('\n')
@@ -107,11 +107,11 @@ export function framesBelow(stack: string): string[] {
   );
 }
 
-/** Keeps each function of a recursion once, with its number of frames, so that the callers show too. */
+/** Merges the frames of a recursion into one line with their number, so that its callers are also shown. */
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {
-    // Functions without a name are distinguished by their line.
+    // Anonymous functions are distinguished by their position.
     const hasName = frame.endsWith(')') && !frame.includes('<anonymous>');
     const place = hasName ? frame.replace(/:\d+:\d+\)$/, '') : frame;
     const before = kept.slice(-LONGEST_CYCLE).find((each) => each.place === place);

@@ -42,7 +42,7 @@ listens(Alerts, 'onFailure', 'worker-exit');
 
 async function start(providers: object[]) {
   const warned = vi.fn();
-  const link = new ProcessLink({ say: warned });
+  const link = new ProcessLink({ logWarning: warned });
   setCurrentLink(link);
   class AppModule {}
   Module({

@@ -136,7 +136,7 @@ describe('a warning', () => {
     const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Job, Other] });
 
     expect(startWarnings(app, [])).toEqual([
-      "scheduled jobs run once in every worker: Job.run() (AppModule), Other.run() (AppModule); add ClusterScheduleModule of 'nestjs-cluster/schedule' to the imports of the app, which runs them in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+      "scheduled jobs run in every worker: Job.run() (AppModule), Other.run() (AppModule); import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, which runs each job in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
   });

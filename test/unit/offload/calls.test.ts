@@ -28,9 +28,9 @@ it('knows whether a call was made before a time', () => {
   const calls = new Calls();
   const call = calls.add(TASK);
   const at = performance.now();
-  expect([calls.hasCallFrom(at), calls.hasCallFrom(at + 1)]).toEqual([false, true]);
+  expect([calls.hasCallBefore(at), calls.hasCallBefore(at + 1)]).toEqual([false, true]);
   calls.remove(call, 'completed');
-  expect(calls.hasCallFrom(Infinity)).toBe(false);
+  expect(calls.hasCallBefore(Infinity)).toBe(false);
 });
 
 it('ends a call once, and keeps the first reason', () => {

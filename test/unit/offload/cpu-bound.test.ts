@@ -136,12 +136,12 @@ describe('@CpuBound() is refused', () => {
     [
       'on a static method',
       on(Places, 'fixed'),
-      /^Places\.fixed\(\) cannot have @CpuBound\(\).*neither static nor named by a symbol/,
+      /^Places\.fixed\(\) cannot have @CpuBound\(\).*it is static or its name is a symbol/,
     ],
     [
       'on a method with a symbol',
       on(Places.prototype, symbol),
-      /^Places\.Symbol\(count\)\(\).*neither static nor named by a symbol/,
+      /^Places\.Symbol\(count\)\(\).*it is static or its name is a symbol/,
     ],
     [
       'on a getter',
@@ -154,7 +154,7 @@ describe('@CpuBound() is refused', () => {
       () => standard(() => 1, { kind: 'method', name: 'count' }),
       /"experimentalDecorators": true in tsconfig\.json/,
     ],
-    ['twice', on(Cats.prototype, 'count'), /^Cats\.count\(\) has @CpuBound\(\) twice; leave one$/],
+    ['twice', on(Cats.prototype, 'count'), /^Cats\.count\(\) has @CpuBound\(\) twice; remove one$/],
     [
       'with wrong options',
       on(Places.prototype, 'method', { timeoutMs: 0, nam: 'x' }),

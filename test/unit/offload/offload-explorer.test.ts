@@ -122,7 +122,7 @@ it('refuses a class that Nest injects something into, unless there is an offload
   expect(new Set(names)).toEqual(new Set(['Plain.count', 'weighing']));
   expect(refusals).toEqual(
     injected.map(({ name }) =>
-      expect.stringMatching(`^the constructor of ${name} takes arguments.* for ${name}.count;`),
+      expect.stringMatching(`^${name}.count needs an instance of ${name}, which has constructor `),
     ),
   );
 
@@ -152,7 +152,7 @@ it('refuses a class with more than one instance, also by what is injected into i
   expect(refusals).toEqual(
     providers.map(
       ({ name }) =>
-        `${name}.count belongs to a request-scoped or transient provider (by its own scope or that of a dependency); move the method to a provider of default scope, and pass what it needs from the request as arguments`,
+        `${name}.count belongs to a request-scoped or transient provider (by its own scope or a dependency's scope); move the method to a provider in the default scope, and pass data of the request as arguments`,
     ),
   );
 });
@@ -171,7 +171,7 @@ it('refuses two methods with the same name, also those of classes with the same 
   expect(refusals).toEqual(
     ['counting', 'Cats.count'].map(
       (name) =>
-        `two @CpuBound() methods are called "${name}" (${files}); give one a name of its own: @CpuBound({ name: '…' })`,
+        `two @CpuBound() methods have the name "${name}" (${files}); rename one with @CpuBound({ name: '…' })`,
     ),
   );
 });
@@ -228,11 +228,11 @@ it.each<[string, Subject]>([
 
 const connection = (method: string, decorator: string): [Subject, string] => [
   subject(method),
-  `Cats.${method} takes ${decorator}, which cannot leave the event loop; take what it needs by @Param(), @Query(), @Body() or @Headers(), and leave the response to Nest`,
+  `Cats.${method} takes ${decorator}, which cannot be sent to a thread; use @Param(), @Query(), @Body() or @Headers(), and let Nest send the response`,
 ];
 const sse = (method: string): [Subject, string] => [
   subject(method),
-  `Cats.${method} is an @Sse() stream, which cannot come from a thread; compute each event in a @CpuBound() method of a provider`,
+  `Cats.${method} is an @Sse() stream, which cannot run in a thread; compute each event in a @CpuBound() method of a provider`,
 ];
 
 it.each<[Subject, string]>([
@@ -243,15 +243,15 @@ it.each<[Subject, string]>([
   sse('above'),
   [
     subject('weigh'),
-    'Cats.weigh is inherited from Animals, and a thread would instantiate Animals instead of Cats; override it in Cats with @CpuBound() and call super.weigh()',
+    'Cats.weigh is inherited from Animals, so a thread would instantiate Animals instead of Cats; override it in Cats with @CpuBound() and call super.weigh()',
   ],
   [
     subject('plain', { file: undefined }),
-    `Cats.plain is declared in code that is evaluated and in no file, so that no thread can import it; with webpack or rspack set devtool: 'source-map' in the place of an "eval" one, or set CLUSTER_OFFLOAD=inline`,
+    `Cats.plain is declared in evaluated code without a file, so a thread cannot import it; with webpack or rspack, set devtool: 'source-map' instead of an "eval" devtool, or set CLUSTER_OFFLOAD=inline`,
   ],
   [
     subject('plain', { mainFile: FILE }),
-    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start the app again; declare the class in a file of its own, or start the app with ClusterModule.bootstrap()',
+    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start the app again; move the class to its own file, or start the app with ClusterModule.bootstrap()',
   ],
 ])('refuses a method with a remedy: $name', (method, words) => {
   expect(refusalOf(method)).toBe(words);
@@ -267,9 +267,9 @@ it('refuses a class that Nest injects something into with two ways out, as code'
     return refusalOf(subject('total', { type: Prices as never, injected: true }));
   };
   const refusal = (providers: string) =>
-    'the constructor of Prices takes arguments, or Nest injects its properties, and a thread does not know with what, for Prices.total; ' +
-    'move the method to a provider of its own, without a constructor: @Injectable() export class PricesWork { @CpuBound() total(…) { … } }; ' +
-    `or give the threads a module with the dependencies: @Module({ providers: [${providers}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }), with forRootAsync() beside useFactory`;
+    'Prices.total needs an instance of Prices, which has constructor arguments or injected properties, so a thread cannot create it; ' +
+    'move the method to its own provider without a constructor: @Injectable() export class PricesWork { @CpuBound() total(…) { … } }; ' +
+    `or provide the dependencies in a module for the threads: @Module({ providers: [${providers}] }) export class ThreadModule {}, and ClusterModule.forRoot({ offload: { module: ThreadModule } }); with forRootAsync(), set offload beside useFactory`;
   expect(refused([Cats, Object])).toBe(refusal('Cats, …'));
   expect(refused()).toBe(refusal('…'));
 });
@@ -278,7 +278,7 @@ it('refuses an offload.module in the file that starts the app, if there are thre
   const situation = { hasModule: true, threads: true, mainFile: '/app/main.js' };
   expect(refusalOfModule('Tools', '/app/main.js', situation)).toBe(
     'offload.module (Tools) is passed to forRoot() in /app/main.js, which starts the app: a thread that imports it would start the app again; ' +
-      'move the module that imports ClusterModule to a file of its own, or start the app with ClusterModule.bootstrap()',
+      'move the module that imports ClusterModule to its own file, or start the app with ClusterModule.bootstrap()',
   );
   expect(refusalOfModule('Tools', '/app/app.module.js', situation)).toBeUndefined();
   expect(

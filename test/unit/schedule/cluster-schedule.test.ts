@@ -95,7 +95,7 @@ describe('ClusterScheduleModule', () => {
       logger: false,
       abortOnError: false,
     });
-    await expect(start).rejects.toThrow('add ScheduleModule.forRoot() to the imports');
+    await expect(start).rejects.toThrow('add ScheduleModule.forRoot() of ');
   });
 });
 

@@ -67,7 +67,9 @@ describe('nestjs-cluster-tools doctor', () => {
       ['signal-listener', 'packages/tools/test/fixtures/planted/app.mjs'],
       ['warning', 'packages/tools/test/fixtures/planted/main.mjs'],
     ]);
-    expect(report.findings.at(-1)!.problem).toContain('enableShutdownHooks() is not needed');
+    expect(report.findings.at(-1)!.problem).toContain(
+      'the signal listeners of enableShutdownHooks() were removed',
+    );
     expect(report.findings.filter(({ name }) => name === 'database-pool')[0]!.problem).toContain(
       '; the database allows 199',
     );

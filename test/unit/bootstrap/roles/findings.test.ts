@@ -27,7 +27,9 @@ it.each<{ slot: number; warnings: WarningOptions | false | undefined; count: num
   await warnOfFindings(await appOf(APP), link, resolveOptions({ warnings }).warnings);
 
   expect(warn.mock.calls).toEqual(
-    Array.from({ length: count }, () => [expect.stringMatching(/^scheduled jobs run once in /)]),
+    Array.from({ length: count }, () => [
+      expect.stringMatching(/^scheduled jobs run in every worker: /),
+    ]),
   );
 });
 

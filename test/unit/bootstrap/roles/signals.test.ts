@@ -33,7 +33,7 @@ function start() {
 it('warns once a minute of a SIGHUP that is refused, with the number of those between', () => {
   const { signal, warnings } = start();
   for (let times = 0; times < 2_000; times += 1) signal('SIGHUP');
-  expect(warnings).toEqual(['SIGHUP: a reload is already under way']);
+  expect(warnings).toEqual(['SIGHUP: a reload is already in progress']);
   vi.advanceTimersByTime(60_000);
   signal('SIGHUP');
   expect(warnings[1]).toContain('and 1999 times since');
@@ -44,7 +44,9 @@ it('adds workers by SIGTTIN up to four for each core', () => {
   const most = 4 * availableCores();
   for (let times = 0; times < most + 20; times += 1) signal('SIGTTIN');
   expect(desired()).toBe(most);
-  expect(warnings).toEqual([`SIGTTIN: there cannot be ${most + 1} workers, only 1 to ${most}`]);
+  expect(warnings).toEqual([
+    `SIGTTIN: cannot scale to ${most + 1} workers; 1 to ${most} are allowed`,
+  ]);
   signal('SIGTTOU');
   expect(desired()).toBe(most - 1);
 });
@@ -56,5 +58,5 @@ it('removes workers by SIGTTOU down to one', () => {
   expect([desired(), warnings]).toEqual([1, []]);
   signal('SIGTTOU');
   expect(desired()).toBe(1);
-  expect(warnings).toEqual([expect.stringContaining('there cannot be 0 workers')]);
+  expect(warnings).toEqual([expect.stringContaining('cannot scale to 0 workers')]);
 });

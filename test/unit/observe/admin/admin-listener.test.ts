@@ -88,7 +88,7 @@ describe('the routes of the admin listener', () => {
       const { get, source } = await open();
       const { status, body: text } = await get(path);
       const routes = '/health, /health/ready, /health/live, /metrics';
-      expect([status, text]).toEqual([404, `not found; here are ${routes}\n`]);
+      expect([status, text]).toEqual([404, `not found; use ${routes}\n`]);
       expect(source.snapshot).not.toHaveBeenCalled();
     },
   );
@@ -133,7 +133,7 @@ describe('a token', () => {
         const { status, headers, body: text } = await get(path, { authorization });
         expect([path, status]).toEqual([path, 401]);
         expect(headers['www-authenticate']).toBe('Bearer realm="nestjs-cluster"');
-        expect(text).toBe('unauthorized: send the token as Authorization: Bearer …\n');
+        expect(text).toBe('unauthorized: send the header Authorization: Bearer <token>\n');
       }
     }
     expect(source.snapshot).not.toHaveBeenCalled();
@@ -203,7 +203,7 @@ describe('a method', () => {
   it.each(['POST', 'OPTIONS'])('%s is refused', async (method) => {
     const { get } = await open();
     const { status, body: text } = await get('/metrics', {}, method);
-    expect([status, text]).toEqual([405, 'only GET and HEAD\n']);
+    expect([status, text]).toEqual([405, 'use GET or HEAD\n']);
   });
 });
 

@@ -64,7 +64,7 @@ describe('an indicator of the app', () => {
     const answer = report(() => new Promise(() => {}));
     await vi.advanceTimersByTimeAsync(1_000);
 
-    const message = 'gave no result within 1000 ms; see the log';
+    const message = 'did not finish within 1000 ms; see the log';
     expect(await answer).toEqual({ indicator1: { status: 'down', message } });
     expect(vi.getTimerCount()).toBe(0);
   });

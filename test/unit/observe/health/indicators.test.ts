@@ -100,14 +100,14 @@ describe('the health of the cluster', () => {
       [ready, ready, gone, silent],
       {},
       { minReady: 'all' },
-      { status: 'down', reason: '2 of 4 needed workers are ready' },
+      { status: 'down', reason: '2 of 4 required workers are ready' },
     ],
     [
       'two ready workers have one slot',
       replaced(ready),
       {},
       { minReady: 2 },
-      { status: 'down', reason: '1 of 2 needed workers are ready' },
+      { status: 'down', reason: '1 of 2 required workers are ready' },
     ],
     [
       'a needed worker does not answer',
@@ -116,17 +116,17 @@ describe('the health of the cluster', () => {
       { minReady: 2 },
       {
         status: 'down',
-        reason: '1 of 2 needed workers are ready and answer; 1 worker does not answer',
+        reason: '1 of 2 required workers are ready and answer; 1 worker does not answer',
       },
     ],
     [
-      'needed workers do not answer',
+      'required workers do not answer',
       [ready, blocked, blocked, ready],
       {},
       { minReady: 'all' },
       {
         status: 'down',
-        reason: '2 of 4 needed workers are ready and answer; 2 workers do not answer',
+        reason: '2 of 4 required workers are ready and answer; 2 workers do not answer',
       },
     ],
     [
@@ -153,7 +153,7 @@ describe('the health of the cluster', () => {
       [gone],
       { degraded: 4 },
       {},
-      { status: 'down', reason: '0 of 1 needed workers are ready' },
+      { status: 'down', reason: '0 of 1 required workers are ready' },
     ],
     [
       'there is a crash loop, and terminus has no degraded',

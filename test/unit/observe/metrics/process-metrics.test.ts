@@ -78,7 +78,7 @@ describe('the metrics of a process', () => {
     expect(await samples()).toMatchObject({ 'same{}': 0 });
     await samples();
     expect(warnings).toEqual([
-      "The metric same exists twice, and the app's is shown. Rename or remove one of them",
+      "The metric same exists twice, and only the app's metric is shown. Rename or remove one of them",
     ]);
   });
 
@@ -114,7 +114,7 @@ describe('the metrics of a process', () => {
     expect(await samples()).toEqual({ 'ours_total{}': 0 });
     await samples();
     expect(warnings).toEqual([
-      "The app's metrics are dropped: they exceed 16 MB. Use fewer different label values",
+      "The app's metrics are dropped: they exceed 16 MB. Use fewer distinct label values",
     ]);
   });
 });
@@ -164,7 +164,7 @@ describe('a metric whose collect() does not end well', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(read).toEqual({ 'good{}': 1, 'bad{}': 0, 'other{}': 0 });
     expect(warnings).toEqual([
-      'Metrics cannot be read, so their last values are shown: no answer within 250 ms',
+      'Metrics cannot be read, so their last values are shown: timed out after 250 ms',
     ]);
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -53,7 +53,7 @@ function start({
       },
       link: {
         tracker,
-        hasTasksFrom: (before) => [...tasks].some((begun) => begun < before),
+        hasTasksBefore: (before) => [...tasks].some((begun) => begun < before),
         clients: [],
       },
       sockets: {

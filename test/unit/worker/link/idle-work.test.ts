@@ -2,8 +2,8 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ProcessLink } from '../../../../src/worker/link/process-link.js';
 
-function start(say?: (message: string) => void): ProcessLink {
-  const link = new ProcessLink({ ...(say && { say }) });
+function start(logWarning?: (message: string) => void): ProcessLink {
+  const link = new ProcessLink({ ...(logWarning && { logWarning }) });
   onTestFinished(() => link.end());
   return link;
 }
@@ -25,7 +25,7 @@ it('begins when the process serves, does one piece at a time, and goes on after 
 
   link.serve();
   await vi.waitFor(() => expect(done).toEqual(['first begins', 'first ends', 'third']), 5_000);
-  expect(failed).toHaveBeenCalledExactlyOnceWith('work after the start failed: broken');
+  expect(failed).toHaveBeenCalledExactlyOnceWith('background work after startup failed: broken');
 
   link.afterStart(() => done.push('later'));
   await vi.waitFor(() => expect(done.at(-1)).toBe('later'), 5_000);

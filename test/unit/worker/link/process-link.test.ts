@@ -50,7 +50,7 @@ function start(warnings?: { shown: boolean; ignore: string[] }) {
   const link = new ProcessLink({
     options: optionsWith(warnings),
     droppedLogLines: () => 6,
-    say: (message) => said.push(message),
+    logWarning: (message) => said.push(message),
     worker: {
       identity: { slot: 1, pid: 42, generation: 3 },
       workers: 6,
@@ -195,10 +195,10 @@ describe('the snapshot of a worker', () => {
     await tick();
     const [request] = sent('snapshot-request');
     expect(request!.stats).toMatchObject({ requestsTotal: 5, logLinesDroppedTotal: 6 });
-    expect(link.knowsLittle).toBe(true);
+    expect(link.isSnapshotEarly).toBe(true);
     answer(request!.id, snapshotOf(2));
     expect(await asked).toEqual({ snapshot: snapshotOf(2), ageMs: 0 });
-    expect(link.knowsLittle).toBe(false);
+    expect(link.isSnapshotEarly).toBe(false);
   });
 
   it('is the last known one after 500 ms, also if the channel takes nothing', async () => {
@@ -242,7 +242,7 @@ describe('the metrics that a worker collects', () => {
     expect(asked).toMatchObject({ body: 'OWN', ageMs: 0, stats: { requestsTotal: 0 } });
     answer(asked!.id, ALL);
     expect(await both).toEqual([ALL, ALL]);
-    expect(link.knowsLittle).toBe(false);
+    expect(link.isSnapshotEarly).toBe(false);
   });
 
   it('are none after 900 ms, beside the last known snapshot, and whole with the next answer', async () => {
@@ -349,11 +349,11 @@ describe('every link', () => {
 
   it('knows what the drain must wait for', () => {
     for (const link of [start().link, alone()]) {
-      expect(link.hasTasksFrom(Infinity)).toBe(false);
+      expect(link.hasTasksBefore(Infinity)).toBe(false);
       const asked = vi.fn((before: number) => before > 5);
       link.provideTasks(() => true);
       link.provideTasks(asked);
-      expect(link.hasTasksFrom(5)).toBe(true);
+      expect(link.hasTasksBefore(5)).toBe(true);
       expect(asked).toHaveBeenCalledWith(5);
     }
   });
@@ -425,7 +425,7 @@ describe('the events of the cluster', () => {
     });
     link.receive(event('worker-ready', 3));
     expect(said).toEqual([
-      'dropped cluster events: it did not read them in time',
+      'cluster events were dropped: the worker did not read them in time',
       "a listener of 'worker-ready' threw: full",
     ]);
   });

@@ -54,7 +54,7 @@ describe('connections over the limit', () => {
     for (let i = 0; i < 5; i += 1) await connect();
     expect(counts()).toEqual([3, 2]);
     expect(warnings).toEqual([
-      'rejects connections: 3 are open, and the process may have 4 files and sockets open; raise the limit (ulimit -n, or LimitNOFILE= in the systemd unit)',
+      'connections are refused: 3 are open, and the process is limited to 4 open files and sockets; raise the limit (ulimit -n, or LimitNOFILE= in the systemd unit)',
     ]);
   });
 
