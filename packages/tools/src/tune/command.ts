@@ -14,7 +14,7 @@ interface TuneArguments {
   readonly healthPath: string;
 }
 
-/** The default number of connections. With it, each worker always has requests waiting. */
+/** The default number of connections, enough to keep requests waiting in each worker. */
 const CONNECTIONS = 32;
 const CONNECTIONS_PER_WORKER = 8;
 const MAX_CONNECTIONS = 10_000;
@@ -27,8 +27,8 @@ export function addTuneCommand(program: Command): void {
     .summary('Finds the best number of workers for an app')
     .description(
       'Finds the number of workers that a route of an app needs on this machine. Starts the app with ' +
-        '1, 2, … workers, puts the same load on the route each time, and ends the app. Stops when two ' +
-        'numbers in a row bring less than 5 % more throughput. Prints a table and, in the last line, ' +
+        '1, 2, … workers, puts the same load on the route each time, and stops the app. Ends when two ' +
+        'numbers in a row add less than 5 % throughput. Prints a table and, in the last line, ' +
         'the environment variable to set; progress goes to standard error. ' +
         'Needs autocannon, installed in the project.',
     )
@@ -42,12 +42,12 @@ export function addTuneCommand(program: Command): void {
     )
     .option(
       '--connections <n>',
-      `connections that send requests without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker if that is more)`,
+      `number of connections that send requests continuously (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker if that is more)`,
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option(
       '--seconds <n>',
-      'seconds of each measurement, after a warm-up',
+      'length of each measurement in seconds, after a warm-up',
       wholeNumber(MAX_SECONDS, 'a whole number'),
       5,
     )
