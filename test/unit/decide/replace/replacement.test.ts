@@ -92,7 +92,7 @@ describe('a candidate that fails', () => {
     ],
     [
       'by leaving of its own accord',
-      'it received a signal of its own',
+      'it received a signal',
       (cluster) => {
         cluster.newest(0).becomeReady();
         cluster.newest(0).say({ type: 'leaving' });
@@ -129,7 +129,7 @@ describe('a restart of one slot', () => {
     const reason = 'exited with code 1';
     expect(await answer).toEqual({ outcome: 'aborted', slot: 1, reason });
     const worker = cluster.current(1).handle.identity;
-    const message = `is not replaced (cause=restart): ${reason}`;
+    const message = `was not replaced (cause=restart): ${reason}`;
     expect(cluster.events('warning')).toEqual([{ message, worker }]);
   });
 

@@ -166,7 +166,7 @@ describe('a replacement that fails', () => {
     expect(cluster.events('warning')).toEqual([
       {
         worker: cluster.serving(0).handle.identity,
-        message: 'is not replaced (cause=memory), next try in 15000 ms: exited with code 1',
+        message: 'was not replaced (cause=memory), next attempt in 15000 ms: exited with code 1',
       },
     ]);
     expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);
