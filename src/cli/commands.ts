@@ -29,7 +29,6 @@ interface Options {
   readonly json: boolean;
 }
 
-/** Adds every command for running clusters. */
 export function addCommands(program: Command): void {
   addCommand(program, 'ps', 'Lists the clusters of this user').action(list);
   onCluster(program, 'status', 'Shows a cluster and its workers').action(showStatus);

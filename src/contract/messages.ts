@@ -197,7 +197,6 @@ export interface Results {
 /** Why a request was refused. `address` is set if new workers could not listen on that address. */
 export type Refusal = ErrorReport & { readonly address?: string | undefined };
 
-/** The messages of the primary. */
 interface FromPrimary {
   /** Listen on the handle that comes with this message. Without a handle, listen through node:cluster. */
   listen: { target: ListenTarget };

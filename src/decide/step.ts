@@ -122,11 +122,11 @@ export class Step {
   }
 
   disarm(timer: Timer): void {
-    if (this.fired(timer)) this.effects.push({ type: 'disarm', timer });
+    if (this.removeTimer(timer)) this.effects.push({ type: 'disarm', timer });
   }
 
   /** Removes a timer. @returns whether it was armed. */
-  fired(timer: Timer): boolean {
+  removeTimer(timer: Timer): boolean {
     const timers = new Map(this.#state.timers);
     if (!timers.delete(keyOf(timer))) return false;
     this.set({ timers });

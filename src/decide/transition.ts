@@ -197,7 +197,7 @@ function settle(step: Step): void {
 
 function onDue(step: Step, timer: Timer): void {
   // A timer may fire just after it was disarmed.
-  if (!step.fired(timer)) return;
+  if (!step.removeTimer(timer)) return;
   if ('worker' in timer) {
     const worker = step.worker(timer.worker);
     if (worker !== undefined) handleWorkerEvent(step, worker, timer);

@@ -54,7 +54,6 @@ export function show(value: unknown): string {
   return inspect(value, { depth: 0, breakLength: Infinity });
 }
 
-/** The message of a thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : inspect(thrown);
 }

@@ -23,7 +23,6 @@ export function identifier(text: string): string {
   );
 }
 
-/** The default address of an app. */
 const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
 
 /** Parses a URL, or a path of an app at the default address. */

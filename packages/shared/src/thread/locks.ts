@@ -100,7 +100,7 @@ export class Locks<R extends LockRequest = LockRequest> {
     for (const name of this.#locks.keys()) if (name.startsWith(begin)) this.revoke(name);
   }
 
-  /** Ends the wait of a request. */
+  /** Removes a waiting request. */
   cancel(peer: Peer, id: number): void {
     const waiting = this.#waits.get(keyOf(peer, id));
     if (waiting === undefined) return;

@@ -70,7 +70,6 @@ export function mayWait(kind: Kind): boolean {
 /** A longer line is minified, so it does not show which part runs. */
 const MAX_LINE = 300;
 
-/** Finds the kinds of work in samples. */
 export class KindsOfWork {
   readonly #files = new Map<string, readonly string[]>();
 

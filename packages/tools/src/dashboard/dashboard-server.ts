@@ -28,7 +28,6 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-/** Why a request is refused. */
 class Refusal extends Error {
   constructor(
     readonly status: number,

@@ -10,7 +10,6 @@ export interface Finding {
   readonly remedy: string;
 }
 
-/** A class of the app. */
 export type Class = abstract new (...args: never[]) => unknown;
 
 /** A provider or controller in Nest's container. */

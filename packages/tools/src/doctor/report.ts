@@ -2,7 +2,6 @@ import type { FindingName } from 'nestjs-cluster/bootstrap';
 import { oneLine } from '../output.js';
 import type { Finding } from './finding.js';
 
-/** The doctor's report on an app. */
 export interface DoctorReport {
   /** The started file, as the user gave it. */
   readonly main: string;

@@ -30,7 +30,7 @@ export function addTuneCommand(program: Command): void {
         '1, 2, … workers, puts the same load on the route each time, and stops the app. Ends when two ' +
         'numbers in a row add less than 5 % throughput. Prints a table and, in the last line, ' +
         'the environment variable to set; progress goes to standard error. ' +
-        'Needs autocannon, installed in the project.',
+        'Needs autocannon in the project.',
     )
     .argument('<command...>', "the command that starts the app, after '--'")
     .requiredOption('--url <path>', 'the route: a path on http://127.0.0.1:3000, or a URL', httpUrl)
@@ -52,7 +52,7 @@ export function addTuneCommand(program: Command): void {
       5,
     )
     .option('--header <name: value>', 'a request header; can be repeated', addHeader)
-    .option('--health-path <path>', 'health.path of the app', '/health')
+    .option('--health-path <path>', "path of the app's health endpoint", '/health')
     .action(run);
 }
 

@@ -23,7 +23,6 @@ export interface Plan {
   readonly load: Load;
 }
 
-/** One run of the app under load. */
 export interface Run extends LoadReport {
   readonly workers: number;
   /** The memory of all workers. */
