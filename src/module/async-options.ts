@@ -44,7 +44,7 @@ export function lateOptions({
       }
       // Threads do not run the factory, so they would not know the module.
       throw new ClusterConfigurationError(
-        'invalid module options: offload.module was returned by the factory of forRootAsync(), which threads do not run; pass offload: { module } to forRootAsync() itself',
+        'invalid module options: offload.module was returned by the factory of forRootAsync(), but threads do not run the factory; pass offload: { module } to forRootAsync() itself',
       );
     } catch (error) {
       await currentLink()?.reportBootFailure(error);

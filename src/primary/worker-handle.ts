@@ -166,7 +166,7 @@ export class WorkerHandle {
     this.stats = { ...this.stats, ...pick(stats, valid) };
   }
 
-  /** The values to which the limits of the options `memory` and `recycle` apply. */
+  /** The values that the options `memory` and `recycle` limit. */
   reading(): Reading {
     const { residentMemoryBytes = 0, requestsTotal = 0 } = this.stats ?? {};
     // Measured from outside if possible, because a hung worker reports nothing.

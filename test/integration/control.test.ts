@@ -89,7 +89,7 @@ describe('a running cluster', () => {
     await cluster.event('worker-stopped', ({ pid, cause }) => pid === old && cause === 'restart');
     expect(await command('restart', '7')).toMatchObject({
       code: 1,
-      stderr: 'error: worker 7 was not restarted: there is no slot 7: slots are 0, 1\n',
+      stderr: 'error: worker 7 was not restarted: slot 7 does not exist: the slots are 0, 1\n',
     });
     expect(await json('scale', '+1')).toEqual({ from: 2, workers: 3, ready: 3 });
     expect(await done('scale', '-1')).toMatch(/scaled from 3 to 2 workers\n$/);

@@ -106,7 +106,7 @@ export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string
 export function refuseSwappable(directory: string): void {
   const { uid, mode } = statSync(directory);
   if (uid !== ownUid() && uid !== 0) {
-    throw new Error(`${directory} belongs to another user (uid ${uid})`);
+    throw new Error(`${directory} belongs to another user (uid ${uid}); use another path`);
   }
   if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) {
     throw new Error(`${directory} is writable by other users; chmod go-w it, or use another path`);

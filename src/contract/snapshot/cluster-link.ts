@@ -124,7 +124,7 @@ export interface ClusterLink {
   /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
-  /** Registers metrics of an optional feature, which are created if this process has metrics. */
+  /** Registers metrics of an optional feature. They are created only if this process has metrics. */
   contributeMetrics(contribution: MetricsContribution): void;
   observeResponses(observer: ResponseObserver): void;
 

@@ -70,7 +70,7 @@ export interface CollectedMetrics {
   readonly workers: readonly WorkerMetrics[];
   /** For each slot, the summed counts of its ended workers. */
   readonly retired: readonly string[];
-  /** Age of the snapshot in ms. Set only if the primary did not answer and the workers' metrics are unknown. */
+  /** Age of the snapshot in ms. Set only if the primary did not answer, so that the workers' metrics are missing. */
   readonly snapshotAgeMs?: number | undefined;
 }
 

@@ -59,7 +59,7 @@ function refusalOf(state: ClusterState, event: Request): Answer | undefined {
   }
   if (slot === undefined || isWanted(state, slot)) return undefined;
   const indexes = wantedSlots(state).map(({ index }) => index);
-  return restarted(slot, `there is no slot ${slot}: slots are ${indexes.join(', ')}`);
+  return restarted(slot, `slot ${slot} does not exist: the slots are ${indexes.join(', ')}`);
 }
 
 function isRestarting(state: ClusterState, slot: number): boolean {

@@ -50,7 +50,7 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
   }
   if (verdict === 'kill') {
     const limit = inMegabytes(memory.hardLimitBytes);
-    const detail = `it held ${size} of memory, above memory.hardLimitBytes (${limit}), and was killed`;
+    const detail = `it used ${size} of memory, above memory.hardLimitBytes (${limit}), and was killed`;
     killFailed(step, worker, 'memory', detail);
   }
   return undefined;

@@ -25,7 +25,7 @@ export interface ClusterCacheOptions {
   readonly name?: string | undefined;
 }
 
-/** Maximum time that a read waits for the hub, in ms. Beyond it, the caller gets no value. */
+/** Maximum time that a read waits for the hub, in ms. After that, the caller gets no value. */
 const DEADLINE_MS = 250;
 
 /** Maximum time that a change waits for the hub, in ms. Long enough for a restart of the hub. */

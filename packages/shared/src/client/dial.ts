@@ -58,7 +58,7 @@ class SocketLine {
     if (this.#open) return this.events.frame(message, body);
     if (message.t === 'refused') {
       this.#cannot(message.why);
-      throw new Error(message.why); // closes the connection
+      throw new Error(message.why); // the error closes the connection
     }
     if (message.t !== 'welcome') return;
     this.#open = true;

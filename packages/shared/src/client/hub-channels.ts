@@ -4,7 +4,7 @@ import type { HubClient, Push } from './hub-client.js';
 
 /** A member of a channel, in this process. */
 export interface ChannelMember {
-  /** @param body a view of memory that is reused. */
+  /** @param body a view of reused memory. */
   said(body: Buffer): void;
   /** Called when another member has left. */
   left(name: string): void;

@@ -48,7 +48,7 @@ export interface LineEvents {
 
 export interface Answer {
   readonly header: FromHub;
-  /** A view of memory that is reused. */
+  /** A view of reused memory, valid only during the call. */
   readonly body: Buffer;
 }
 

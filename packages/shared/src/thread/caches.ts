@@ -29,7 +29,7 @@ export class Caches {
     }, lastGrant);
   }
 
-  /** @param body a view of memory that is reused. The cache copies it. */
+  /** @param body a view of reused memory. The cache copies it. */
   receive(from: Peer, request: CacheRequest, body: Buffer): void {
     const { id } = request;
     switch (request.op) {

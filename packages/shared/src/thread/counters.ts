@@ -30,7 +30,7 @@ export class Counters {
   readonly #clients = new LRUCache<string, Client>({
     maxSize: MAX_CLIENTS,
     sizeCalculation: () => 1,
-    perf: performance, // the clock of count()
+    perf: performance, // the same clock as for count()
     ttlResolution: 0,
   });
 

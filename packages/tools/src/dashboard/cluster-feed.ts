@@ -23,7 +23,7 @@ interface LogEntry {
   readonly text: string;
 }
 
-/** The values at one time. A row without values means that the cluster did not answer. */
+/** The values at one point in time. A row without values: the cluster did not answer. */
 interface Row extends Partial<ReturnType<typeof figuresOf>> {
   /** Seconds since 1970. */
   readonly at: number;

@@ -12,7 +12,7 @@ const ALLOWED: readonly (readonly [kind: RegExp, name: string, connections: numb
   [/^(pg|postgres)/i, 'PostgreSQL', 100],
   [/^(mysql|mariadb)/i, 'MySQL', 151],
   // The smallest Atlas clusters allow 500 connections. A self-hosted server allows far more by default.
-  [/^mongo/i, 'the smallest MongoDB of Atlas', 500],
+  [/^mongo/i, 'the smallest MongoDB Atlas cluster', 500],
 ];
 
 /** File databases, by their names in TypeORM and Knex. They have no connection limit. */

@@ -84,7 +84,7 @@ it.each<[key: string, value: unknown, shown: string, allowed: string]>([
   ['log.level', 'loud', '"loud"', LEVELS],
   ['log.write', 'app.log', '"app.log"', 'a function that takes a line and its level'],
   ['warnings', true, 'true', 'false, or an object with ignore'],
-  ['warnings.ignore', 'cache', '"cache"', 'an array of findings'],
+  ['warnings.ignore', 'cache', '"cache"', 'an array of finding names'],
 ])('refuses %s: %j', (key, value, shown, allowed) => {
   expect(refusal(nested(key, value))).toContain(
     `${key}: ${shown} is not allowed; expected ${allowed}`,

@@ -134,7 +134,7 @@ describe('a restart of one slot', () => {
   });
 
   it('is refused if there is no such slot', async () => {
-    const reason = 'there is no slot 7: slots are 0, 1';
+    const reason = 'slot 7 does not exist: the slots are 0, 1';
     const answer = await start().supervisor.restart(7, 'test');
     expect(answer).toEqual({ outcome: 'aborted', slot: 7, reason });
   });
