@@ -48,7 +48,7 @@ export interface LineEvents {
 
 export interface Answer {
   readonly header: FromHub;
-  /** A view of reused memory, valid only during the call. */
+  /** A view of reused memory. */
   readonly body: Buffer;
 }
 

@@ -7,7 +7,7 @@ import { MAX_FRAME_BYTES } from './protocol.js';
  */
 export interface Frame<Header = unknown> {
   readonly header: Header;
-  /** A view of reused memory, valid only during the call. */
+  /** A view of reused memory. */
   readonly body: Buffer;
 }
 
