@@ -21,7 +21,7 @@ import {
 } from './output.js';
 import { summarize, top, workersTable } from './top.js';
 
-/** How long to wait for a stack. The primary itself waits nearly a second for the worker. */
+/** How long to wait for a stack. The primary waits up to 900 ms for the worker. */
 const STACK_MS = 1_400;
 
 interface Options {
@@ -29,21 +29,20 @@ interface Options {
   readonly json: boolean;
 }
 
-/** Adds every command for running clusters. */
 export function addCommands(program: Command): void {
   addCommand(program, 'ps', 'Lists the clusters of this user').action(list);
   onCluster(program, 'status', 'Shows a cluster and its workers').action(showStatus);
-  onCluster(program, 'top', 'Shows the workers of a cluster and refreshes').action(
+  onCluster(program, 'top', 'Shows the workers of a cluster, refreshed every second').action(
     async ({ cluster, json }: Options) => top(await findCluster(cluster), json),
   );
 
   onCluster(
     program,
     'reload',
-    'Replaces all workers, one at a time and without downtime, with the release now on disk. If one fails, the previous release keeps serving',
+    'Replaces all workers with the release now on disk, one at a time and without downtime. If a new worker fails, the previous release keeps serving',
   ).action(reload);
   onCluster(program, 'scale', 'Changes the number of workers', 'scale +1')
-    .argument('<workers>', '4, or +1 for one more, or -1 for one less', wantedWorkers)
+    .argument('<workers>', 'the number, or the change: 4, +1 or -1', wantedWorkers)
     .action(scale);
   onCluster(program, 'restart', 'Replaces one worker without downtime', 'restart 2')
     .argument(...SLOT)
@@ -95,7 +94,7 @@ function wholeNumber(min: number, max: number): (text: string) => number {
 
 const SLOT = [
   '<slot>',
-  'slot of the worker, as status shows it',
+  'slot of the worker, as shown by status',
   wholeNumber(0, MAX_WORKERS - 1),
 ] as const;
 
@@ -181,7 +180,7 @@ function stop(options: Options): Promise<void> {
     ({ exitCode }) =>
       exitCode === 0
         ? 'stopped'
-        : new CommandError(`stopped with exit code ${exitCode}; the log of the cluster says why`),
+        : new CommandError(`stopped with exit code ${exitCode}; see the log of the cluster`),
   );
 }
 
@@ -200,18 +199,18 @@ function scale(wanted: (current: number) => number, options: Options): Promise<v
       if (workers >= 1 && workers <= MAX_WORKERS) {
         return client.post('/v1/scale', { workers });
       }
-      throw new CommandError(`cannot run ${workers} workers, only 1 to ${MAX_WORKERS}`);
+      throw new CommandError(`cannot run ${workers} workers; use 1 to ${MAX_WORKERS}`);
     },
     ({ from, workers, ready }) =>
       ready >= workers
         ? `scaled from ${from} to ${workers} workers`
         : new CommandError(
-            `scaled from ${from} to ${workers} workers, but only ${ready} are ready; the log of the cluster says why`,
+            `scaled from ${from} to ${workers} workers, but only ${ready} are ready; see the log of the cluster`,
           ),
   );
 }
 
-/** Finds the cluster to change, and prints its name, so that the user sees a mistake. */
+/** Finds the cluster to change, and prints its name, so that the user notices a wrong choice. */
 async function clientToAct({ cluster, json }: Options): Promise<ControlClient> {
   const client = await findCluster(cluster);
   if (!json) printLine(`cluster ${client.label}`);
@@ -262,8 +261,8 @@ async function showStack(slot: number, { cluster, json }: Options): Promise<void
 
 function linesOf({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string[] {
   const worker = `worker=${slot} pid=${pid}`;
-  // If there is a problem, the requests are not known.
-  if (problem !== null) return [`${worker} shows no stack: ${oneLine(problem)}`];
+  // With a problem, the frames and requests are unknown.
+  if (problem !== null) return [`${worker} has no stack to show: ${oneLine(problem)}`];
   const idle = frames.length > 0 ? 'running, not blocked' : 'idle';
   const state =
     blockedForMs === null ? `is ${idle}` : `has been blocked for ${seconds(blockedForMs)}, in`;

@@ -12,7 +12,7 @@ import { listeningSockets, type NamedSocket } from '../contract/files/sockets.js
 import type { ClusterStatus } from '../control/cluster-status.js';
 import { CommandError, EXIT } from './output.js';
 
-/** A primary that has not answered within this time counts as blocked or stopped. */
+/** A primary that does not answer within this time is treated as blocked or stopped. */
 const ANSWER_MS = 1_000;
 
 export const SILENCE =
@@ -28,9 +28,9 @@ export class UnreachableError extends CommandError {
   }
 }
 
-/** Asks one cluster over its control socket. */
+/** Sends requests to one cluster over its control socket. */
 export class ControlClient {
-  /** @param cluster has no pid if the user has given the path of the socket. */
+  /** @param cluster has no pid if the user gave the path of the socket. */
   constructor(readonly cluster: Omit<NamedSocket, 'pid'> & { readonly pid?: number }) {}
 
   get label(): string {
@@ -48,8 +48,8 @@ export class ControlClient {
   }
 
   /**
-   * Waits for the outcome without a time limit. A primary that is blocked is not asked, because it
-   * would make the change later.
+   * Waits for the outcome without a time limit. Sends nothing to a blocked primary, because it would
+   * make the change later.
    *
    * @throws UnreachableError, CommandError
    */
@@ -75,7 +75,9 @@ export class ControlClient {
       throw new UnreachableError(this.label, isSilent ? SILENCE : message);
     }
     if (response.statusCode === 200) return JSON.parse(answer) as T;
-    throw new CommandError(reasonIn(answer) ?? `the cluster answered ${response.statusCode}`);
+    throw new CommandError(
+      reasonIn(answer) ?? `the cluster answered with status ${response.statusCode}`,
+    );
   }
 }
 
@@ -83,11 +85,11 @@ function reasonIn(answer: string): string | undefined {
   try {
     return (JSON.parse(answer) as { readonly error: { readonly message: string } }).error.message;
   } catch {
-    return undefined; // another program listens at the path that the user has given
+    return undefined; // the path that the user gave belongs to another program
   }
 }
 
-/** All clusters of this user that listen. Removes the sockets of clusters that have died. */
+/** All running clusters of this user. Removes the sockets of dead clusters. */
 export async function runningClusters(): Promise<readonly ControlClient[]> {
   const directories = [...new Set([ownDirectory(), ownTemporaryDirectory()])].filter(isSafe);
   const found = await Promise.all(directories.map((each) => listeningSockets(each)));
@@ -100,14 +102,14 @@ function isSafe(directory: string): boolean {
 }
 
 export const NO_CLUSTER =
-  'no cluster of this user is running, or it has no control socket; for a socket at another path use --cluster <path>';
+  'no cluster of this user is running, or it has no control socket; for a socket at another path, use --cluster <path>';
 
 /**
- * Finds the cluster that the user means.
+ * Finds the cluster that the user selected.
  *
  * @param wanted the cluster's name, the pid of its primary or the path of its socket. Default: the
- *   cluster of the app in the working directory, whose nearest package.json has its name. Outside
- *   any project: the only cluster.
+ *   cluster of the app in the working directory, by the name in the nearest package.json. Outside any
+ *   project: the only cluster.
  * @throws CommandError with exit code 69 if there is none, 64 if there are several.
  */
 export async function findCluster(wanted: string | undefined): Promise<ControlClient> {
@@ -130,14 +132,14 @@ export async function findCluster(wanted: string | undefined): Promise<ControlCl
   const missing =
     app === undefined
       ? `no cluster has the name or pid ${JSON.stringify(wanted)}`
-      : `${app}, the app of this directory, is not running`;
+      : `${app}, the app in this directory, is not running`;
   throw new CommandError(
     `${missing}; running: ${list}; choose one with --cluster`,
     EXIT.unavailable,
   );
 }
 
-/** Whether the cluster has the name. The path of a socket has a maximum length, so the name in it may be cut. */
+/** Whether the cluster has the name. The length of a socket path is limited, so the name in it may be truncated. */
 function hasName({ name, path }: ControlClient['cluster'], wanted: string): boolean {
   const isCut = Buffer.byteLength(path) === MAX_PATH_BYTES;
   return isCut ? wanted.startsWith(name) : name === wanted;

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { runCommandLine } from './program.js';
 
-// If the reader of the output ends early (head, a pager), the command still runs to its end, so that
-// the exit code of the command is right.
+// If the reader of the output exits early (head, a pager), the command still runs to completion, so
+// that its exit code is correct.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') return;
   process.stderr.write(`error: cannot write the output: ${error.message}\n`);

@@ -3,7 +3,7 @@ import { oneLine } from '../contract/errors/errors.js';
 /** The exit codes besides 0 and 1: EX_USAGE and EX_UNAVAILABLE of sysexits.h. */
 export const EXIT = { usage: 64, unavailable: 69 } as const;
 
-/** A failure that the user can act on. The command prints its message and ends with its exit code. */
+/** A failure that the user can fix. The command prints the message and exits with the exit code. */
 export class CommandError extends Error {
   constructor(
     message: string,
@@ -22,7 +22,7 @@ export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Prints one line of JSON. Escapes U+007F to U+009F, which `JSON.stringify` leaves as they are. */
+/** Prints one line of JSON. Escapes U+007F to U+009F, which `JSON.stringify` does not escape. */
 export function printJson(value: unknown): void {
   const text = JSON.stringify(value).replaceAll(
     /[\u007f-\u009f]/g,
@@ -33,7 +33,7 @@ export function printJson(value: unknown): void {
 
 const FIGURE = /^(?:-|[\d.]+)$/;
 
-/** The lines of a table, without control characters. Aligns columns of figures to the right. */
+/** The lines of a table, without control characters. Columns of numbers are right-aligned. */
 export function formatTable(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -59,10 +59,10 @@ export function formatSeconds(seconds: number): string {
   const [days, hours, minutes] = [86_400, 3_600, 60].map((unit) => Math.floor(whole / unit));
   const parts = [`${days}d`, `${hours! % 24}h`, `${minutes! % 60}m`, `${whole % 60}s`];
   const largest = parts.findIndex((part) => !part.startsWith('0'));
-  return parts.slice(largest).slice(0, 2).join(' '); // -1: the last part, 0s
+  return parts.slice(largest).slice(0, 2).join(' '); // for 0 s `largest` is -1, which selects the last part
 }
 
-/** A figure of a table; `-` if it is not known. */
+/** Formats a number for a table; `-` if it is unknown. */
 export function figure(value: number | null, digits = 0): string {
   return value === null ? '-' : value.toFixed(digits);
 }

@@ -9,7 +9,7 @@ const { version } = JSON.parse(readFileSync(besideThis('package.json')!, 'utf8')
   version: string;
 };
 
-/** Runs the command with these arguments. If it fails, it ends the process. */
+/** Runs the command line. Exits the process if it fails. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync(args, { from: 'user' });
@@ -25,7 +25,7 @@ function createProgram(): Command {
     .description('Inspects and controls running clusters of NestJS apps.')
     .version(version)
     .showHelpAfterError('(use --help to list the commands and options)')
-    // Has to be set before the commands are added, because they inherit this setting.
+    // Set before the commands are added, because they inherit this setting.
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EXIT.usage))
     .configureOutput({ outputError: (text, write) => write(withoutControls(text)) });
 
@@ -36,7 +36,7 @@ function createProgram(): Command {
   return program;
 }
 
-/** The commands of `@nestjs-cluster/tools`, which users may look for here. */
+/** Commands that moved to `@nestjs-cluster/tools`. Users may still call them here. */
 const MOVED = ['doctor', 'advise', 'tune', 'dashboard', 'nginx', 'iptables'];
 
 function addMoved(program: Command): void {
@@ -47,7 +47,7 @@ function addMoved(program: Command): void {
       .argument('[arguments...]')
       .helpOption(false)
       .action(() => {
-        process.stderr.write(`nestjs-cluster ${name} is now: npx @nestjs-cluster/tools ${name}\n`);
+        process.stderr.write(`${name} has moved; run npx @nestjs-cluster/tools ${name}\n`);
         process.exit(EXIT.usage);
       });
   }

@@ -41,9 +41,9 @@ export function workersTable(
   );
 }
 
-/** Shows the status once a second until the user or the cluster ends. @throws UnreachableError */
+/** Shows the status once a second until the user quits or the cluster ends. @throws UnreachableError */
 export async function top(client: ControlClient, json: boolean): Promise<never> {
-  process.stdout.once('error', () => process.exit()); // the reader of the output has ended
+  process.stdout.once('error', () => process.exit()); // the reader of the output has exited
   const view = new TopView();
   let pid: number | undefined;
   for (;;) {
@@ -55,16 +55,16 @@ export async function top(client: ControlClient, json: boolean): Promise<never> 
       else printLines([...view.linesOf(status), '']);
     } catch (error) {
       if (!(error instanceof UnreachableError) || pid === undefined) throw error;
-      if (!isAlive(pid)) throw new UnreachableError(client.label, 'it has ended');
+      if (!isAlive(pid)) throw new UnreachableError(client.label, 'its primary has exited');
       process.stderr.write(`${SILENCE}\n`);
     }
     await delay(POLL_MS);
   }
 }
 
-/** Each status as lines, with the rates since the status before. */
+/** Formats each status as lines, with the request rates since the previous status. */
 class TopView {
-  /** The counter belongs to the slot, which may have two processes. */
+  /** The last request count of each slot. A slot may have two processes. */
   #requests: ReadonlyMap<number, number> = new Map();
   #at = 0;
 

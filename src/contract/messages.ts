@@ -13,7 +13,7 @@ import type { WorkerStats } from './stats.js';
 
 /*
  * All messages between a primary and its workers, over Node's IPC channel as JSON. A worker's
- * watchdog has its own pipe, one JSON object a line, because it works while the worker is blocked.
+ * watchdog has its own pipe, one JSON object per line, which works even while the worker is blocked.
  *
  *     the worker sends                  the primary answers
  *     listen-request                    listen or listen-refused
@@ -34,16 +34,16 @@ import type { WorkerStats } from './stats.js';
  *     stack, record                     stack, recorded, by its watchdog
  *
  * The channel is shared with the app and its libraries, so each message names this package and the
- * version of the protocol. A message of another version is refused as a whole: increase the version
- * with each change of a message. Both sides are this package, so only the numbers that the primary
- * computes with are checked.
+ * version of the protocol. A message of another version is refused as a whole, so increase the
+ * version whenever a message changes. Both sides run this package, so only the numbers used in
+ * calculations by the primary are validated.
  */
 const ENVELOPE = { ns: 'nestjs-cluster', v: 1 } as const;
 
-/** The type of {@link ENVELOPE}, for programs that repeat the value because they load no modules. */
+/** The type of {@link ENVELOPE}, for programs that copy the value because they load no modules. */
 export type Envelope = typeof ENVELOPE;
 
-/** The usual signal to end a program. The app's shutdown hooks get it if no signal was sent. */
+/** The signal that the app's shutdown hooks receive if the process received no signal. */
 export const LEAVE_SIGNAL = 'SIGTERM';
 
 /** A request that may have ended or blocked a worker. */
@@ -54,11 +54,11 @@ export interface BlockedRequest {
   readonly forMs: number;
 }
 
-/** A watchdog's report of what blocks the event loop of its worker. */
+/** A watchdog's report about the blocked event loop of its worker. */
 export interface BlockReport {
   /** How long the event loop had been blocked at the time of the report, in ms. */
   readonly forMs: number;
-  /** Requests in flight, the newest first. */
+  /** Requests in flight, newest first. */
   readonly requests: readonly BlockedRequest[];
   /** JavaScript frames, innermost first; empty if the inspector is not available. */
   readonly frames: readonly string[];
@@ -69,20 +69,20 @@ export type ListenTarget = (
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string }
   | { readonly kind: 'unix'; readonly path: string }
 ) & {
-  /** Whether systemd holds the socket too, so that the socket outlives this cluster. */
+  /** Whether systemd also holds the socket, so that the socket outlives this cluster. */
   readonly activated?: true;
 };
 
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-/** A field that is not checked. */
+/** The schema of a field that is not validated. */
 const as = <T>() => v.custom<T>(() => true);
 const flag = v.optional(as<boolean>());
 
-/** The measurements of a worker. `WorkerHandle` checks each number. */
+/** `WorkerHandle` validates each number. */
 const stats = as<Partial<WorkerStats>>();
 
-/** `body`: the serialised metrics. `ageMs`: their age. Above 0 if serialising takes too long and an earlier body is sent. */
+/** `body`: the serialised metrics. `ageMs`: their age, above 0 if serialising took too long and an earlier body is sent. */
 const metrics = { stats, ageMs: amount, body: as<string>() };
 
 const requests = as<BlockReport['requests']>();
@@ -90,27 +90,27 @@ const frames = as<BlockReport['frames']>();
 
 /** The load of a worker since its last report. */
 const load = {
-  /** Responses finished since the last report. */
+  /** Number of finished responses. */
   requests: count,
-  /** Number of open connections that have served a response. Their clients can be asked to connect again. */
+  /** Number of open connections that have served a response. Their clients can be asked to reconnect. */
   connections: count,
-  /** Share of the time that the event loop was busy, 0..1. */
+  /** Share of the time in which the event loop was busy, 0..1. */
   utilization: amount,
 };
 
-/** The result of a drain, with the numbers of connections and requests that were ended by force. */
+/** The result of a drain: how many connections and requests did not end in time. */
 const drain = {
   /** Connections destroyed at the deadline. */
   destroyedConnections: count,
   /** Requests that were in flight on the destroyed connections. */
   abortedRequests: count,
-  /** WebSockets among the destroyed connections. They were asked to close and did not. */
+  /** WebSockets among the destroyed connections. They did not close when asked. */
   destroyedWebSockets: count,
   /** Why `app.close()` failed; `null` if it did not fail. */
   hookError: as<string | null>(),
 };
 
-/** The messages of a worker: the fields of each, with their checks. */
+/** The messages of a worker, with the schemas of their fields. */
 const FROM_WORKER = {
   /** The app is initialised, and the worker asks for the socket to listen on. */
   'listen-request': {},
@@ -125,11 +125,11 @@ const FROM_WORKER = {
     minReady: v.optional(v.union([v.literal('all'), amount])),
     verifiable: flag,
   },
-  /** The app could not be started, and the process ends. `listening`: whether it failed to listen. */
+  /** The app failed to start, and the worker exits. `listening`: whether the app failed to listen. */
   'boot-failed': { listening: flag, error: as<ErrorReport>() },
   /**
-   * An uncaught error. The worker drains and ends. `requests`: the request of the error, or else the
-   * requests in flight, the newest first.
+   * An uncaught error. The worker drains and exits. `requests`: the request that caused the error, or
+   * else the requests in flight, newest first.
    */
   fatal: { error: as<ErrorReport>(), requests },
   /** Something called `process.exit()`. */
@@ -138,22 +138,22 @@ const FROM_WORKER = {
   checked: { healthy: as<boolean>(), detail: as<string | null>() },
   verified: { error: as<ErrorReport | null>() },
   load,
-  /** The worker itself received a signal to end. With `closed`, the app closes itself without a signal. */
+  /** The worker received a signal to end. `closed`: it received no signal, but its app closes itself. */
   leaving: { closed: flag },
-  /** Another worker shall serve the idle connection whose handle comes with this message. */
+  /** Hands over an idle connection, so that another worker serves it. The handle comes with this message. */
   connection: {},
   drained: { report: v.object(drain) },
   /** A warning for the operator, on one line. */
   warning: { message: as<string>() },
-  /** Metrics of this worker: an answer to `collect`, and regularly, so that a crash loses few. */
+  /** Metrics of this worker. Sent as the answer to `collect`, and regularly, so that a crash loses little. */
   metrics,
 
-  /** The worker has jobs that only one worker may run, and asks for a message when it becomes the leader. */
+  /** The worker has jobs that only one worker may run, and asks to be notified when it becomes the leader. */
   'lead-request': {},
   leads: { seq: count },
   /** The worker no longer leads. It begins no job that is due after `at` (ms of the machine's clock). */
   resigned: { at: amount },
-  /** A job has begun that must run only once in the life of the cluster. */
+  /** A job has begun, which must run only once in the life of the cluster. */
   'job-begun': { job: as<string>() },
 
   'reload-request': { id: count },
@@ -171,7 +171,7 @@ const FROM_WORKER = {
   blocked: { forMs: amount, requests, frames },
   /** From the watchdog: the event loop is no longer blocked. */
   resumed: {},
-  /** `blockedForMs` is `null` if the event loop is not blocked. The main thread has not answered if it runs native code. */
+  /** `blockedForMs` is `null` if the event loop is not blocked. `answered` is false if the main thread runs native code. */
   stack: {
     id: count,
     blockedForMs: v.nullable(amount),
@@ -179,7 +179,7 @@ const FROM_WORKER = {
     frames,
     answered: as<boolean>(),
   },
-  /** `problem`: why the file could not be written. `top`: what allocated most, in a heap profile. */
+  /** `problem`: why the file could not be written. `top`: the largest allocations in a heap profile. */
   recorded: { id: count, problem: as<string | null>(), top: as<readonly string[]>() },
 };
 
@@ -194,12 +194,11 @@ export interface Results {
   'thread-request': string;
 }
 
-/** Why a request was refused. `address`: no new worker could listen on it. */
+/** Why a request was refused. `address` is set if new workers could not listen on that address. */
 export type Refusal = ErrorReport & { readonly address?: string | undefined };
 
-/** The messages of the primary. */
 interface FromPrimary {
-  /** Listen on the handle that comes with this message. If there is none, listen through node:cluster. */
+  /** Listen on the handle that comes with this message. Without a handle, listen through node:cluster. */
   listen: { target: ListenTarget };
   /** The primary has no socket for the worker. */
   'listen-refused': { error: ErrorReport };
@@ -221,18 +220,18 @@ interface FromPrimary {
    */
   lead: { seq: number; until: number; since?: number | undefined; done: readonly string[] };
   'report-load': {};
-  /** Ask clients that cause this share of the load (0..1) to connect again. */
+  /** Ask clients that cause this share of the load (0..1) to reconnect. */
   'give-away': { ratio: number };
   collect: {};
-  /** `signal`: for the app's shutdown hooks. */
+  /** Drain and exit. `signal`: the signal that the app's shutdown hooks receive. */
   drain: { cause: RetireCause; signal: NodeJS.Signals };
-  /** The primary has closed its sockets, so the workers must serve the connections that wait in the queues. */
+  /** The primary has closed its sockets. The workers must now serve the connections in the accept queues. */
   released: {};
   /** End open connections now. */
   force: {};
-  /** An event to which the worker has subscribed. `missed`: events left out before it, because the worker did not read. */
+  /** An event to which the worker has subscribed. `missed`: how many events before it were dropped because the worker did not read its channel. */
   event: { name: string; event: unknown; missed: number };
-  /** Answers the request with this id, by one of both. */
+  /** Answers the request with this id. Has either `result` or `refusal`. */
   answer: { id: number; result?: Results[keyof Results]; refusal?: Refusal };
 }
 
@@ -284,7 +283,7 @@ function isCurrent(message: unknown): message is { readonly type?: unknown } {
   return isOurs(message) && message.v === ENVELOPE.v;
 }
 
-/** The message of a worker, without fields that the protocol does not have; `undefined` if it is not valid. */
+/** Parses a message from a worker, and drops unknown fields; `undefined` if the message is invalid. */
 export function parseWorkerMessage(message: unknown): WorkerMessage | undefined {
   if (!isCurrent(message)) return undefined;
   const schema = SCHEMAS.get(message.type);
@@ -292,12 +291,12 @@ export function parseWorkerMessage(message: unknown): WorkerMessage | undefined 
   return result?.success ? (result.output as WorkerMessage) : undefined;
 }
 
-/** The message of the primary, which is trusted; `undefined` if it is another's or of another version. */
+/** Returns a message from the primary without validation; `undefined` if it belongs to another package or version. */
 export function parsePrimaryMessage(message: unknown): PrimaryMessage | undefined {
   return isCurrent(message) ? (message as PrimaryMessage) : undefined;
 }
 
-/** Closes a socket or a server that came with a message but is not used. Otherwise it would stay open. */
+/** Closes an unused socket or server that came with a message. Otherwise it would stay open. */
 export function closeHandle(handle: unknown): void {
   const closable = handle as { destroy?(): void; close?(): void } | undefined;
   if (closable?.destroy) closable.destroy();

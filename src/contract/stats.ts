@@ -1,7 +1,7 @@
 export interface Stat {
-  /** The name of its metric, without `nestjs_cluster_`. The primary's metric has `primary_` instead of `worker_`. */
+  /** The name of the metric, without `nestjs_cluster_`. The primary's metric has `primary_` instead of `worker_`. */
   readonly metric: string;
-  /** A counter only rises; the counts of a slot's ended workers are added. Default: a gauge. */
+  /** A counter only increases, and includes the counts of the slot's ended workers. Default: a gauge. */
   readonly isCounter?: true;
   readonly help: string;
   /** Whether the primary measures it too. */
@@ -11,9 +11,9 @@ export interface Stat {
 }
 
 /**
- * The measurements that a worker takes of itself: the snapshot, the messages to the primary,
- * `/health` and `/metrics` have them from this table. A new measurement is a row here, and its
- * reading in `ProcessMeter` or in `ProcessLink.stats()`. A name that ends in `Ms` is shown in seconds.
+ * The measurements that a worker takes of itself. The snapshot, the messages to the primary,
+ * `/health` and `/metrics` are generated from this table. A new measurement needs a row here and a
+ * value in `ProcessMeter` or `ProcessLink.stats()`. A name that ends in `Ms` is shown in seconds.
  */
 export const STATS = {
   residentMemoryBytes: {
@@ -30,7 +30,7 @@ export const STATS = {
   },
   eventLoopUtilization: {
     metric: 'worker_event_loop_utilization_ratio',
-    help: 'Share of the last heartbeat interval that the event loop was busy, 0 to 1',
+    help: 'Share of the last heartbeat interval in which the event loop was busy, 0 to 1',
     anyProcess: true,
     inHealth: true,
   },
@@ -43,22 +43,22 @@ export const STATS = {
   cpuSecondsTotal: {
     metric: 'worker_cpu_seconds_total',
     isCounter: true,
-    help: 'CPU time, user and system, of all threads',
+    help: 'User and system CPU time of all threads',
     anyProcess: true,
   },
   gcSecondsTotal: {
     metric: 'worker_gc_seconds_total',
     isCounter: true,
-    help: 'Time spent in garbage collections',
+    help: 'Time spent in garbage collection',
     anyProcess: true,
   },
   threadUtilization: {
     metric: 'worker_thread_utilization_ratio',
-    help: 'Share of the last heartbeat interval that the threads ran @CpuBound() calls, 0 to 1',
+    help: 'Share of the last heartbeat interval in which the threads ran @CpuBound() calls, 0 to 1',
   },
   openConnections: {
     metric: 'worker_open_connections',
-    help: 'Connections open to the worker',
+    help: 'Open connections of the worker',
     inHealth: true,
   },
   requestsInFlight: {

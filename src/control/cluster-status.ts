@@ -20,7 +20,7 @@ export function clusterReport(snapshot: ClusterSnapshot) {
   };
 }
 
-/** Restarts in all slots, also in dismissed slots. A slot with two processes is counted once. */
+/** Restarts in all slots, including dismissed slots. A slot with two processes counts once. */
 function restartsByCause({ workers, dismissed }: ClusterSnapshot) {
   const slots = new Map([...dismissed, ...workers].map((each) => [each.slot, each]));
   const sums: Partial<Record<FailureCause, number>> = {};
@@ -46,7 +46,7 @@ export function statusOf(
     node: process.versions.node,
     /** ISO 8601, UTC. */
     startedAt: new Date().toISOString(),
-    // Listed one by one, because other options may be secrets.
+    // Only these options, because others may be secrets.
     options: {
       ...(address.kind === 'tcp'
         ? { port: address.port, host: address.host ?? null }

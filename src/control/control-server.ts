@@ -22,7 +22,7 @@ import type {
 } from '../contract/snapshot/types.js';
 import type { ClusterStatus } from './cluster-status.js';
 
-/** The state and the actions of a cluster that the routes need. */
+/** The state and actions of a cluster, for the routes. */
 export interface ControlledCluster {
   /** Whether a reload is under way, for any reason. */
   readonly reloading: boolean;
@@ -34,13 +34,13 @@ export interface ControlledCluster {
   /** Inspects a worker, even if the worker is blocked. The methods throw a `Refusal`. */
   readonly inspections: {
     stack(slot: number): Promise<WorkerStack>;
-    /** @returns the file that the worker has written. */
+    /** @returns the path of the file written by the worker. */
     record(slot: number, recording: Recording): Promise<{ readonly file: string }>;
   };
 }
 
 interface Call {
-  /** The slot in the path. `NaN` in a path without a slot. The cluster may not have such a slot. */
+  /** The slot in the path, which may not exist in the cluster. `NaN` if the path has no slot. */
   readonly slot: number;
   readonly query: URLSearchParams;
   /** The request's body, parsed as JSON. `undefined` without a body. */
@@ -54,7 +54,7 @@ const REASON = 'control socket';
 
 const MAX_BODY_LENGTH = 64 * 1024;
 
-/** Answers the requests of the control socket. Its only client is the user that runs the cluster. */
+/** Answers the requests to the control socket. Only the user that runs the cluster can connect. */
 export class ControlServer {
   /** Answers the waiting `POST /v1/stop` requests. */
   end!: (exitCode: number) => void;
@@ -86,7 +86,7 @@ export class ControlServer {
       const handler = this.#routes.get(`${request.method} ${pattern}`);
       if (handler === undefined) {
         const routes = [...this.#routes.keys()].join(', ');
-        throw new Refusal(404, 'NOT_FOUND', `no such route; the routes are ${routes}`);
+        throw new Refusal(404, 'NOT_FOUND', `unknown route; the routes are ${routes}`);
       }
       const body = await bodyOf(request);
       const call = { slot: Number(slot), query: new URLSearchParams(query), body };
@@ -106,8 +106,8 @@ export class ControlServer {
     if (error instanceof ClusterConfigurationError) {
       return new Refusal(400, 'BAD_REQUEST', error.message);
     }
-    this.warn(`a request on the control socket failed: ${String(error)}`);
-    return new Refusal(500, 'INTERNAL', 'internal error; the log of the cluster has the details');
+    this.warn(`a request to the control socket failed: ${String(error)}`);
+    return new Refusal(500, 'INTERNAL', 'internal error; see the log of the cluster');
   }
 }
 
@@ -124,9 +124,9 @@ function routesOf(
   return {
     'GET /v1/status': status,
     'POST /v1/reload': () => {
-      // A running reload may use an older program, so its result is not an answer.
+      // A running reload may have started with an older program, so its result does not answer this request.
       if (!cluster.reloading) return cluster.reload(REASON);
-      throw new Refusal(409, 'BUSY', 'a reload is under way; ask again when it is over');
+      throw new Refusal(409, 'BUSY', 'a reload is already under way; try again when it has ended');
     },
     'POST /v1/scale': async ({ body }) => {
       const { workers: wanted } = Object(body) as { readonly workers: number };
@@ -156,18 +156,18 @@ function secondsIn(query: URLSearchParams): number {
   return validate(integer(1, MAX_PROFILE_SECONDS), seconds, 'seconds');
 }
 
-/** @throws Refusal if the body is not JSON, or too long. Another error if the client leaves. */
+/** @throws Refusal if the body is too long or not JSON, another error if the client disconnects. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let body = '';
   for await (const part of request.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     body += part as string;
     if (body.length > MAX_BODY_LENGTH)
-      throw new Refusal(413, 'BAD_REQUEST', 'the body is too long');
+      throw new Refusal(413, 'BAD_REQUEST', 'the request body is too long');
   }
   try {
     return body === '' ? undefined : JSON.parse(body);
   } catch {
-    throw new Refusal(400, 'BAD_REQUEST', 'the body is not JSON');
+    throw new Refusal(400, 'BAD_REQUEST', 'the request body is not JSON');
   }
 }
 

@@ -14,7 +14,7 @@ import { inTime } from '../contract/process/in-time.js';
 import { type ControlledCluster, ControlServer } from './control-server.js';
 import { statusOf } from './cluster-status.js';
 
-/** With this umask a new socket has the mode 0600: read and write for the owner alone. */
+/** With this umask, a new socket has the mode 0600: only the owner can read and write. */
 const OWNER_ONLY_UMASK = 0o177;
 
 const MAX_CONNECTIONS = 64;
@@ -22,10 +22,10 @@ const MAX_CONNECTIONS = 64;
 /** Maximum time to write the last answers before the process exits. */
 const LAST_ANSWERS_MS = 200;
 
-/** The interval of checks of the socket's file: some systems remove it at the user's logout. */
+/** How often to check the socket's file. Some systems remove it when the user logs out. */
 const CHECK_MS = 5_000;
 
-/** The unix socket by which commands reach this primary. Only this user can connect to it. */
+/** The unix socket through which commands reach this primary. Only this user can connect. */
 export class ControlSocket {
   #listening: { readonly path: string; readonly server: Server } | undefined;
   #server: ControlServer | undefined;
@@ -44,7 +44,7 @@ export class ControlSocket {
     process.once('exit', this.#onExit);
   }
 
-  /** Opens the socket. If that fails, the cluster runs, warns once, and tries again regularly. */
+  /** Opens the socket. If that fails, logs one warning and retries regularly while the cluster runs. */
   static async open(
     cluster: ControlledCluster,
     options: ResolvedClusterOptions,
@@ -56,7 +56,7 @@ export class ControlSocket {
     return socket;
   }
 
-  /** Answers the clients that wait for the end. Resolves when the clients have left, or time is up. */
+  /** Answers the clients that wait for the exit code. Resolves when they have disconnected, or on timeout. */
   async end(exitCode: number): Promise<void> {
     clearInterval(this.#check);
     process.off('exit', this.#onExit);
@@ -77,7 +77,7 @@ export class ControlSocket {
       const isThere = this.#isAt(this.#listening?.path);
       const what = isThere ? 'the control socket is not safe' : 'no control socket';
       this.warn(
-        `${what}: ${(error as Error).message}; the primary tries again every ${CHECK_MS / 1_000} s; control: false disables it`,
+        `${what}: ${(error as Error).message}; the primary retries every ${CHECK_MS / 1_000} s; control: false disables it`,
       );
     }
   }
@@ -86,7 +86,7 @@ export class ControlSocket {
     return path !== undefined && this.#listening?.path === path && existsSync(path);
   }
 
-  /** @throws Error if another user can reach the default directory, or change a directory of the app. */
+  /** @throws Error if another user can access the default directory or replace files in the given directory. */
   #claimPath(): string {
     const given = this.options.control?.path;
     const path = given ?? defaultSocketPath(this.name, process.pid);
@@ -95,7 +95,7 @@ export class ControlSocket {
     return path;
   }
 
-  /** @throws Error if the socket cannot be made; its message says what to do. */
+  /** @throws Error if the socket cannot be created; its message contains the remedy. */
   async #listen(path: string): Promise<void> {
     await removeStaleSocket(path);
     void this.#close();
@@ -112,7 +112,7 @@ export class ControlSocket {
     server.on('error', () => {}); // without a free descriptor, the server accepts later
     chmodSync(path, 0o600); // some systems ignore the umask for sockets
     this.#listening = { path, server };
-    // Killed primaries leave their sockets. Live primaries are not asked, since they would load their server.
+    // Removes the sockets left behind by killed primaries. Connecting to a live one would make it load node:http.
     if (this.options.control?.path === undefined) {
       void listeningSockets(dirname(path), (pid) => !isAlive(pid)).catch(() => {});
     }
@@ -126,7 +126,7 @@ export class ControlSocket {
   }
 
   #take(socket: Socket): void {
-    // Created at the first connection, because the server loads node:http, and most clusters never need it.
+    // Created at the first connection: the server loads node:http, which most clusters never need.
     this.#server ??= new ControlServer(this.cluster, this.status, this.warn);
     this.#server.take(socket);
   }

@@ -15,7 +15,7 @@ import type { Leadership } from './leadership.js';
 /** The id of a worker: the number of its fork, unique in the life of the primary. */
 export type WorkerId = number;
 
-/** An immutable map of workers by their id, the oldest first. */
+/** An immutable map of workers by their id, oldest first. */
 export class WorkerMap {
   constructor(private readonly list: readonly Worker[] = []) {}
 
@@ -88,20 +88,20 @@ interface AnyWorker {
   /** Whether the worker's inspector may be open. If so, its start and its heartbeat have no time limit. */
   readonly debugged: boolean;
   readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
-  /** The watchdog's report of a block of the event loop that has not ended. */
+  /** The watchdog's report about the event loop, while it is blocked. */
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
   readonly error: ErrorReport | null;
-  /** The request of the error that ends the worker, or else the requests that were in flight. */
+  /** The request whose error ends the worker, or else the requests that were in flight. */
   readonly requests: readonly BlockedRequest[];
-  /** Whether the worker reported an uncaught error that ends it. */
+  /** Whether the worker reported an uncaught error, after which it drains and exits. */
   readonly fatal: boolean;
-  /** Why the primary killed the worker, or why the worker ends itself. The exit code does not show the reason. */
+  /** Why the primary killed the worker, or why the worker exits. The exit code does not show the reason. */
   readonly failure: { readonly cause: FailureCause; readonly detail: string } | undefined;
   /** A random number 0..1 that varies the worker's recycling limits. */
   readonly jitter: number;
   /** Whether the worker has jobs that only the leader runs, so that it needs a lease when it leads. */
   readonly follows: boolean;
-  /** Whether a lease ended that the worker had not answered. The worker cannot lead until it answers. */
+  /** Whether a lease ended before the worker answered. The worker cannot lead until it answers. */
   readonly lapsed: boolean;
 }
 
@@ -116,13 +116,13 @@ export interface ReadyWorker extends AnyWorker {
   readonly threads: 'unverified' | 'asked' | 'settled';
   /** Whether the worker was above the soft memory limit when it became ready. */
   readonly largeAtStart: boolean;
-  /** Why the worker is about to leave: its app closes itself, or it got a signal. */
+  /** Why the worker is about to leave: its app closes itself, or it received a signal. */
   readonly leaving: 'closed' | 'signalled' | undefined;
 }
 
 export interface DrainingWorker extends AnyWorker {
   readonly state: 'draining';
-  /** `undefined` if the worker was told to leave before it was ready. */
+  /** `undefined` if the worker was asked to leave before it was ready. */
   readonly readyAt: number | undefined;
   /** Why the worker was asked to leave; `undefined` if it drains by itself after an uncaught error. */
   readonly retirement: Retirement | undefined;
@@ -148,13 +148,13 @@ export interface Slot {
   readonly failures: FailureHistory;
   readonly restarts: Readonly<Partial<Record<FailureCause, number>>>;
   readonly lastExit: WorkerExit | null;
-  /** The number of requests that were aborted by drains that were cut short. */
+  /** The number of requests aborted by drains that reached their deadline. */
   readonly abortedRequests: number;
-  /** Upkeep replaces no worker of the slot before this time: the last one failed, or would not help. */
+  /** Upkeep replaces no worker of the slot before this time: the last replacement failed or did not help. */
   readonly noReplacementBefore: number;
 }
 
-/** A request to replace the worker of a slot without a gap. */
+/** A request to replace the worker of a slot without downtime. */
 export interface ReplacementRequest {
   readonly slot: number;
   readonly cause: ReplaceCause;
@@ -179,7 +179,7 @@ export interface HandingOver extends ReplacementRequest {
   readonly predecessor: WorkerId;
 }
 
-/** The requester of a reload, a scaling or a restart. Each request gets one answer. */
+/** The requester of a reload, scale or restart. Each request gets one answer. */
 export type Requester =
   | { readonly by: 'caller'; readonly id: number }
   /** If the requester itself is replaced, it gets its answer before it drains. */
@@ -192,7 +192,7 @@ export type Requester =
 
 export interface PendingRequest {
   readonly for: 'reload' | 'scale' | 'restart';
-  /** The slot to restart. */
+  /** The slot to restart; `undefined` for a reload or scale. */
   readonly slot: number | undefined;
   readonly requester: Requester;
 }
@@ -202,12 +202,12 @@ export interface ReloadUnderWay {
   readonly generation: number;
   /** The release of the new workers; `undefined` until it has been found. */
   readonly release: Release | undefined;
-  /** The release to go back to if the new release fails; `undefined` if no earlier release works. */
+  /** The release to roll back to if the new release fails; `undefined` if no earlier release is known to work. */
   readonly before: Release | undefined;
   readonly startedAt: number;
-  /** The outcome so far. If it is not `completed`, the reload is going back to the release before. */
+  /** The outcome so far. If it is not `completed`, the reload is being rolled back. */
   readonly outcome: ReloadOutcome;
-  /** Why the reload is rolled back; `null` if it does not. */
+  /** Why the reload is rolled back; `null` if it is not. */
   readonly reason: string | null;
 }
 
@@ -238,9 +238,9 @@ export interface ClusterState {
   readonly release: Release;
   /** The release before `release`, while `release` is observed after a reload. */
   readonly previous: Release | undefined;
-  /** Failures of workers that served, which count against the release that is rolled out or observed. */
+  /** Number of failures that count against the release being rolled out or observed. */
   readonly strikes: number;
-  /** The latest errors that ended workers, by release. */
+  /** The latest failures of workers, by release. */
   readonly endings: readonly { readonly generation: number; readonly text: string }[];
   readonly reload: ReloadUnderWay | undefined;
   /** Number of the last reload that began. */
@@ -260,7 +260,7 @@ export interface ClusterState {
   readonly everReady: boolean;
   /** `minReady` as reported by the worker that became ready last. */
   readonly minReady: ClusterSnapshot['minReady'];
-  /** Whether a warning has said that the soft memory limit is too low for the app. */
+  /** Whether the warning about a too low soft memory limit was logged. */
   readonly warnedOfLimit: boolean;
 
   readonly pings: number;

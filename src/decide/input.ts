@@ -3,7 +3,7 @@ import type { ErrorReport } from '../contract/errors/error-report.js';
 import type { ProgramPaths, Requester, Timer, WorkerId, WorkerTimer } from './cluster-state.js';
 import type { ProcessExit } from './policies/failure.policy.js';
 
-/** An event of the core, with all facts from outside that the decision needs. */
+/** An event for the core, with all outside facts that the decision needs. */
 export type ClusterEvent =
   | { readonly type: 'begin' }
   | { readonly type: 'worker'; readonly worker: WorkerId; readonly event: WorkerEvent }
@@ -55,7 +55,7 @@ export type WorkerEvent =
       readonly at: string;
     }
   | { readonly type: 'channel-error'; readonly error: ErrorReport }
-  /** A read was not a valid message, or a write failed. */
+  /** An invalid message was read, or a write failed. */
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
   /** The worker's first message has another version of the protocol. */
   | { readonly type: 'foreign-version'; readonly version: number }
@@ -64,7 +64,7 @@ export type WorkerEvent =
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: WorkerTimer };
 
-/** The messages that the core gets as the worker sent them. */
+/** The messages of workers that reach the core unchanged. */
 type Reported =
   | 'boot-failed'
   | 'fatal'

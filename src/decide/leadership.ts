@@ -10,9 +10,9 @@ import type { Step } from './step.js';
  *    time is set when the lease is sent, so reading the message late cannot prolong the lease.
  * 2. The leader reads that clock right before it runs a job. Even if it was blocked or stopped, it
  *    starts no job after the lease has ended.
- * 3. The primary renews a lease only after the leader has answered it. The primary appoints another
+ * 3. The primary renews a lease only after the leader has answered. The primary appoints another
  *    leader when the leader has resigned or exited, or a margin after the lease has ended. The margin
- *    is for a leader that is delayed between reading the clock and running the job.
+ *    covers a leader that is delayed between reading the clock and running the job.
  *
  * So two workers never begin jobs at the same time. While the primary is stopped, it renews no lease,
  * so no worker starts such a job until the primary continues.
@@ -21,7 +21,7 @@ export const LEASE_MS = 900;
 export const RENEW_MS = 200;
 export const MARGIN_MS = 100;
 
-/** Maximum of names in `done`; more are ignored. An app has fewer methods with `@Timeout()`. */
+/** Maximum number of names in `done`; more are ignored. An app has fewer methods with `@Timeout()`. */
 const MAX_DONE = 1_000;
 
 /** Which worker runs the jobs that only one worker at a time may run. */
@@ -66,12 +66,12 @@ export function settleLeadership(step: Step): void {
   appoint(step);
 }
 
-/** Notes that a worker has jobs that only the leader runs, so it gets a lease when it leads. */
+/** Records that a worker has jobs that only the leader runs, so it gets a lease when it leads. */
 export function wantsToLead(step: Step, worker: Worker): void {
   step.change(worker, { follows: true });
 }
 
-/** The worker answers a lease. Even a late answer shows that the worker is not blocked any more. */
+/** The worker answers a lease. Even a late answer shows that the worker is no longer blocked. */
 export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<'leads'>): void {
   if (worker.lapsed) step.change(worker, { lapsed: false });
   const { lease } = step.state.leadership;
@@ -86,7 +86,7 @@ export function onResigned(step: Step, worker: Worker, { at }: WorkerEventOf<'re
   endLease(step, Math.min(at - step.settings.machineClockMs, lease.until));
 }
 
-/** Notes a job that no worker may run again. */
+/** Records a job that no worker may run again. */
 export function noteBegun(step: Step, _: Worker, { job }: WorkerEventOf<'job-begun'>): void {
   const { done } = step.state.leadership;
   if (done.includes(job) || done.length >= MAX_DONE) return;

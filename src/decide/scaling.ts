@@ -7,7 +7,7 @@ import type { Step } from './step.js';
 import { retire, startSlot } from './worker/worker-actions.js';
 
 /**
- * Starts workers for new slots, and retires the workers of slots that are not wanted any more.
+ * Starts workers for new slots, and retires the workers of slots that are no longer wanted.
  * {@link settleScaling} answers the requester.
  */
 export function scale(
@@ -46,7 +46,7 @@ export function newSlot(index: number, release: Slot['release']): Slot {
   };
 }
 
-/** Adds the slots that are missing. Slots that were scaled away come back, because their counts go on. */
+/** Adds missing slots. Slots removed by scaling down are reused, so that their counts continue. */
 function addSlots(step: Step, workers: number): void {
   const { slots, release, desired } = step.state;
   const missing = Array.from({ length: Math.max(0, workers - slots.length) }, (_, i) =>

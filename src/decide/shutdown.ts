@@ -10,7 +10,7 @@ import { retire } from './worker/worker-actions.js';
 
 type Stop = Extract<ClusterEvent, { type: 'stop' }>;
 
-/** Stops the cluster. Each further signal stops it more harshly; a further call does nothing. */
+/** Stops the cluster. The second signal destroys connections, the third kills. A further call does nothing. */
 export function stop(step: Step, { reason, signal }: Stop): void {
   const { shutdown } = step.state;
   const workers = step.state.workers.size;
@@ -38,7 +38,7 @@ export function giveUp(step: Step, error: ClusterError): void {
   begin(step, exitCode, LEAVE_SIGNAL);
 }
 
-/** A worker ended with a problem, so the exit code must not be 0. */
+/** Called when a worker ended with a problem: the exit code must not be 0. */
 export function noteBadEnd(step: Step): void {
   const { shutdown } = step.state;
   if (shutdown === undefined) return;
@@ -55,7 +55,7 @@ export function settleShutdown(step: Step): void {
   step.set({ ended: true });
 }
 
-/** Closes the sockets, so that clients are refused and do not wait on a socket that no worker has. */
+/** Closes the sockets, so that new connections are refused and do not wait for workers that have left. */
 export function releaseSockets(step: Step): void {
   step.do({ type: 'close-sockets' });
   step.do({ type: 'close-acceptors' });
@@ -68,7 +68,7 @@ export function sendReleased(step: Step): void {
 
 function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   step.set({ shutdown: { phase: 'draining', exitCode, signal } });
-  // Workers go on listening during the lame duck time.
+  // Workers keep listening during the lame duck time.
   step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);
   for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
   cancelReplacements(step);

@@ -24,7 +24,7 @@ export interface Settings {
   readonly machineClockMs: number;
 }
 
-/** A process that lives on this long after SIGKILL is in an uninterruptible system call. */
+/** A process still alive this long after SIGKILL is in an uninterruptible system call. */
 export const EXIT_TIMEOUT_MS = 10_000;
 
 type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
@@ -33,7 +33,7 @@ type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 export class Step {
   readonly effects: Effect[] = [];
   #state: ClusterState;
-  /** The replacement that ended in this step. `failure` says why the old worker stays, if it does. */
+  /** The replacement that ended in this step. `failure`: why the old worker stays; `null` if it does not. */
   ended: (ReplacementRequest & { readonly failure: string | null }) | undefined;
 
   constructor(
@@ -69,12 +69,12 @@ export class Step {
     this.set({ slots: this.#state.slots.with(index, slot) });
   }
 
-  /** Adds a worker, or replaces it by the same worker in another state. */
+  /** Adds a worker, or replaces it with the same worker in another state. */
   enter(worker: Worker): void {
     this.set({ workers: this.#state.workers.with(worker) });
   }
 
-  /** Changes the facts about a worker, but not its state. */
+  /** Changes fields of a worker other than its state. */
   change<W extends Worker>(worker: W, changes: Changes<W>): W {
     const changed = { ...(this.worker(worker.id) as W), ...changes };
     this.enter(changed);
@@ -122,11 +122,11 @@ export class Step {
   }
 
   disarm(timer: Timer): void {
-    if (this.fired(timer)) this.effects.push({ type: 'disarm', timer });
+    if (this.removeTimer(timer)) this.effects.push({ type: 'disarm', timer });
   }
 
   /** Removes a timer. @returns whether it was armed. */
-  fired(timer: Timer): boolean {
+  removeTimer(timer: Timer): boolean {
     const timers = new Map(this.#state.timers);
     if (!timers.delete(keyOf(timer))) return false;
     this.set({ timers });

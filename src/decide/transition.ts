@@ -183,7 +183,7 @@ function handleWorkerEvent(step: Step, worker: Worker, event: WorkerEvent): void
   (handle as Handler<Worker, WorkerEvent['type']>)(step, worker, event);
 }
 
-/** Called after each event: each function looks at the new state, and takes its next step. */
+/** Called after each event. Each function acts if the new state requires it. */
 function settle(step: Step): void {
   reload.settleReload(step);
   settleRestarts(step);
@@ -196,8 +196,8 @@ function settle(step: Step): void {
 }
 
 function onDue(step: Step, timer: Timer): void {
-  // A timer may fire although it was disarmed just before.
-  if (!step.fired(timer)) return;
+  // A timer may fire just after it was disarmed.
+  if (!step.removeTimer(timer)) return;
   if ('worker' in timer) {
     const worker = step.worker(timer.worker);
     if (worker !== undefined) handleWorkerEvent(step, worker, timer);

@@ -22,24 +22,24 @@ export interface Extension {
   /** The desired number of worker processes. */
   readonly workers: number;
   /**
-   * Finds the thread of a package that the primary runs, `dist/thread.cjs` of that package.
+   * Finds a package's thread, which runs `dist/thread.cjs` of the package in the primary.
    *
    * @param name begins with `@nestjs-cluster/`.
-   * @returns a function that asks the primary for the path of the thread's socket; the first call in
-   *   the cluster starts the thread, and the promise rejects if it cannot run. `undefined` without a
-   *   primary.
+   * @returns a function that asks the primary for the path of the thread's socket. The first call in
+   *   the cluster starts the thread. The promise rejects if the thread cannot run. `undefined` without
+   *   a primary.
    */
   thread(name: string): (() => Promise<string>) | undefined;
   /**
-   * Sets clients that a drain sends to other workers, paced. The drain waits until all have left.
+   * Sets clients that a drain gradually sends to other workers. The drain waits until all have left.
    *
-   * @param present the clients that are there now.
+   * @param present returns the current clients.
    * @param leave asks one client to leave.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
-  /** Sets a function that says whether a drain must wait; only work begun before `before` counts (monotonic ms). */
+  /** Sets a function that returns whether a drain must wait. Only work begun before `before` counts (monotonic ms). */
   onDrainTasks(pending: (before: number) => boolean): void;
-  /** Adds metrics, which are created if the app has `/metrics`. */
+  /** Adds metrics if the app has `/metrics`. */
   metrics(contribution: MetricsContribution): void;
   /** Logs a warning in one line, once for all workers. `warnings.ignore` silences it by its `name`. */
   warn(message: string, name?: string): void;
@@ -64,7 +64,7 @@ export function extension(): Extension | undefined {
   );
 }
 
-/** Makes a drain ignore this WebSocket, because the caller will ask its peer to close. */
+/** Makes a drain ignore this WebSocket, because the caller closes it. */
 export function closedByOwner(socket: object): void {
   Reflect.set(socket, Symbol.for('nestjs-cluster.closed-by-owner'), true);
 }

@@ -24,11 +24,11 @@ type OneOf<T> = {
 /** The options of `forRootAsync()`, with one of `useFactory`, `useClass` and `useExisting`. */
 export type ClusterModuleAsyncOptions = Omit<Async, keyof Sources> &
   OneOf<Sources> & {
-    /** See {@link OffloadOptions.module}. It is needed before the other options are known. */
+    /** See {@link OffloadOptions.module}. Passed here, because it is needed before the other options are known. */
     readonly offload?: Pick<OffloadOptions, 'module'> | undefined;
   };
 
-/** The providers that create the options and check them. */
+/** The providers that create and check the options. */
 export function lateOptions({
   useFactory,
   inject = [],
@@ -42,9 +42,9 @@ export function lateOptions({
       if (resolved.offload.module === undefined) {
         return { ...resolved, offload: { ...resolved.offload, module: offload?.module } };
       }
-      // Threads do not run the source of these options, so they would not know the module.
+      // Threads do not run the factory, so they would not know the module.
       throw new ClusterConfigurationError(
-        'invalid module options: offload.module was returned by the factory of forRootAsync(), which threads do not run; pass offload: { module } to forRootAsync() itself',
+        'invalid module options: offload.module was returned by the factory of forRootAsync(), but threads do not run the factory; pass offload: { module } to forRootAsync() itself',
       );
     } catch (error) {
       await currentLink()?.reportBootFailure(error);

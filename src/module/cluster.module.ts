@@ -52,7 +52,7 @@ const PROVIDERS: Provider[] = [
  * health indicators injectable in all modules. Without `bootstrap()`, all report this process only.
  */
 @Module({
-  // For `imports: [ClusterModule]`: in a dynamic module, Nest lets its options take this one's place.
+  // Used only for `imports: [ClusterModule]`. The providers of a dynamic module replace it.
   providers: [{ provide: MODULE_OPTIONS, useFactory: refuseStaticImport }],
 })
 export class ClusterModule
@@ -79,8 +79,8 @@ export class ClusterModule
   }
 
   /**
-   * Like `forRoot()`, with options from a function or a class that can use injected providers. They
-   * are checked when Nest creates them.
+   * Like `forRoot()`, with options from a function or a class that can use injected providers. The
+   * options are checked when Nest creates them.
    */
   static forRootAsync(options: ClusterModuleAsyncOptions): DynamicModule {
     const { imports = [], offload } = options;
@@ -96,7 +96,7 @@ export class ClusterModule
     @Inject(Offload) private readonly offload: Offload,
     @Inject(Routes) private readonly routes: Routes,
   ) {
-    // Begins in the constructor, because main.ts may register routes before Nest calls configure().
+    // Starts in the constructor, because main.ts may register routes before Nest calls configure().
     if (host.httpAdapter) routes.follow(host.httpAdapter);
   }
 
@@ -104,7 +104,7 @@ export class ClusterModule
   async configure(): Promise<void> {
     const { httpAdapter } = this.host;
     const { health, metrics } = this.options;
-    this.routes.follow(httpAdapter); // again: a testing module gets its adapter after the constructor
+    this.routes.follow(httpAdapter); // again, because a testing module sets its adapter after the constructor
     await this.#prepare();
     const { showsDetails } = this.link;
     const page = metrics && this.metrics.mount(httpAdapter, metrics, showsDetails);
@@ -116,7 +116,7 @@ export class ClusterModule
   /** Nest calls this after it has registered the app's routes. */
   async onModuleInit(): Promise<void> {
     this.routes.refuseShadowed();
-    // Nest does not call configure() without an HTTP server. Without bootstrap(), nothing reads the results.
+    // Nest does not call configure() without an HTTP server. Without bootstrap(), no code uses the results.
     if (!this.host.httpAdapter && this.link.bootstrapped) await this.#prepare();
     await this.#startOffload();
   }
@@ -137,7 +137,7 @@ export class ClusterModule
   /** Starts the measurements of this process and its health checks. */
   async #prepare(): Promise<void> {
     const { health, metrics } = this.options;
-    // One message names the missing packages of both.
+    // One message lists the missing packages of both.
     const refusals: string[] = [];
     const refuse = (error: unknown): void => {
       if (!(error instanceof ClusterConfigurationError)) throw error;
@@ -159,7 +159,7 @@ function moduleWith(
   imports: NonNullable<ModuleMetadata['imports']>,
   options: readonly Provider[],
   module: Class | undefined,
-  /** The call of `forRoot()` or `forRootAsync()`. */
+  /** The caller of `forRoot()` or `forRootAsync()`. */
   origin: string | undefined,
 ): DynamicModule {
   noteModuleInThread(module);
@@ -174,6 +174,6 @@ function moduleWith(
 
 function refuseStaticImport(): never {
   throw new ClusterConfigurationError(
-    'imports: [ClusterModule] has no options: write ClusterModule.forRoot() in the root module. It is global, so no other module imports it',
+    'imports: [ClusterModule] has no options; import ClusterModule.forRoot() instead, only in the root module, because it is global',
   );
 }

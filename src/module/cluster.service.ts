@@ -11,7 +11,7 @@ import {
   type WorkerIdentity,
 } from '../contract/snapshot/types.js';
 
-/** Informs the app about its cluster, and controls the cluster. */
+/** Lets the app inspect and control its cluster. */
 @Injectable()
 export class ClusterService {
   constructor(@Inject(CLUSTER_LINK) private readonly link: ClusterLink) {}
@@ -98,7 +98,7 @@ export class ClusterService {
       try {
         await stop();
       } catch (error) {
-        this.link.warn(`a function given to onDrain() failed: ${messageOf(error)}`);
+        this.link.warn(`a function passed to onDrain() failed: ${messageOf(error)}`);
       }
       left = [];
     };

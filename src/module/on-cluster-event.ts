@@ -5,18 +5,18 @@ import { checkEventName } from '../contract/options/bootstrap.js';
 import { CLUSTER_LINK, type ClusterLink } from '../contract/snapshot/types.js';
 import { OffloadExplorer } from '../offload/offload.explorer.js';
 
-// A registered symbol, so that two copies of this package in one process find the same listeners.
+// A registered symbol, so that two copies of this package in one process share the listeners.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
 
-/** A decorated method, with the event that it listens to. */
+/** A decorated method and its event. */
 interface EventMethod {
   readonly event: ClusterEventName;
   readonly method: string | symbol;
 }
 
 /**
- * Decorator for a method of a provider or controller: the package calls the method in every worker
- * for each cluster event named `event`. A worker that does not read its IPC channel in time misses
+ * Decorator for a method of a provider or controller, which is called in every worker for each cluster
+ * event named `event`. A worker that does not read its IPC channel in time misses
  * events, so do not use events for exact counts. Errors that the method throws are logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {
@@ -54,11 +54,11 @@ export class ClusterEventExplorer implements OnModuleInit {
 
   #listen(): void {
     for (const { instance, type, isStatic } of this.explorer.members()) {
-      // Reads the prototype and not the instance, which may be a proxy that has any property.
+      // Reads the prototype, because an instance may be a proxy that has every property.
       const methods = listenersOf(instance ? Object.getPrototypeOf(instance) : type.prototype);
       if (methods.length > 0 && !isStatic) {
         throw new ClusterConfigurationError(
-          `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class is not in the default scope, so there is no instance to call; move the method to a class in the default scope`,
+          `@OnClusterEvent() on ${type.name}.${String(methods[0]!.method)} cannot work: the class does not have the default scope, so there is no single instance to call; move the method to a class with the default scope`,
         );
       }
       for (const { event, method } of methods) {

@@ -12,13 +12,13 @@ import type { WorkerTable } from './worker-table.js';
 /** The shortest time between two rounds, used while a worker has a clear surplus of load. */
 export const BALANCE_TICK_MS = 250;
 
-/** Ticks between two rounds. After a clear surplus, the next tick already begins a round. */
+/** Ticks between two rounds. After a clear surplus, a round begins at the next tick. */
 const CALM_TICKS = 4;
 
 /**
- * Evens out the load, because the kernel may distribute connections unevenly: a worker with more
- * than its share is told to make some clients reconnect. A round ends when all workers have
- * reported. When the next round begins first, the workers that did not report are left out.
+ * Balances the load, because the kernel may distribute connections unevenly: a worker with more than
+ * its share must make some clients reconnect. A round ends when all workers have reported, or when
+ * the next round begins. Workers that have not reported by then are ignored.
  */
 export class Balance {
   readonly #round = new Map<WorkerHandle, LoadReport | undefined>();
@@ -27,7 +27,7 @@ export class Balance {
 
   constructor(private readonly table: WorkerTable) {}
 
-  /** Begins a round at the next tick, because a new ready worker has hardly any load yet. */
+  /** Begins a round at the next tick, because a new worker has hardly any load yet. */
   workerJoined(): void {
     this.#surpluses.clear(); // the new worker may take a surplus that no other worker could take
     this.#ticksToRest = 0;

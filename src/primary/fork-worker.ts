@@ -18,10 +18,10 @@ import { NO_PID, WorkerHandle, type WorkerProcess } from './worker-handle.js';
 
 /** The events of a forked process. `exit` is always the last event. */
 export type ProcessEvent =
-  /** `handle` came with a message of ours, and the receiver must use or close it. */
+  /** `handle` came with a message of this package. The receiver must use or close it. */
   | { readonly type: 'message'; readonly message: unknown; readonly handle?: unknown }
   | { readonly type: 'channel-error'; readonly error: Error }
-  /** A read was not a valid message, or a write failed. Later messages may be corrupt. */
+  /** An invalid message was read, or a write failed. Later messages may be corrupt. */
   | { readonly type: 'channel-broken'; readonly error: unknown }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
@@ -37,7 +37,7 @@ type LaunchOptions = Pick<ResolvedClusterOptions, 'watchdog' | 'log'>;
 /**
  * Starts the user's script as a worker. Only `exit` marks the worker's end, because Node's
  * 'disconnect' may come before `exit`, after it or never. If the process cannot be started (no
- * descriptors, no memory, no such directory), `exit` comes at once.
+ * descriptors, no memory, no such directory), `exit` is reported immediately.
  */
 export function forkWorker(
   effect: Fork,
@@ -77,7 +77,7 @@ function fork(
     exec: release.script,
     cwd: release.cwd,
     execArgv,
-    // Node counts workers' inspector ports up from the primary's. From 0 (any port) it would refuse port 1.
+    // Node adds 1 to the primary's inspector port for each worker. From 0 (any port) it would refuse port 1.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
     // The streams are inherited. With pipes, a primary that reads too slowly would block its workers.
     stdio: [
@@ -101,7 +101,7 @@ function fork(
   };
   return cluster.fork({
     [WORKER_VARIABLE]: JSON.stringify(assignment),
-    [ADMIN_TOKEN_VARIABLE]: undefined, // Node leaves out a variable whose value is undefined
+    [ADMIN_TOKEN_VARIABLE]: undefined, // Node does not pass a variable whose value is undefined
   });
 }
 
@@ -121,7 +121,7 @@ function follow(
     report({ type: 'message', message });
   });
   guardChannel(worker.process, (error) => report({ type: 'channel-broken', error }));
-  // In Node's types an element is readable or writable, but this pipe is both.
+  // Node's types allow only a readable or a writable stream, but this pipe is both.
   const stdio = worker.process.stdio as readonly unknown[];
   const reports = stdio[REPORT_DESCRIPTOR] as Duplex | null | undefined;
   if (reports) readLines(reports, (message) => report({ type: 'message', message }));
@@ -153,7 +153,7 @@ const NEVER_STARTED: WorkerProcess = {
   kill: () => {},
 };
 
-/** The maximum length of a line from a worker; longer lines are dropped. A watchdog's report has only some kilobytes. */
+/** Maximum length of a line from a worker. Longer lines are dropped. A watchdog's report has only a few kilobytes. */
 const MAX_LINE_LENGTH = 256 * 1024;
 
 /**
@@ -172,7 +172,7 @@ export function readLines(pipe: Readable, report: (message: unknown) => void): v
       if (message !== undefined) report(message);
     }
   });
-  // The pipe fails when the other process ends. The end is noticed elsewhere.
+  // The pipe fails when the worker ends. The worker's `exit` event handles that.
   pipe.on('error', () => {});
 }
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { getSystemErrorName } from 'node:util';
 
-/** Node's internal handle of the channel. It is the same on Node 20 to 26. */
+/** Node's internal handle of the channel, which is the same on Node 20 to 26. */
 interface ChannelHandle {
   onread: (this: unknown, ...args: unknown[]) => unknown;
   writeUtf8String: (this: unknown, request: WriteRequest, ...rest: unknown[]) => number;
@@ -11,14 +11,14 @@ interface WriteRequest {
   oncomplete?: (this: unknown, status: number, ...rest: unknown[]) => unknown;
 }
 
-/** Errors of a write to a closed channel. They are ignored, because the worker's exit follows. */
+/** Errors of writes to a closed channel. Ignored, because the worker's exit follows. */
 const ENDED: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET', 'ECANCELED']);
 
 /**
  * Guards both directions of a worker's channel.
  *
- * Reading: Node throws on a line that is not JSON, and on a forged internal message. Nothing could
- * catch this error, so the primary would end.
+ * Reading: Node throws on a line that is not JSON, and on a forged internal message. No caller could
+ * catch this error, so it would end the primary.
  *
  * Writing: Node ignores the error of a failed write (ENOMEM, ETOOMANYREFS). If a connection was
  * sent with the message, Node waits for the worker's acknowledgement and holds back all later
@@ -43,7 +43,7 @@ export function guardChannel(child: ChildProcess, broken: (error: unknown) => vo
   // If Node lacks these internals, a hostile worker can end the primary, as with plain node:cluster.
   if (typeof handle?.onread === 'function') handle.onread = guarded(handle.onread);
   if (typeof handle?.writeUtf8String === 'function') watchWrites(handle, broken);
-  // Guards internal messages of Node only. Errors of the user's own listeners stay visible.
+  // Guards only Node's internal messages. Errors of the user's own listeners stay visible.
   const emit = child.emit.bind(child) as (event: string | symbol, ...args: unknown[]) => boolean;
   const emitGuarded = guarded(emit);
   child.emit = (event: string | symbol, ...args: unknown[]) =>
@@ -56,14 +56,14 @@ function watchWrites(handle: ChannelHandle, broken: (error: unknown) => void): v
   const write = handle.writeUtf8String;
   handle.writeUtf8String = function (request, ...rest) {
     const error = Reflect.apply(write, this, [request, ...rest]);
-    // Node sets `oncomplete` after this call, and libuv completes the write only after that.
+    // Node sets `oncomplete` after this call. libuv completes the write later.
     process.nextTick(() => {
       const { oncomplete } = request;
       if (oncomplete === undefined) return;
       request.oncomplete = function (status, ...others) {
         const code = status < 0 ? getSystemErrorName(status) : undefined;
         if (code !== undefined && !ENDED.has(code)) {
-          broken(new Error(`a message to it could not be written: ${code}`));
+          broken(new Error(`a message could not be written: ${code}`));
         }
         return Reflect.apply(oncomplete, this, [status, ...others]);
       };

@@ -14,14 +14,14 @@ const STACK_TIMEOUT_MS = 900;
 /** Maximum time beyond a recording's length: on a busy machine V8 finishes the recording late. */
 const GRACE_MS = 10_000;
 
-/** Limits the profiles of workers above the soft limit. */
+/** Limits how many profiles of workers above the soft limit are written and kept. */
 const PROFILE_INTERVAL_MS = 3_600_000;
 const MAX_KEPT = 5;
 
 const STOPPED =
-  'its watchdog did not answer: the process is stopped, or the machine is overloaded; look at its state with ps';
-const ENDED = 'the worker has ended by now';
-const NATIVE = 'its main thread did not answer: it is in native code';
+  'its watchdog did not answer: the process is stopped, or the machine is overloaded; check the state of the process with ps';
+const ENDED = 'the worker has exited';
+const NATIVE = 'its main thread did not answer: it runs native code';
 
 type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };
 type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
@@ -30,7 +30,7 @@ type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
 export class Inspections {
   readonly #asked = new Map<number, { worker: WorkerHandle; settle(answer?: Answer): void }>();
   readonly #recorded = new Set<WorkerHandle>();
-  /** When a worker of each slot was last profiled because it was too large, in monotonic ms. */
+  /** When a worker of each slot was last profiled for exceeding the soft limit, in monotonic ms. */
   readonly #profiledAt = new Map<number, number>();
   readonly #kept: string[] = [];
   #last = 0;
@@ -51,19 +51,19 @@ export class Inspections {
   /**
    * Records a profile of a worker. The worker writes it to a file that only this user can read.
    *
-   * @returns the path of the file, and what allocated most in a heap profile.
+   * @returns the path of the file, and the largest allocations of a heap profile.
    * @throws Refusal
    */
   async record(slot: number, recording: Recording): Promise<{ file: string; top: string }> {
     const worker = this.#find(slot);
     if (this.#recorded.has(worker)) {
-      const message = `worker=${slot} is being profiled already; ask again when that is over`;
+      const message = `worker=${slot} is already being profiled; try again later`;
       throw new Refusal(409, 'BUSY', message);
     }
     this.#recorded.add(worker);
     try {
       const to = newFile(worker, recording.kind);
-      // A recording takes long, so a stopped process is noticed before.
+      // A recording takes long, so a stopped process is detected first.
       if ((await this.#stackOf(worker)) === undefined) throw silent(worker, STOPPED);
       const timeoutMs = recording.seconds * 1_000 + GRACE_MS;
       const request = { type: 'record', id: this.#nextId(), to, ...recording } as const;
@@ -77,9 +77,9 @@ export class Inspections {
   }
 
   /**
-   * Profiles the heap of a worker above the soft limit, once an hour for each slot. Keeps the last files.
+   * Profiles the heap of a worker above the soft limit, once an hour for each slot. Keeps {@link MAX_KEPT} files.
    *
-   * @returns what allocated most, and the file, for the log. `undefined` if the hour is not over.
+   * @returns a log message with the largest allocations and the file. `undefined` within the hour.
    */
   async profileLarge(slot: number): Promise<string | undefined> {
     const now = performance.now();
@@ -119,7 +119,7 @@ export class Inspections {
     timeoutMs: number,
   ): Promise<AnswerTo<T> | undefined> {
     if (!worker.askWatchdog(request)) {
-      const message = `worker=${worker.identity.slot} has no watchdog, which is what looks into it; do not set the option watchdog to false`;
+      const message = `worker=${worker.identity.slot} has no watchdog to inspect it; remove the option watchdog: false`;
       throw new Refusal(409, 'NO_WATCHDOG', message);
     }
     const answer = new Promise<Answer | undefined>((settle) => {
@@ -136,7 +136,7 @@ export class Inspections {
     const id = this.table.state.slots[slot]?.worker;
     const worker = id && this.table.find(id);
     if (worker) return worker;
-    const message = `there is no worker in slot ${slot} now; look at the slots with nestjs-cluster status`;
+    const message = `slot ${slot} has no worker now; list the slots with nestjs-cluster status`;
     throw new Refusal(404, 'NO_WORKER', message);
   }
 }
@@ -156,7 +156,7 @@ function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind)
 
 function silent({ identity: { slot }, known }: WorkerHandle, why: string): Refusal {
   return known() === undefined
-    ? new Refusal(502, 'ENDED', 'the worker ended before its profile was complete')
+    ? new Refusal(502, 'ENDED', 'the worker exited before its profile was complete')
     : new Refusal(504, 'SILENT', `worker=${slot}: ${why}`);
 }
 

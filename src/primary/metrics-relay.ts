@@ -12,13 +12,13 @@ interface LastMetrics {
 
 /**
  * Relays metrics between workers. The primary keeps the last body of each worker, and for each slot
- * what its ended workers have counted. The process that asks for the metrics merges the bodies.
+ * the summed counts of its ended workers. The process that asks for the metrics merges the bodies.
  */
 export class MetricsRelay {
   readonly #last = new WeakMap<WorkerHandle, LastMetrics>();
   /** Workers that have not answered `collect` yet. They are not asked again until they do. */
   readonly #asked = new WeakMap<WorkerHandle, () => void>();
-  /** A collection of all workers' metrics, shared by all requests that come while it runs. */
+  /** The running collection of all workers' metrics. Concurrent requests share it. */
   #collection: Promise<CollectedMetrics> | undefined;
   /** The sums of the metrics of each slot's ended workers. */
   readonly #retired = new Map<number, string>();
@@ -42,7 +42,7 @@ export class MetricsRelay {
     return this.#collection;
   }
 
-  /** Stores the metrics of a worker, which may have been asked for them. */
+  /** Stores the metrics of a worker, and ends the wait for its answer to `collect`. */
   store(worker: WorkerHandle, body: string, serializedAt: number): void {
     this.#last.set(worker, { body, serializedAt });
     this.#asked.get(worker)?.();
@@ -58,7 +58,7 @@ export class MetricsRelay {
   }
 
   async #collect(requester: WorkerHandle | undefined): Promise<CollectedMetrics> {
-    // Workers that would read a request soon.
+    // Unreachable workers are not asked, because they would not answer in time.
     const others = this.table.workers.filter(
       (worker) =>
         worker !== requester &&
@@ -79,7 +79,7 @@ export class MetricsRelay {
       const { slot, generation } = worker.identity;
       return [{ slot, generation, ageMs: Math.round(now - last.serializedAt), body: last.body }];
     });
-    // A copy: a worker that exits before the result is read would be added here, and count twice.
+    // Copied, because a worker that exits before the result is read would otherwise count twice.
     return { snapshot: this.table.snapshot(), workers, retired: [...this.#retired.values()] };
   }
 }

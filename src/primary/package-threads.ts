@@ -7,11 +7,11 @@ import type { EmitEvent } from '../contract/log/events.js';
 import type { PackageThreadData } from '../extension/package-thread.js';
 import { NO_FAILURES, recordFailure, restartDelayMs } from '../decide/policies/failure.policy.js';
 
-/** The threads that the primary runs for packages `@nestjs-cluster/*`. A worker names the package, never a file. */
+/** The threads that the primary runs for packages `@nestjs-cluster/*`. A worker can request a package, never a file. */
 export class PackageThreads {
   readonly #threads = new Map<string, PackageThread>();
 
-  /** @param script the main script of the current release; packages are looked for from there. */
+  /** @param script the main script of the current release, from which packages are resolved. */
   constructor(
     private readonly emit: EmitEvent,
     private readonly script: () => string,
@@ -29,22 +29,22 @@ export class PackageThreads {
     return thread.path();
   }
 
-  /** The thread's program, in one file that imports only modules of Node. */
+  /** Reads the thread's program, one file that imports only Node's own modules. */
   #read(name: string): string {
     const script = this.script();
     try {
-      // `node .` runs a directory, so the script is looked at as one.
+      // The script may be a directory (`node .`), so it is treated as one.
       const main = createRequire(join(script, '_')).resolve(`${name}/package.json`);
       return readFileSync(join(main, '../dist/thread.cjs'), 'utf8');
     } catch {
-      throw new Error(`${name} cannot be loaded from ${script}; npm install ${name}`);
+      throw new Error(`${name} cannot be loaded from ${script}; run npm install ${name}`);
     }
   }
 }
 
-/** A thread that ends is restarted without its state, at the first call after the backoff of workers. */
+/** A thread that has ended restarts without its state, at the first call after the restart delay of workers. */
 class PackageThread {
-  /** Only this user can enter it. Absolute even if TMPDIR is relative: a worker may have another working directory. */
+  /** Only this user can access it. Absolute even if TMPDIR is relative: a worker may have another working directory. */
   readonly #directory = mkdtempSync(join(resolve(tmpdir()), 'nestjs-cluster-thread-'));
   #listening: Promise<string> | undefined;
   #starts = 0;
@@ -69,7 +69,7 @@ class PackageThread {
     const thread = startThread(this.name, this.source, { path, restarted });
     return new Promise((listening, failed) => {
       let readyAt: number | undefined;
-      let reason = 'it ended by itself';
+      let reason = 'it exited without an error';
       thread.once('message', () => {
         readyAt = performance.now();
         listening(path);
@@ -83,7 +83,7 @@ class PackageThread {
   }
 
   #ended(reason: string, readyAt: number | undefined): void {
-    const message = `the thread of ${this.name} ended, and restarts without its state: ${reason}`;
+    const message = `the thread of ${this.name} ended and restarts without its state: ${reason}`;
     this.emit('warning', { message });
     const livedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
     this.#failures = recordFailure(this.#failures, { cause: 'exit', livedMs });
@@ -103,7 +103,7 @@ function startThread(name: string, source: string, workerData: PackageThreadData
     eval: true,
     name: `nestjs-cluster ${name}`,
     workerData,
-    // The thread takes nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
+    // The thread inherits nothing from the app: no loader, no preloaded module, no NODE_OPTIONS.
     execArgv: [],
     env: {},
   });

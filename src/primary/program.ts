@@ -5,14 +5,14 @@ import type { ProgramPaths, Release } from '../decide/cluster-state.js';
 export interface ProgramStart {
   /** As in `process.argv[1]`. */
   readonly script: string;
-  /** The working directory as the kernel knows it: without symlinks. */
+  /** The kernel's path of the working directory, without symlinks. */
   readonly cwd: string;
-  /** The working directory as the shell knows it, from the variable PWD: with symlinks. */
+  /** The shell's path of the working directory, from the variable PWD, with symlinks. */
   readonly pwd: string | undefined;
 }
 
 /**
- * The program by the paths that its user typed, including symlinks. If a deploy points the symlink
+ * The paths of the program as the user typed them, including symlinks. If a deploy points the symlink
  * `current` to a new directory, the next reload uses the script and the working directory there. A
  * worker that dies before the reload is replaced by a worker of its own release.
  */
@@ -24,7 +24,7 @@ export class Program {
     const typed = pwd !== undefined && isAbsolute(pwd) && realpath(pwd) === cwd ? pwd : cwd;
     // systemd sets no PWD and resolves the working directory. The script's path may still have a symlink.
     this.#cwd = typed === cwd ? (behindSymlink(script, cwd) ?? cwd) : typed;
-    // Node made a relative script absolute with the kernel's path. This line uses the shell's path instead.
+    // Node resolves a relative script against the kernel's path. Here the shell's path replaces it.
     this.#script = isInside(cwd, script) ? join(this.#cwd, relative(cwd, script)) : script;
   }
 
@@ -40,7 +40,7 @@ export class Program {
     if (directory === undefined) {
       throw new Error(`the directory of the script ${this.#script} does not exist`);
     }
-    // The script may have been named without its extension. Only Node can find such a file.
+    // The script may be given without its extension. Only Node can resolve such a path.
     return { script: realpath(this.#script) ?? join(directory, basename(this.#script)), cwd };
   }
 
@@ -61,11 +61,11 @@ export class Program {
     }
   }
 
-  /** The release for a new worker. If its directory is gone, its paths are resolved again. */
+  /** The release for a new worker. If its directory was removed, its paths are resolved again. */
   revive(release: Release): Release {
     if (!(this.find(release) instanceof Error)) return release;
     const now = this.find();
-    // Without them, the worker fails to start and reports why.
+    // If they cannot be resolved, the worker fails to start and reports the reason.
     return now instanceof Error ? release : { ...release, ...now };
   }
 }

@@ -35,7 +35,7 @@ type Input =
   | ClusterEvent
   | { readonly type: 'process'; readonly worker: WorkerId; readonly event: ProcessEvent };
 
-/** The functions with which a supervisor decides and acts. The simulation test replaces them. */
+/** The functions for decisions and side effects. The simulation test replaces them. */
 export interface Dependencies {
   readonly decide: typeof transition;
   readonly startProcess: typeof forkWorker;
@@ -129,7 +129,7 @@ export class Supervisor {
   }
 
   readonly snapshot = (): ClusterSnapshot => this.#table.snapshot();
-  /** When the supervisor last looked after the heartbeats of the workers, in monotonic ms. */
+  /** When the supervisor last checked the workers' heartbeats, in monotonic ms. */
   readonly lastBeatAt = (): number => this.#table.state.lastBeatAt;
 
   /** Metrics of all workers. If a worker does not answer in time, its last metrics are used. */
@@ -140,7 +140,7 @@ export class Supervisor {
     for (const worker of this.#table.workers) worker.tell(name, event);
   };
 
-  /** Handles an input. An input that the handler posts waits until the handler is done. */
+  /** Handles an input. Inputs posted by the handler wait until the handler returns. */
   #post(input: Input): void {
     this.#waiting.push(input);
     if (this.#handling) return;
@@ -152,14 +152,14 @@ export class Supervisor {
     this.#handling = false;
   }
 
-  /** Runs `run`. If it throws, warns: the inputs and effects that follow are handled anyway. */
+  /** Runs `run`. Logs an error, so that the following inputs and effects are still handled. */
   #guard(what: string, run: () => void): void {
     try {
       run();
     } catch (error) {
       try {
         this.emit('warning', {
-          message: `unexpected error on ${what}`,
+          message: `unexpected error while handling ${what}`,
           error: reportError(error),
         });
       } catch {
@@ -180,7 +180,7 @@ export class Supervisor {
     const { state, effects } = this.outside.decide(this.#table.state, event, now, this.#settings);
     this.#table.update(state);
     for (const effect of effects) this.#guard(effect.type, () => this.#perform(effect));
-    // Answers to pings and leases are frequent, and never change which workers serve.
+    // Answers to pings and leases are frequent, and do not change which workers serve.
     if (event.type === 'worker' && ['pong', 'leads'].includes(event.event.type)) return;
     this.listening.settle(this.#table.workers, now);
   }
@@ -259,7 +259,7 @@ export class Supervisor {
     }
   }
 
-  /** Posts a request of a function call. @returns a promise of the answer. */
+  /** Posts a request, and resolves with its answer. */
   #ask<Result>(eventOf: (requester: Requester) => ClusterEvent): Promise<Result> {
     const id = (this.#calls += 1);
     return new Promise<Result>((resolve, reject) => {

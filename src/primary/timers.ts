@@ -1,7 +1,7 @@
 import type { Timer } from '../decide/cluster-state.js';
 import { keyOf } from '../decide/step.js';
 
-/** The timers of the core. A timer that is armed again begins anew. */
+/** The timers of the core. Arming a timer again restarts it. */
 export class Timers {
   readonly #armed = new Map<string, () => void>();
 
@@ -30,18 +30,18 @@ export class Timers {
 }
 
 function begin(timer: Timer, ms: number, action: () => void): () => void {
-  // A worker's time does not pass while the primary is stopped.
+  // The time limit of a worker must not run out while the primary is stopped.
   if ('worker' in timer) return afterRunning(ms, action);
   const timeout = setTimeout(action, ms);
   return () => clearTimeout(timeout);
 }
 
-/** A wait is divided into slices of this length. A shorter pause of the process is not detected. */
+/** A wait is divided into slices of this length. Shorter stops of the process are not detected. */
 export const SLICE_MS = 250;
 
 /**
- * Runs `action` after the primary has been running for `ms`. Does not count the time for which the
- * machine, the process group or the primary was stopped.
+ * Runs `action` after `ms`, not counting the time in which the machine, the process group or the
+ * primary was stopped.
  *
  * @returns a function that cancels it.
  */
@@ -53,7 +53,7 @@ export function afterRunning(ms: number, action: () => void): () => void {
     const sliceMs = Math.min(leftMs, SLICE_MS);
     timer = setTimeout(() => {
       leftMs = leftAfterSlice(leftMs, sliceMs, performance.now() - startedAt);
-      // A timer may fire a fraction of a millisecond early. No timer can wait for that fraction.
+      // A timer may fire a fraction of a millisecond early, and no timer can wait for that fraction.
       if (leftMs < 1) action();
       else next();
     }, sliceMs);
@@ -63,7 +63,7 @@ export function afterRunning(ms: number, action: () => void): () => void {
 }
 
 /**
- * The time that is left of a wait after one of its slices. If the slice ended late, the primary was
+ * The remaining time of a wait after one of its slices. If the slice ended late, the primary was
  * stopped (suspend, SIGSTOP, a blocked event loop), so only the planned length of the slice counts.
  * Messages that arrived during the stop may be unread, so at least one more slice follows.
  */

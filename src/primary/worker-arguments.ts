@@ -7,22 +7,22 @@ const MIB = 1024 * 1024;
 /** The share of a worker's memory for its JavaScript heap. The rest is code, stacks and buffers. */
 const OLD_SPACE_RATIO = 0.75;
 
-/** The smallest heap with which a Nest app starts. */
+/** The smallest heap in which a Nest app starts. */
 const MIN_OLD_SPACE_MIB = 48;
 
-/** MB. After `collectStartGarbage()` it would be 1 MB, and a light request costs 15 % more. */
-const YOUNG_GENERATION = '--min-semi-space-size=8';
+/** In MB. With V8's minimum of 1 MB after `collectStartGarbage()`, a light request costs 15 % more CPU. */
+const YOUNG_GENERATION = '--min-semi-space-size=16';
 
 /** If the user sets one of these flags, no heap size is added. */
 const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
 
-/** The facts about the primary from which a worker's heap size is computed. */
+/** The inputs for a worker's heap size, read in the primary. */
 export interface HeapSituation {
   readonly execArgv: readonly string[];
   readonly nodeOptions: string | undefined;
   /** `Infinity` = no limit. */
   readonly memoryBytes: number;
-  /** The heap that V8 alone would allow each worker. */
+  /** V8's default heap limit for each worker. */
   readonly defaultHeapBytes: number;
 }
 
@@ -35,18 +35,18 @@ function currentSituation(): HeapSituation {
   };
 }
 
-/** Node's options for a worker. The first ones are this package's, and `own` is their number. */
+/** Node's options for a worker. The first `own` options belong to this package. */
 export function workerArguments(workers: number, script: string) {
   // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
   // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it again later,
-  // when the primary's release may be gone, so the preload is taken from the worker's own release.
+  // when the primary's release may be removed, so the preload comes from the worker's own release.
   const preload =
     process.versions['pnp'] === undefined
       ? ownFile('dist/programs/early-boot.cjs', script)
       : undefined;
   const heap = [...heapArguments(workers), YOUNG_GENERATION];
   const own = [...(preload === undefined ? [] : ['--require', preload]), ...heap];
-  // This package's options come first: a runner in execArgv (ts-node) takes all that follow.
+  // This package's options come first, because a runner in execArgv (ts-node) consumes all options after it.
   return { execArgv: [...own, ...process.execArgv], own: own.length };
 }
 

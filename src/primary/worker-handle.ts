@@ -15,16 +15,16 @@ import type { Reading } from '../decide/input.js';
 import type { Worker } from '../decide/cluster-state.js';
 import type { ServerHandle } from './listening/bound-socket.js';
 
-/** Maximum of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE}. */
+/** Maximum number of unwritten messages to a worker. Further messages are dropped, except {@link DECISIVE}. */
 const MAX_UNSENT = 64;
 
-/** Maximum of connections that wait for a worker: each holds a descriptor of the primary. More are closed. */
+/** Maximum number of connections that wait for a worker. More are closed, because each uses a descriptor of the primary. */
 const MAX_CONNECTIONS = 2_000;
 
-/** From this number of unwritten messages on, events are dropped, which leaves room for other messages. */
+/** Above this number of unwritten messages, events are dropped to leave room for other messages. */
 const MAX_UNSENT_EVENTS = 32;
 
-/** Messages that are sent even to a congested worker. Each of them is sent rarely. */
+/** Messages that are sent even to a congested worker. All of them are rare. */
 export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'adopt',
   'release',
@@ -33,12 +33,12 @@ export const DECISIVE: ReadonlySet<PrimaryMessage['type']> = new Set([
   'force',
 ]);
 
-/** A worker is unresponsive if a ping has no answer for this long. Only much later, it counts as hung. */
+/** A worker is unresponsive if a ping is unanswered for this long. It counts as hung only after `hangTimeoutMs`. */
 const UNRESPONSIVE_AFTER_MS = 2_000;
 
 export const NO_PID = 0;
 
-/** The part of Node's `Worker` that is used here. A failed fork has a stand-in that does nothing. */
+/** The part of Node's `Worker` that is used here. A failed fork has an implementation that does nothing. */
 export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
@@ -47,7 +47,7 @@ export interface WorkerProcess {
   readonly askWatchdog?: ((line: string) => void) | undefined;
 }
 
-/** Gets the answer to one request, from a function call or from a worker. */
+/** Receives the answer to one request, made by a function call or a worker. */
 export interface Caller {
   readonly resolve: (result: Results[keyof Results]) => void;
   readonly reject: (error: Error) => void;
@@ -58,13 +58,13 @@ export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number
   return now - (known()?.ping?.sentAt ?? now) < UNRESPONSIVE_AFTER_MS;
 }
 
-/** A worker's process: its channel, and its reports. The core decides what happens to it. */
+/** A worker's process: its channel and its reports. The core makes all decisions about it. */
 export class WorkerHandle {
-  /** Looks the worker up in the state of the core; `undefined` once it has exited. The table sets this. */
+  /** Looks up the worker in the state of the core; `undefined` once it has exited. Set by `WorkerTable`. */
   known: () => Worker | undefined = () => undefined;
   /** When the worker last sent a message that proves that its event loop runs; monotonic ms. */
   seenAt: number | undefined;
-  /** Whether the worker has sent a message of this protocol version over its channel. */
+  /** Whether the worker has sent a message with this protocol version over its channel. */
   isUnderstood = false;
   stats: Partial<WorkerStats> | undefined;
   /** Whether the worker was given the listening socket. A worker gets it only once. */
@@ -74,7 +74,7 @@ export class WorkerHandle {
   #missed = 0;
   /** The number of messages that are not written to the channel yet. */
   #unsent = 0;
-  /** The connections that the worker will get. The first is being sent. */
+  /** The connections to send to the worker. The first is being sent. */
   readonly #connections: ServerHandle[] = [];
 
   constructor(
@@ -86,7 +86,7 @@ export class WorkerHandle {
     return this.known()?.state ?? 'exited';
   }
 
-  /** Whether the channel is open and no message waits in it, so that the next message is read soon. */
+  /** Whether the channel is open and empty, so that the next message is read soon. */
   get reachable(): boolean {
     return this.process.isConnected() && this.#unsent === 0;
   }
@@ -96,13 +96,13 @@ export class WorkerHandle {
     return this.#unsent >= MAX_UNSENT;
   }
 
-  /** Sends an idle connection to the worker. One at a time, or a ping would wait behind many. */
+  /** Sends an idle connection to the worker. Sends one at a time, so that a ping never waits behind many. */
   handOver(connection: ServerHandle): void {
     if (this.#connections.length >= MAX_CONNECTIONS) return closeHandle(connection);
     if (this.#connections.push(connection) === 1) this.#sendConnection();
   }
 
-  /** Closes the connections that the worker did not get before its end. Node drops them silently. */
+  /** Closes the unsent connections of a worker that has exited. Node would neither send nor close them. */
   closeConnections(): void {
     this.#connections.splice(0).forEach(closeHandle);
   }
@@ -130,7 +130,7 @@ export class WorkerHandle {
     }
   }
 
-  /** The caller to answer, for the request with this id. */
+  /** The caller that receives the answer to the request with this id. */
   caller(id: number): Caller {
     return {
       resolve: (result) => this.send({ type: 'answer', id, result }),
@@ -142,7 +142,7 @@ export class WorkerHandle {
     };
   }
 
-  /** Sends an event that the worker wants. If too many messages are unread, drops and counts the event. */
+  /** Sends an event if the worker has subscribed to it. If too many messages are unread, drops and counts the event. */
   readonly tell: EmitEvent = (name, event) => {
     if (!this.wants.has(name)) return;
     if (this.#unsent >= MAX_UNSENT_EVENTS) {
@@ -154,19 +154,19 @@ export class WorkerHandle {
     this.send({ type: 'event', name, event, missed });
   };
 
-  /** Asks the watchdog, which runs even if the worker is blocked. @returns whether the worker has one. */
+  /** Asks the watchdog, which runs even if the worker is blocked. @returns whether the worker has a watchdog. */
   askWatchdog(request: WatchdogRequest): boolean {
     this.process.askWatchdog?.(`${JSON.stringify(request)}\n`);
     return this.process.askWatchdog !== undefined;
   }
 
-  /** Stores the reported statistics. One that is missing, or is not a number, keeps its last value. */
+  /** Stores the reported statistics. A missing or invalid value does not replace the last value. */
   report(stats: Partial<WorkerStats>): void {
     const valid = STAT_NAMES.filter((name) => Number.isFinite(stats[name]));
     this.stats = { ...this.stats, ...pick(stats, valid) };
   }
 
-  /** The numbers to which the limits of the options `memory` and `recycle` apply. */
+  /** The values that the options `memory` and `recycle` limit. */
   reading(): Reading {
     const { residentMemoryBytes = 0, requestsTotal = 0 } = this.stats ?? {};
     // Measured from outside if possible, because a hung worker reports nothing.
@@ -186,12 +186,12 @@ export class WorkerHandle {
 }
 
 /**
- * Resident memory of a process in bytes. Read from the kernel, so a stopped or hung process can be
- * measured too. `undefined` if there is no /proc, or if the process has exited.
+ * Resident memory of a process in bytes. Read from the kernel, so that it works for a stopped or hung
+ * process. `undefined` if there is no /proc, or if the process has exited.
  */
 function residentBytesOf(pid: number): number | undefined {
   try {
-    // The kernel makes this file in memory, so a synchronous read waits for no disk.
+    // The kernel generates this file in memory, so a synchronous read does not wait for a disk.
     const [, kilobytes] =
       /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;

@@ -22,10 +22,10 @@ import type { ServerHandle } from './listening/bound-socket.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 import type { WorkerTable } from './worker-table.js';
 
-/** Maximum of different warnings; more are dropped and counted. An app that varies them would fill the log. */
+/** Maximum number of different warnings; more are dropped and counted. Warnings with varying text would fill the log. */
 const MAX_WARNINGS = 100;
 
-/** Types of messages that the watchdog sends, even while the event loop is blocked. */
+/** The messages of the watchdog, which are sent even while the event loop is blocked. */
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
   'resumed',
@@ -44,8 +44,8 @@ interface Exchange {
 }
 
 /**
- * Receives what the processes of workers send. Answers the messages that need no decision, and turns
- * the other messages into events of the core.
+ * Receives the messages and events of worker processes. Answers requests that need no decision, and
+ * turns all other messages into events for the core.
  */
 export class WorkerMessages {
   readonly #warned = new Set<string>();
@@ -88,7 +88,7 @@ export class WorkerMessages {
     return this.#handle(id, worker, message);
   }
 
-  /** Handles a message that needs no decision of the core. Returns any other message as an event. */
+  /** Handles messages that need no decision. Returns any other message as an event for the core. */
   #handle(id: WorkerId, worker: WorkerHandle, message: WorkerMessage): ClusterEvent | undefined {
     const { balance, inspections, listening, relay, table, threads } = this.to;
     const now = performance.now();
@@ -128,7 +128,7 @@ export class WorkerMessages {
         const collected = relay.collectFor(worker, message.body, now - message.ageMs);
         return this.#answer(worker, message.id, collected);
       }
-      case 'connection': // its handle was handed over
+      case 'connection': // receive() has passed the handle to another worker
         return undefined;
       case 'metrics':
         relay.store(worker, message.body, now - message.ageMs);
@@ -150,7 +150,7 @@ export class WorkerMessages {
     }
   }
 
-  /** Sends a connection to the worker that serves the slot now, or else to any other ready worker. */
+  /** Sends a connection to the slot's current worker, or else to any other ready worker. */
   #handOver(message: unknown, handle: unknown, slot: number | undefined): void {
     const now = performance.now();
     const ready = this.to.table.workers.filter(({ state }) => state === 'ready');
@@ -167,21 +167,21 @@ export class WorkerMessages {
   #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {
     const { resolve, reject } = worker.caller(id);
     result.then(resolve, reject).catch((error: unknown) => {
-      const message = 'unexpected error while replying to a request of the worker';
+      const message = 'unexpected error while answering a request of the worker';
       this.to.emit('warning', { message, error: reportError(error) });
     });
   }
 
-  /** Ignores the app's own messages. Warns once of invalid messages of this package. */
+  /** Ignores the app's own messages. Warns once about invalid messages of this package. */
   #onUnknown(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     if (!isOurs(raw)) return undefined;
     const version = foreignVersionOf(raw);
-    // No message of this worker is understood. Without this event, the worker would wait until it is killed.
+    // The worker uses another protocol version. Without this event, it would wait until it is killed.
     if (version !== undefined && worker.state === 'starting' && !worker.isUnderstood) {
       return { type: 'worker', worker: id, event: { type: 'foreign-version', version } };
     }
     this.#warnOnce(
-      'dropped a message of another version of nestjs-cluster; restart the cluster after an update',
+      'dropped a message from another version of nestjs-cluster; restart the cluster after an update',
       worker,
     );
     return undefined;
@@ -199,7 +199,7 @@ export class WorkerMessages {
   }
 }
 
-/** Detects kills by the kernel's out-of-memory killer, which counts them for each control group. */
+/** Detects kills by the kernel's out-of-memory killer from the control group's counter. */
 export class OomWatch {
   #seen: number | undefined;
 

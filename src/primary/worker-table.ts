@@ -22,12 +22,12 @@ import type { Emit } from '../decide/effect.js';
 import type { Listening } from './listening/listening.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
-/** The processes of all workers in the state of the core: the only registry of processes. */
+/** The only registry of worker processes. Maps the workers in the state of the core to their handles. */
 export class WorkerTable {
   readonly #handles = new Map<WorkerId, WorkerHandle>();
   /** Handles of the workers that were removed since the last change of the state. */
   readonly #gone = new Map<WorkerId, WorkerHandle>();
-  /** The counts of each slot's workers that have exited. */
+  /** For each slot, the summed counts of its exited workers. */
   readonly #ended = new Map<number, Partial<WorkerStats>>();
 
   constructor(
@@ -37,7 +37,7 @@ export class WorkerTable {
     readonly meter = new ProcessMeter(),
   ) {}
 
-  /** Takes the new state of the core, and forgets the handles of removed workers. */
+  /** Stores the new state of the core, and drops the handles of removed workers. */
   update(state: ClusterState): void {
     this.state = state;
     if (this.#gone.size > 0) this.#gone.clear();
@@ -80,7 +80,6 @@ export class WorkerTable {
     return new Map([...this.#handles].map(([id, handle]) => [id, handle.reading()]));
   }
 
-  /** The cluster as it is now. */
   snapshot(): ClusterSnapshot {
     const { state, listening } = this;
     const { desired, release, slots, minReady, reloads, leadership } = state;
@@ -110,7 +109,7 @@ export class WorkerTable {
     };
   }
 
-  /** A snapshot of each process of the slot. If the slot has no process, one snapshot without a process. */
+  /** One snapshot per process of the slot. A slot without a process has one snapshot too. */
   #snapshotsOf(slot: Slot): WorkerSnapshot[] {
     const workers = workersOf(this.state, slot.index);
     const counts = this.#countsOf(slot);
@@ -142,7 +141,7 @@ export function totalsOf(
 ): Readonly<Record<CounterName, number>> {
   const totals = COUNTERS.map((name) => {
     const sum = all.reduce((total, stats) => total + (stats?.[name] ?? 0), 0);
-    // Rounded, because a sum of floats depends on the order. Prometheus would treat a tiny fall as a reset.
+    // Rounded, because a sum of floats depends on the order. Prometheus would see a tiny decrease as a reset.
     return [name, Math.round(sum * 1e6) / 1e6] as const;
   });
   return Object.fromEntries(totals) as Record<CounterName, number>;
@@ -163,9 +162,9 @@ function processSnapshot(worker: Worker | undefined, handle: WorkerHandle | unde
 }
 
 /**
- * The connections that the kernel holds until a worker accepts them, for each address. Sockets on
- * one address count together. An address whose queue cannot be read is left out: it is no TCP
- * socket that the primary holds, or the system has no /proc.
+ * The number of connections in the kernel's accept queues, by address. Queues on the same address are
+ * added. An address is missing if its queue cannot be read: it has no TCP socket held by the primary,
+ * or the system has no /proc.
  */
 export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
   const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));

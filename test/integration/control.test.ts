@@ -89,7 +89,7 @@ describe('a running cluster', () => {
     await cluster.event('worker-stopped', ({ pid, cause }) => pid === old && cause === 'restart');
     expect(await command('restart', '7')).toMatchObject({
       code: 1,
-      stderr: 'error: worker 7 was not restarted: there is no slot 7: slots are 0, 1\n',
+      stderr: 'error: worker 7 was not restarted: slot 7 does not exist: the slots are 0, 1\n',
     });
     expect(await json('scale', '+1')).toEqual({ from: 2, workers: 3, ready: 3 });
     expect(await done('scale', '-1')).toMatch(/scaled from 3 to 2 workers\n$/);
@@ -100,7 +100,7 @@ describe('a running cluster', () => {
     const [first, second] = both.toSorted((a, b) => a.code! - b.code!);
     expect(first!.stdout).toMatch(/^cluster shop \(pid \d+\)\nreload gen=1 completed\n$/);
     expect(second).toMatchObject({ code: 1 });
-    expect(second!.stderr).toMatch(/^error: a reload is under way/);
+    expect(second!.stderr).toMatch(/^error: a reload is already under way/);
     expect((await request(cluster.url, '/hello')).status).toBe(200);
   });
 

@@ -48,7 +48,7 @@ it('the option on hears what is before the first worker is ready, and throws to 
   expect(cluster.output).toMatch(/heard worker-exit .*"cause":"shutdown","failed":false/);
   expect(cluster.output).toContain('heard stopped {"exitCode":0');
   expect(cluster.all('warning').map(({ message }) => message)).toContainEqual(
-    expect.stringContaining("a listener of 'starting' threw: Error: thrown on starting"),
+    expect.stringContaining("a listener for 'starting' threw: Error: thrown on starting"),
   );
   expect(cluster.all('worker-exit')).toEqual([]); // it has no line of its own
 });

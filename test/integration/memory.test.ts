@@ -106,7 +106,7 @@ describe('the hard memory limit', () => {
       const died = await cluster.event('worker-died', (line) => line.pid === pid);
       expect(died).toMatchObject({ level: 'error', pid, cause: 'memory' });
       expect(died['detail']).toMatch(
-        /^it held \d+ MB of memory, above memory\.hardLimitBytes \(260 MB\), and was killed$/,
+        /^it used \d+ MB of memory, above memory\.hardLimitBytes \(260 MB\), and was killed$/,
       );
       const ready = await replacementReady(cluster, died);
       expect(cluster.workerPids).toEqual(pids.map((each) => (each === pid ? ready.pid : each)));

@@ -236,7 +236,7 @@ describe('a wrong configuration', () => {
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
 
     expect(cluster.all('failed')).toHaveLength(1);
-    expect(cluster.all('failed')[0]!.message).toContain('known are health, metrics');
+    expect(cluster.all('failed')[0]!.message).toContain('known options: health, metrics');
     // No restart can fix the error. The second worker may have been cancelled before it started.
     expect(startedProcesses(cluster).length).toBeLessThanOrEqual(1 + 2);
     expect(cluster.survivors()).toEqual([]);

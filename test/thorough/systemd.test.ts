@@ -125,7 +125,7 @@ it.each([
     expect(load.answeredBy.size).toBe(processes);
     expect(after.all('warning').map(({ message }) => message)).toEqual([
       expect.stringContaining(
-        `the options port, host and path are ignored: systemd passes the socket ${url}`,
+        `the options port, host and path are ignored, because systemd passes the socket ${url}`,
       ),
     ]);
   },

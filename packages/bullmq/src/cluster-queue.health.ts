@@ -3,8 +3,8 @@ import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './options.js';
 import { QueueRunner } from './queue-runner.js';
 
 /**
- * Shows whether the Redis of the queues answers, for `health.indicators` of `ClusterModule`. While
- * Redis is away, the status is `down`, or `degraded` with `onUnavailable: 'local'`.
+ * Health indicator for the Redis of the queues, for `health.indicators` of `ClusterModule`. While
+ * Redis is unavailable, the status is `down`, or `degraded` with `onUnavailable: 'local'`.
  */
 @Injectable()
 export class ClusterQueueHealthIndicator {
@@ -17,7 +17,7 @@ export class ClusterQueueHealthIndicator {
     const { consumers } = this.runner;
     const running = consumers.reduce((sum, each) => sum + each.runningJobs, 0);
     const details = { consumes: consumers.map(({ name }) => name), running };
-    // `up` is undefined if no method has a queue: then nothing needs Redis.
+    // `up` is undefined if no method has a queue, so Redis is not needed.
     if (this.runner.up !== false) return { queue: { status: 'up', ...details } };
     const status = this.options.onUnavailable === 'local' ? 'degraded' : 'down';
     return { queue: { status, ...details, message: 'Redis is unavailable' } };

@@ -9,7 +9,7 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   new ConfigurableModuleBuilder<ClusterQueueOptions>().setClassMethodName('forRoot').build();
 
 /**
- * Runs `@CpuBound({ queue })` methods on any machine that consumes their queue, by BullMQ on Redis.
+ * Runs `@CpuBound({ queue })` methods on any machine that consumes their queue, with BullMQ and Redis.
  * Import `forRoot(options)` or `forRootAsync({ useFactory, inject })` once, in the root module, next
  * to `ClusterModule`.
  */

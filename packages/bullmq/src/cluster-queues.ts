@@ -6,14 +6,14 @@ import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import { decode, encode, type Outcome } from './payload.js';
 import { QueueRunner } from './queue-runner.js';
 
-/** A job, with its state. */
+/** A job and its state. */
 export interface QueuedJob {
   readonly id: string;
   /** `Class.method`, or the name given to `@CpuBound()`. */
   readonly task: string;
-  /** The state of BullMQ, such as `waiting`, `active`, `completed` or `failed`. */
+  /** The job's state in BullMQ, such as `waiting`, `active`, `completed` or `failed`. */
   readonly state: string;
-  /** How often a consumer has taken the job, including attempts that ended by a kill or a drain. */
+  /** How often a consumer has started the job, including attempts ended by a kill or a drain. */
   readonly attempts: number;
   /** The result of a completed job. */
   readonly result?: unknown;
@@ -21,7 +21,7 @@ export interface QueuedJob {
   readonly error?: string;
 }
 
-/** Three runs, after pauses of 1 s and 2 s. Redis keeps the job for an hour after its end. */
+/** Three attempts, with delays of 1 s and 2 s. Redis keeps the job for an hour after its end. */
 const DEFAULTS: JobsOptions = {
   attempts: 3,
   backoff: { type: 'exponential', delay: 1_000 },
@@ -44,10 +44,10 @@ export class ClusterQueues {
    * Runs a method later, at least once, on any machine that consumes the method's queue.
    *
    * @param options options of a BullMQ job. By default the id is new, the job runs up to three times
-   *   if its method throws, and Redis keeps it for an hour after its end.
+   *   if its method throws, and Redis keeps the job for an hour after its end.
    * @returns the id of the job, for {@link job}.
-   * @throws TaskRejectedException (503) while Redis is away, or if BullMQ refuses the options.
-   * @throws ClusterUncloneableError for arguments that cannot be sent.
+   * @throws TaskRejectedException (503) while Redis is unavailable, or if BullMQ rejects the options.
+   * @throws ClusterUncloneableError for arguments that cannot be cloned.
    * @throws ClusterConfigurationError for a method without a queue.
    */
   async enqueue<T, K extends Methods<T> & string>(
@@ -60,7 +60,7 @@ export class ClusterQueues {
     const { queue, name } = situation?.find(type, method) ?? {};
     if (situation === undefined || queue === undefined || name === undefined) {
       throw new ClusterConfigurationError(
-        `${type.name}.${method}() cannot be enqueued: no method of this app with @CpuBound({ queue }) has this name, the app has no ClusterModule.forRoot(), it has not started, or this is a thread`,
+        `${type.name}.${method}() cannot be enqueued: the method has no @CpuBound({ queue }), the app does not import ClusterModule.forRoot(), the app has not started, or this code runs in a thread`,
       );
     }
     const trace = situation.currentTrace();
@@ -76,15 +76,15 @@ export class ClusterQueues {
    *
    * @param id the result of {@link enqueue}.
    * @returns `undefined` if Redis does not know the job, or if no method of this app has its queue.
-   * @throws TaskRejectedException (503) while Redis is away.
+   * @throws TaskRejectedException (503) while Redis is unavailable.
    */
   async job(id: string): Promise<QueuedJob | undefined> {
     const [name = '', own = ''] = id.split('/');
     const queue = this.runner.queues.get(name);
     if (queue === undefined) return undefined;
     try {
-      // The state first, so that a job with the state `completed` has its result. An id without a
-      // state may name another key of BullMQ.
+      // Reads the state first, so that a job with the state `completed` has its result. An id without a
+      // state may be another key of BullMQ.
       const state = await queue.getJobState(own);
       const job = state === 'unknown' ? undefined : await queue.getJob(own);
       if (job === undefined) return undefined;
@@ -93,7 +93,7 @@ export class ClusterQueues {
       const result = 'value' in outcome && { result: outcome.value };
       return { id, task, state, attempts, ...result, ...(state === 'failed' && { error }) };
     } catch {
-      throw new TaskRejectedException(id, 'queue-unavailable', 'was not looked up');
+      throw new TaskRejectedException(id, 'queue-unavailable', 'could not be looked up');
     }
   }
 }

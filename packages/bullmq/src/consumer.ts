@@ -5,23 +5,23 @@ import type { ResolvedQueueOptions } from './options.js';
 import { decode, encode, type Given, type JobData, type Outcome } from './payload.js';
 import type { RedisLink } from './redis-link.js';
 
-/** A killed consumer's job is taken by another after at most this and the interval of the checks, in ms. */
+/** How long a job stays locked after its consumer was killed, in ms. The next check gives it to another consumer. */
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 5_000;
 
-/** A job fails if it has lost this many consumers: it probably kills them. */
+/** A job fails after it has lost this many consumers, because it probably kills them. */
 const MAX_LOST_CONSUMERS = 3;
 
-/** A job that this release cannot run waits so long for another consumer, in ms. */
+/** How long a job that this release cannot run waits for another consumer, in ms. */
 const GIVE_BACK_MS = 1_000;
 
-/** A job fails if consumers have taken it this often. */
+/** A job fails after consumers have started it this often. */
 const MAX_STARTS = 100;
 
-/** An ending process waits at most this long until Redis has its jobs back, in ms. */
+/** Maximum time for a process that exits to return its jobs to Redis, in ms. */
 const CLOSE_MS = 500;
 
-/** The longest time of a timer. A job has its thread when `concurrency` lets it begin. */
+/** The longest time of a timer. Jobs do not wait for a thread, because `concurrency` limits them. */
 const NEVER_MS = 2 ** 31 - 1;
 
 export interface ConsumerSituation extends Pick<
@@ -60,22 +60,22 @@ export class Consumer extends Worker<JobData, string> {
     });
   }
 
-  /** The number of jobs that run. */
+  /** The number of running jobs. */
   get runningJobs(): number {
     return this.#jobs.size;
   }
 
-  /** While Redis is away it takes no jobs, and BullMQ's pause() would wait for Redis. */
+  /** While Redis is unavailable, does nothing: BullMQ's pause() would wait for Redis. */
   override async pause(): Promise<void> {
     if (this.situation.link.up) await super.pause();
   }
 
-  /** Running jobs go back to the queue: at once, or when their locks expire if Redis is away. */
+  /** Returns running jobs to the queue: immediately, or when their locks expire if Redis is unavailable. */
   override async close(): Promise<void> {
     this.#isEnding = true;
     const returned = Promise.allSettled(
       [...this.#jobs].map((job) => job.moveToWait(job.token)),
-    ).then(() => super.close(true)); // without force it waits for Redis without a limit
+    ).then(() => super.close(true)); // without `true`, close() may wait for Redis forever
     const late = new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref());
     await Promise.race([returned.catch(() => {}), late]);
   }
@@ -91,7 +91,7 @@ export class Consumer extends Worker<JobData, string> {
       const value = await local.submit(patient, args, trace as never);
       return encode({ value } satisfies Outcome, task.name);
     } catch (error) {
-      if (this.#isEnding) throw new WaitingError(); // close() has given the job back
+      if (this.#isEnding) throw new WaitingError(); // close() has returned the job to the queue
       if (error instanceof TaskRejectedException) return await giveBack(job);
       if (!job.data.call || error instanceof ThreadLostException) throw error;
       return encode({ error: describeError(error) }, task.name);
@@ -101,7 +101,7 @@ export class Consumer extends Worker<JobData, string> {
   }
 }
 
-/** Leaves the job to another consumer, or to this one a little later. @throws always */
+/** Returns the job to the queue, to be run later by this or another consumer. @throws always */
 async function giveBack(job: Job): Promise<never> {
   await job.moveToDelayed(Date.now() + GIVE_BACK_MS, job.token);
   throw new DelayedError();

@@ -22,7 +22,7 @@ export interface ClusterQueueOptions {
   readonly prefix?: string | undefined;
   /** Maximum time that a call waits for its result, in ms. After that it fails with 504. Default 30 000. */
   readonly callTimeoutMs?: number | undefined;
-  /** While Redis is away, calls either fail with 503 or run in this process. Default `'reject'`. */
+  /** While Redis is unavailable, calls either fail with 503 or run in this process. Default `'reject'`. */
   readonly onUnavailable?: 'reject' | 'local' | undefined;
 }
 
@@ -38,10 +38,7 @@ const whole = (min: number, max: number) => {
   );
 };
 const queueName = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/));
-const consume = v.union(
-  [v.boolean(), v.array(queueName)],
-  'true, false, or a list of names of queues',
-);
+const consume = v.union([v.boolean(), v.array(queueName)], 'true, false, or a list of queue names');
 
 const schema = v.strictObject({
   connection: v.custom<QueueConnection>(
@@ -77,7 +74,7 @@ export function resolveQueueOptions(
   return { ...resolved, consume: check(consume, given, 'CLUSTER_CONSUME') };
 }
 
-/** @throws ClusterConfigurationError that names each wrong key and what is allowed; no value, which may be a password. */
+/** @throws ClusterConfigurationError with each wrong key and the allowed values. Values seen may be passwords and are omitted. */
 function check<const T extends v.GenericSchema>(
   schema: T,
   input: unknown,
@@ -104,6 +101,6 @@ export function consumedQueues(
   const unknown = chosen.filter((name) => !queues.includes(name));
   if (unknown.length === 0) return queues.filter((name) => chosen.includes(name));
   throw new ClusterConfigurationError(
-    `cannot consume ${unknown.join(', ')}: no @CpuBound() method of the app has such a queue (known: ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
+    `cannot consume ${unknown.join(', ')}: no @CpuBound() method of the app uses this queue (known: ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
   );
 }

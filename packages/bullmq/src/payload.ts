@@ -20,10 +20,10 @@ export interface Given {
 export type Outcome = { readonly value: unknown } | { readonly error: TaskError };
 
 /**
- * Encodes a value for Redis by V8's structured clone: maps, dates, buffers and bigints stay what they
- * are. A value is only read by the version of V8 that wrote it, or a newer one.
+ * Encodes a value for Redis with V8's structured clone, which preserves maps, dates, buffers and
+ * bigints. Only the same or a newer version of V8 can read the value.
  *
- * @throws ClusterUncloneableError for a function and anything else that structured clone refuses.
+ * @throws ClusterUncloneableError for a function or another value that cannot be cloned.
  */
 export function encode(value: Given | Outcome, name: string): string {
   try {
@@ -35,7 +35,7 @@ export function encode(value: Given | Outcome, name: string): string {
   }
 }
 
-/** @throws Error for a text that {@link encode} has not made. */
+/** @throws Error if the text is not from {@link encode}. */
 export function decode(text: string): unknown {
   return deserialize(Buffer.from(text, 'base64'));
 }

@@ -14,7 +14,7 @@ import { consumedQueues, QUEUE_OPTIONS, type ResolvedQueueOptions } from './opti
 import { decode, encode, type JobData, type Outcome } from './payload.js';
 import { RedisLink } from './redis-link.js';
 
-/** The maximum number of waiting calls of this process. Further calls are rejected. */
+/** Maximum number of waiting calls in this process. Further calls are rejected. */
 const MAX_PENDING = 10_000;
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
@@ -30,19 +30,19 @@ interface Pending {
 /** Sends calls to the consumers of their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
-  /** Not a `#` field, because the drain of nestjs-cluster looks for BullMQ workers in fields of providers. */
+  /** Not a `#` field, because nestjs-cluster finds BullMQ workers to drain in the fields of providers. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
   readonly queues = new Map<string, Queue>();
   readonly #events: QueueEvents[] = [];
   readonly #pending = new Map<string, Pending>();
-  /** The functions of nestjs-cluster; `undefined` before the app's start, and without a method with a queue. */
+  /** Functions of nestjs-cluster; `undefined` before the app starts, or if no method has a queue. */
   situation: RemoteSituation | undefined;
   #link: RedisLink | undefined;
 
   constructor(@Inject(QUEUE_OPTIONS) private readonly options: ResolvedQueueOptions) {}
 
-  /** Whether Redis answers; `undefined` before the app's start. */
+  /** Whether Redis answers; `undefined` before the app starts. */
   get up(): boolean | undefined {
     return this.#link?.up;
   }
@@ -57,7 +57,7 @@ export class QueueRunner implements RemoteRunner {
     const link = (this.#link = new RedisLink(options.connection, this.#logger));
     await link.opened();
     for (const name of names) {
-      // skipMetasUpdate: without it, a read would write a key.
+      // Without skipMetasUpdate, BullMQ would write a key even to read.
       const skips = { skipVersionCheck: true, skipWaitingForReady: true, skipMetasUpdate: true };
       const queue = new Queue(name, { connection: link.commands, prefix, ...skips });
       queue.on('error', () => {}); // the link reports it
@@ -74,7 +74,7 @@ export class QueueRunner implements RemoteRunner {
     });
   }
 
-  /** Settles the pending calls of a queue as their jobs end. */
+  /** Settles the pending calls of a queue when their jobs end. */
   #follow(name: string, link: RedisLink): void {
     const { prefix } = this.options;
     const events = new QueueEvents(name, {
@@ -90,7 +90,7 @@ export class QueueRunner implements RemoteRunner {
     this.#events.push(events);
   }
 
-  /** @throws TaskRejectedException, TaskTimeoutException, TaskAbortedException, or what the method throws. */
+  /** @throws TaskRejectedException, TaskTimeoutException, TaskAbortedException, or the error of the method. */
   async submit(...call: Parameters<RemoteRunner['submit']>): Promise<unknown> {
     try {
       return await this.#call(...call);
@@ -107,11 +107,11 @@ export class QueueRunner implements RemoteRunner {
     const { queue, name } = task as QueuedTask;
     const given = encode({ args, trace }, name);
     const id = randomUUID();
-    // Before the job is added: it may end before Redis has confirmed it.
+    // Created before the job is added, because the job may end before Redis has confirmed it.
     const result = new Promise<string>((resolve, reject) => {
       this.#pending.set(id, { task: name, resolve, reject });
     });
-    result.catch(() => {}); // it may fail while the job is added
+    result.catch(() => {}); // the job may fail before the code below awaits the result
     const late = new TaskTimeoutException(name, callTimeoutMs);
     const timer = setTimeout(() => this.#take(id)?.reject(late), callTimeoutMs);
     const unwatch = watch?.(() => this.#take(id)?.reject(new TaskAbortedException(name)));
@@ -122,7 +122,7 @@ export class QueueRunner implements RemoteRunner {
       if ('value' in outcome) return outcome.value;
       throw this.situation!.restoreError(outcome.error);
     } catch (error) {
-      // A job that still waits is not run. Redis may have added it although it did not confirm it.
+      // Removes a job that still waits. Redis may have added the job without confirming it.
       void this.queues
         .get(queue)!
         .remove(id)
@@ -138,13 +138,13 @@ export class QueueRunner implements RemoteRunner {
   /**
    * Adds a job.
    *
-   * @throws TaskRejectedException if Redis does not confirm it within 5 s. It may have been added anyway.
+   * @throws TaskRejectedException if Redis does not confirm the job within 5 s. Redis may have added it anyway.
    */
   async add(queue: string, task: string, data: JobData, options: JobsOptions): Promise<void> {
     try {
       await this.queues.get(queue)!.add(task, data, options);
     } catch (error) {
-      // Redis is full, a replica, or hangs; or BullMQ refuses the options.
+      // Redis is full, hangs or is a replica, or BullMQ rejects the options.
       if (this.up) extension()?.warn(`a job of ${task} was not added: ${(error as Error).message}`);
       throw new TaskRejectedException(task, 'queue-unavailable');
     }
@@ -164,11 +164,11 @@ export class QueueRunner implements RemoteRunner {
   }
 }
 
-/** The number of jobs in Redis, of all machines. Empty while Redis is unavailable. */
+/** The number of jobs in Redis, from all machines. Empty while Redis is unavailable. */
 function jobsGauge({ Gauge }: MetricsClient, queues: readonly Queue[]): object {
   return new Gauge({
     name: 'nestjs_cluster_queue_jobs',
-    help: 'Jobs in Redis, of all machines',
+    help: 'Jobs in Redis from all machines',
     labelNames: ['queue', 'state'],
     registers: [],
     aggregator: 'max', // all workers report the same numbers

@@ -3,7 +3,7 @@ import type { Logger } from '@nestjs/common';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { ResolvedQueueOptions } from './options.js';
 
-/** A command of a caller fails at once while Redis is away, and after this time if Redis hangs, in ms. */
+/** Maximum time for a command if Redis hangs, in ms. While Redis is unavailable, commands fail immediately. */
 const COMMAND_TIMEOUT_MS = 5_000;
 
 /** Maximum wait for the first connection of a process to Redis, in ms. */
@@ -11,7 +11,7 @@ const FIRST_CONNECTION_MS = 1_000;
 
 const MAX_RETRY_MS = 1_000;
 
-/** The connections to Redis. Logs when Redis goes away and comes back. */
+/** The connections to Redis. Logs when Redis becomes unavailable and when it is available again. */
 export class RedisLink {
   readonly commands: Redis;
   readonly #connections: Redis[] = [];
@@ -27,11 +27,11 @@ export class RedisLink {
       commandTimeout: COMMAND_TIMEOUT_MS,
     });
     this.commands.on('ready', () => {
-      if (this.#away) logger.warn('connected to Redis of the queues again');
+      if (this.#away) logger.warn('reconnected to the Redis of the queues');
       this.#away = false;
     });
     this.commands.on('error', ({ message }) => {
-      if (!this.#away) logger.warn(`cannot connect to Redis of the queues: ${message}`);
+      if (!this.#away) logger.warn(`cannot connect to the Redis of the queues: ${message}`);
       this.#away = true;
     });
   }
@@ -46,7 +46,7 @@ export class RedisLink {
     await once(this.commands, 'ready', { signal }).catch(() => {});
   }
 
-  /** @param more by default, commands wait for Redis, as BullMQ asks of a connection that blocks. */
+  /** @param more by default, commands wait for Redis, which BullMQ requires for blocking connections. */
   open(more: RedisOptions = { maxRetriesPerRequest: null }): Redis {
     const { url, ...connection } = this.connection;
     const retryStrategy = (times: number): number => Math.min(times * 100, MAX_RETRY_MS);
@@ -57,7 +57,7 @@ export class RedisLink {
     return redis;
   }
 
-  /** BullMQ does not close the connections that it was given. */
+  /** Closes the connections, because BullMQ does not close connections that were passed to it. */
   close(): void {
     for (const each of this.#connections) each.disconnect();
   }

@@ -1,7 +1,7 @@
 import { ServiceUnavailableException } from '@nestjs/common';
 import { ClusterError } from 'nestjs-cluster/bootstrap';
 
-/** The hub refuses a request, has not confirmed a change, or cannot be used; or a value cannot be sent to it. */
+/** The hub is unavailable, refused a request or did not confirm a change, or a value cannot be sent to it. */
 export class ClusterSharedError extends ClusterError {
   readonly code = 'CLUSTER_SHARED';
   readonly exitCode = 1;
@@ -17,7 +17,7 @@ export class ClusterLockTimeoutError extends ClusterError {
   }
 }
 
-/** A request to another worker has failed, or was not answered in time. */
+/** A request to another worker failed or was not answered in time. */
 export class ClusterRequestError extends ClusterError {
   readonly code = 'CLUSTER_REQUEST';
   readonly exitCode = 1;
@@ -27,9 +27,9 @@ export class ClusterRequestError extends ClusterError {
   }
 }
 
-/** A call of `ClusterLimit` got no place, because all are taken or the hub cannot be used: 503. */
+/** `ClusterLimit` refused a call with 503, because no place is free or the hub is unavailable. */
 export class ClusterLimitException extends ServiceUnavailableException {
-  /** In how many seconds a place is likely to be free. */
+  /** The estimated time until a place is free, in seconds. */
   readonly retryAfterSeconds = 1;
 
   /** @param cause the error of the hub; `undefined` if all places are taken. */

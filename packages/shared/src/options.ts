@@ -41,7 +41,7 @@ export function validate<const S extends v.GenericSchema>(
   const problems = result.issues.map((issue) => {
     const key = v.getDotPath(issue) ?? subject;
     if (issue.type === 'strict_object' && issue.expected === 'never') {
-      return `${key} is not allowed; known are ${Object.keys((schema as object as { entries: object }).entries).join(', ')}`;
+      return `${key} is not allowed; known keys: ${Object.keys((schema as object as { entries: object }).entries).join(', ')}`;
     }
     return `${key}: ${show(issue.input)} is not allowed; expected ${issue.message}`;
   });
@@ -54,15 +54,14 @@ export function show(value: unknown): string {
   return inspect(value, { depth: 0, breakLength: Infinity });
 }
 
-/** The message of a thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : inspect(thrown);
 }
 
 /**
- * Encodes a value for other workers, which get a copy as by `structuredClone()`.
+ * Encodes a value for other workers. They get a copy as from `structuredClone()`.
  *
- * @param what the value's name for the error message.
+ * @param what describes the value in the error message.
  * @throws ClusterSharedError if the value cannot be copied, or is too large.
  */
 export function encode(what: string, value: unknown): Buffer {
@@ -74,6 +73,6 @@ export function encode(what: string, value: unknown): Buffer {
   }
   if (body.length <= MAX_BODY_BYTES) return body;
   throw new ClusterSharedError(
-    `${what} has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}; send a key to the data instead`,
+    `${what} has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}; send a reference to the data instead`,
   );
 }

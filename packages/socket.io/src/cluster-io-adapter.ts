@@ -10,7 +10,7 @@ import { HubAdapter, type Namespace } from './hub-adapter.js';
 type ServerOptions = NonNullable<Parameters<IoAdapter['createIOServer']>[1]>;
 type IoServer = ReturnType<IoAdapter['createIOServer']>;
 
-/** Marks an engine whose sessions any worker can reach. The core looks for this mark in its checks of the app. */
+/** Marks an engine whose sessions any worker can reach. The core checks the app for this mark. */
 const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 /**
@@ -27,11 +27,11 @@ export class ClusterIoAdapter extends IoAdapter {
    */
   override createIOServer(port: number, options?: ServerOptions): IoServer {
     const channels = (this.#channels ??= new HubChannels(hubOf()));
-    // Not an arrow function, because Socket.IO calls it with `new`.
+    // Not an arrow function, because Socket.IO calls the adapter with `new`.
     function adapter(nsp: Namespace): HubAdapter {
       return new HubAdapter(nsp, channels, channelOf(port, options?.path, nsp.name));
     }
-    // A session ends with its connection.
+    // Connection state recovery is unsupported: a session ends with its connection.
     const own = { adapter, connectionStateRecovery: undefined };
     const used = options?.adapter === undefined ? { ...options, ...own } : options;
     const server = super.createIOServer(port, used as ServerOptions);
@@ -43,7 +43,7 @@ export class ClusterIoAdapter extends IoAdapter {
   }
 }
 
-/** Hashed, because clients choose the names of dynamic namespaces, of any length. */
+/** Hashed, because clients choose the names of dynamic namespaces, which may be very long. */
 function channelOf(...parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
   return `socket.io ${hash}`;

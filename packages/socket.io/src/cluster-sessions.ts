@@ -8,7 +8,7 @@ import { type OwnSessions, SessionSockets } from './session-sockets.js';
 /** Maximum time that a new session waits until other workers can reach this worker, in ms. */
 const MAX_WAIT_MS = 3_000;
 
-/** A client that polls is lost after this long without a poll. Usually it polls again at once. */
+/** A polling client is lost after this time without a poll, in ms. Usually it polls again immediately. */
 const LOST_MS = 2_000;
 
 /**
@@ -60,7 +60,7 @@ export function shareSessions(
   );
 }
 
-/** Closes a client so that it reconnects. Engine.IO alone may wait for ever for a poll of a lost client. */
+/** Closes a client so that it reconnects. Engine.IO alone may wait forever for the poll of a lost client. */
 export function askToReconnect(client: EngineClient, lostMs = LOST_MS): void {
   client.transport.closeTimeout = lostMs;
   client.close();

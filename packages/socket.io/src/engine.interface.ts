@@ -7,20 +7,20 @@ export type EngineRequest = IncomingMessage & { _query?: Readonly<Record<string,
 export interface EngineClient {
   readonly transport: {
     readonly name: string;
-    /** For a client that polls: whether a poll waits for an answer. */
+    /** For a polling client: whether a poll waits for an answer. */
     readonly writable: boolean;
-    /** For a client that polls: how long `close()` waits for the client's next poll, in ms. */
+    /** For a polling client: how long `close()` waits for the client's next poll, in ms. */
     closeTimeout?: number;
     send(packets: readonly { readonly type: string }[]): void;
   };
-  /** @param discard drops the packets that were not sent yet. */
+  /** @param discard drops unsent packets. */
   close(discard?: boolean): void;
 }
 
 /** The part of Engine.IO's server that this package uses. */
 export interface Engine {
   readonly clients: Readonly<Record<string, EngineClient>>;
-  /** Parses the query. */
+  /** Sets the request's parsed query. */
   prepare(request: EngineRequest): void;
   handleRequest(request: EngineRequest, response: ServerResponse): void;
   handleUpgrade(request: EngineRequest, socket: Duplex, head: Buffer): void;

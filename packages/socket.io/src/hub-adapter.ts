@@ -25,8 +25,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   ) {
     super(nsp, {});
     channels.join(channel, this.uid, {
-      // Runs one microtask later, as the continuation of `doPublish()` does, to keep the order. So
-      // an error of a listener of `serverSideEmit()` does not reach the connection to the hub.
+      // Runs one microtask later, like the continuation of `doPublish()`, to keep the order. This also
+      // keeps errors of `serverSideEmit()` listeners from the connection to the hub.
       said: (body) => {
         const message = decodeJson(body) as ClusterMessage;
         queueMicrotask(() => {
@@ -63,7 +63,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   }
 }
 
-/** Reports an error, because Socket.IO handles none. A client may have chosen data that cannot be encoded. */
+/** Logs an error, because Socket.IO does not handle it. A client may have sent data that cannot be encoded. */
 async function sending(send: () => Promise<void> | void): Promise<void> {
   try {
     await send();
@@ -72,7 +72,7 @@ async function sending(send: () => Promise<void> | void): Promise<void> {
   }
 }
 
-/** Leaves out data that is not JSON, because `fetchSockets()` of another worker waits for an answer. */
+/** Omits data that is not JSON, because `fetchSockets()` in another worker waits for the answer. */
 function encodeResponse(response: ClusterResponse): Buffer {
   if (response.type !== MessageType.FETCH_SOCKETS_RESPONSE) return encodeJson(response);
   try {
@@ -89,7 +89,7 @@ function isJson(socket: { readonly data: unknown }): boolean {
     encodeJson(socket);
     return true;
   } catch {
-    extension()?.warn('socket.data of a client is not JSON, so other workers see it empty');
+    extension()?.warn('socket.data of a client is not JSON, so other workers see it as empty');
     return false;
   }
 }

@@ -1,8 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * Encodes data for clients of other workers: in JSON, as for a client of this worker, and binary
- * data separately. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
+ * Encodes data for clients of other workers in JSON, as for a client of this worker, with binary data
+ * kept separately. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
  */
 export function encodeJson(value: unknown): Buffer {
   const parts: Buffer[] = [];
@@ -15,12 +15,12 @@ export function decodeJson(bytes: Buffer): unknown {
   return JSON.parse(json, parts.length === 0 ? undefined : putBack(parts));
 }
 
-/** Marks a string that stands for a binary part, or a string that begins with this mark itself. */
+/** Prefix of strings that refer to a binary part. A string that begins with the mark is prefixed once more. */
 const MARK = '\0';
 
 function takeOut(parts: Buffer[]) {
   return function (this: Record<string, unknown>, key: string, item: unknown): unknown {
-    const raw = this[key]; // `item` is the result of toJSON(), which a Buffer has
+    const raw = this[key]; // `item` is the result of toJSON(), which Buffers define
     if (isBinary(raw)) return `${MARK}${parts.push(bytesOf(raw)) - 1}`;
     return typeof item === 'string' && item.startsWith(MARK) ? MARK + item : item;
   };
@@ -29,7 +29,7 @@ function takeOut(parts: Buffer[]) {
 function putBack(parts: readonly Buffer[]) {
   return (_key: string, item: unknown): unknown => {
     if (typeof item !== 'string' || !item.startsWith(MARK)) return item;
-    // A copy, because a view would keep the whole message in memory.
+    // Copied, because a view would keep the whole message in memory.
     return item[1] === MARK ? item.slice(1) : Buffer.from(parts[Number(item.slice(1))]!);
   };
 }

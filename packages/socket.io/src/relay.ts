@@ -10,30 +10,30 @@ import {
 import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 
-/** Asks the owner of a session to answer its waiting poll. A client gains nothing by this header. */
+/** Header that asks the owner of a session to answer its waiting poll. It is harmless if a client sends it. */
 export const RELEASE = 'x-nestjs-cluster-release';
 
-/** Maximum number of open requests to one owner. Each takes a descriptor in both workers. Further ones wait. */
+/** Maximum number of open requests to one owner, because each uses a descriptor in both workers. Further requests wait. */
 const MAX_REQUESTS = 1_000;
 
 /** Idle connections to one owner, and how long they are kept, in ms. */
 const IDLE = { maxFreeSockets: 8, timeout: 5_000 };
 
-/** Headers that describe one connection only. */
+/** Hop-by-hop headers, which must not be relayed. */
 const OF_CONNECTION =
   /^(connection|expect|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/;
 
-/** Relays requests to the workers that own their sessions, each by the owner's unix socket. */
+/** Relays requests to the workers that own their sessions, over the owners' unix sockets. */
 export class Relay {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: MAX_REQUESTS, ...IDLE });
   readonly #open = new Set<() => void>();
 
-  /** One function for each waiting poll and each WebSocket, which ends it without loss. */
+  /** Functions that end the relayed polls and WebSockets without losing data. */
   get open(): Iterable<() => void> {
     return this.#open;
   }
 
-  /** @param gone called if the owner is gone before the client got an answer. */
+  /** @param gone called if the owner disconnects before it has answered. */
   request(
     socketPath: string,
     request: IncomingMessage,
@@ -48,8 +48,8 @@ export class Relay {
       this.#open.add(release);
       response.once('close', () => this.#open.delete(release));
     }
-    // Node would send the body of other methods without its length, so the owner would read it as
-    // another request.
+    // For other methods, Node would send the body without its length, and the owner would parse the
+    // body as another request.
     if (method === 'POST') request.pipe(relayed);
     else relayed.end();
   }
@@ -89,7 +89,7 @@ export class Relay {
       owner.destroy();
     });
     owner.on('error', () => client.destroy());
-    // Node notices that the client has ended the connection only while the client's data is read.
+    // Node notices that the client has closed the connection only while it reads the client's data.
     owner.on('close', () => client.end().resume());
     client.pipe(owner);
     owner.pipe(client);
@@ -109,7 +109,7 @@ export class Relay {
     try {
       relayed = httpRequest({ socketPath, path, method, headers, agent: this.#agent });
     } catch {
-      gone(); // Node receives some paths that it refuses to send
+      gone(); // Node accepts some request paths that it refuses to send
       return undefined;
     }
     relayed.on('response', (answer) => {
@@ -125,11 +125,11 @@ export class Relay {
   }
 }
 
-/** On a connection of its own, because all others may be taken by waiting polls. */
+/** Uses its own connection, because waiting polls may occupy all others. */
 function releasePoll(socketPath: string, path: string): void {
   httpRequest({ socketPath, path, headers: { [RELEASE]: '1' }, agent: false })
     .on('response', (answer) => answer.resume())
-    .on('error', () => {}) // the owner is gone, and the poll with it
+    .on('error', () => {}) // the owner has exited, so the poll has ended
     .end();
 }
 

@@ -10,25 +10,25 @@ import { RELEASE } from './relay.js';
 
 /** Serves the sessions of this worker. */
 export interface OwnSessions extends Pick<Engine, 'handleRequest' | 'handleUpgrade'> {
-  /** Answers the waiting poll of a session without loss, because the worker that relays it exits. */
+  /** Answers the waiting poll of a session without losing data, because the worker that relays it exits. */
   release(request: EngineRequest): void;
 }
 
-/** The form of a session id. It begins with its owner: digits that are new for each worker, and the slot. */
+/** The format of a session id. It begins with the owner: random digits for each worker, and the slot. */
 const SESSION_ID = /^([\da-f]{8}\.\d{1,4})\.[\w-]{20}$/;
 
-/** Above Node's default of 16 KiB, because the relaying worker has checked the headers. */
+/** Above Node's default of 16 KiB, because the relaying worker has already checked the headers. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
 const RETRY_MS = 1_000;
 
-/** The unix sockets on which workers accept requests for their sessions from each other. */
+/** The unix sockets on which workers accept relayed requests for their sessions. */
 export class SessionSockets {
   readonly #owner: string;
   /** The directory of all sockets; `undefined` until this worker listens. */
   #directory: string | undefined;
 
-  /** @param find finds the hub's socket. The other sockets are next to it, in a directory that only this user can enter. */
+  /** @param find finds the hub's socket. The other sockets are in the same directory, which only this user can access. */
   constructor(
     private readonly cluster: Pick<Extension, 'identity' | 'warn'>,
     private readonly find: () => Promise<string>,
@@ -37,7 +37,7 @@ export class SessionSockets {
     this.#owner = `${randomBytes(4).toString('hex')}.${cluster.identity.slot}`;
   }
 
-  /** The random part is as long as in Engine.IO's ids, because it alone authenticates the client. */
+  /** The random part is as long as in Engine.IO's ids, because only the id authenticates the client. */
   newSessionId(): string {
     return `${this.#owner}.${randomBytes(15).toString('base64url')}`;
   }
@@ -60,7 +60,7 @@ export class SessionSockets {
       this.#directory = directory;
     } catch (error) {
       const { message } = error as Error;
-      this.cluster.warn(`requests cannot be relayed to the worker of their session: ${message}`);
+      this.cluster.warn(`requests cannot be relayed to their worker: ${message}`);
       await delay(RETRY_MS, undefined, { ref: false });
       await this.open();
     }
@@ -74,14 +74,14 @@ export class SessionSockets {
       response.end();
     });
     http.on('upgrade', this.own.handleUpgrade);
-    // The HTTP server does not listen itself, so a drain neither closes nor counts it.
+    // The HTTP server does not listen itself, so a drain does not close it or count its connections.
     const server = createServer((socket) => http.emit('connection', socket)).unref();
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      // `exclusive`, because node:cluster would have the primary listen.
+      // `exclusive`, because otherwise node:cluster would listen in the primary.
       server.listen({ path, exclusive: true }, resolve);
     });
-    server.on('error', () => {}); // without free descriptors, it accepts connections later
+    server.on('error', () => {}); // without free descriptors, the server accepts connections later
     chmodSync(path, 0o600);
     process.once('exit', () => rmSync(path, { force: true }));
   }

@@ -23,10 +23,9 @@ export function identifier(text: string): string {
   );
 }
 
-/** The default address of an app. */
 const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
 
-/** A URL. A path alone means the app at the default address. */
+/** Parses a URL, or a path of an app at the default address. */
 export function httpUrl(text: string): string {
   if (/^(https?:|\/)/i.test(text) && URL.canParse(text, DEFAULT_ORIGIN)) {
     return new URL(text, DEFAULT_ORIGIN).href;
@@ -36,7 +35,7 @@ export function httpUrl(text: string): string {
   );
 }
 
-/** Parses one header `Name: value` and adds it to the headers that were given before. */
+/** Parses one header `Name: value` and adds it to the previous headers. */
 export function addHeader(
   text: string,
   headers: Readonly<Record<string, string>> = {},

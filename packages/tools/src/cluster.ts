@@ -9,7 +9,7 @@ import type { ClusterSnapshot } from 'nestjs-cluster/bootstrap';
 import { oneLine, ToolError } from './output.js';
 import { resolveFromApp } from './resolve-from-app.js';
 
-/** A primary that has not answered within this time counts as blocked or stopped. */
+/** A primary that does not answer within this time is treated as blocked or stopped. */
 const ANSWER_MS = 1_000;
 
 /** The parts of the answer of `GET /v1/status` that the tools use. */
@@ -31,7 +31,7 @@ export interface ClusterStatus extends Pick<ClusterSnapshot, 'primary'> {
 export function withCluster(command: Command): Command {
   return command.option(
     '-c, --cluster <name>',
-    'name of the cluster, pid of its primary or path of its control socket; needed if several run',
+    'name of the cluster, pid of its primary or path of its control socket; required if several are running',
   );
 }
 
@@ -42,9 +42,9 @@ interface Found {
 }
 
 /**
- * Finds a running cluster by `nestjs-cluster ps`.
+ * Finds a running cluster with `nestjs-cluster ps`.
  *
- * @param wanted its name, the pid of its primary or the path of its socket. Default: the only one.
+ * @param wanted the cluster's name, the pid of its primary or the path of its socket. Default: the only cluster.
  * @throws ToolError with exit code 69 if there is none, 64 if there are several.
  */
 export async function findCluster(wanted?: string): Promise<ControlClient> {
@@ -55,14 +55,15 @@ export async function findCluster(wanted?: string): Promise<ControlClient> {
   );
   if (fit.length === 1) return new ControlClient(fit[0]!);
   const list = all.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ') || 'none';
-  if (fit.length > 1) throw new ToolError(`several clusters run: ${list}; choose by --cluster`, 64);
-  throw new ToolError(`no such cluster of this user is running; running: ${list}`, 69);
+  if (fit.length > 1)
+    throw new ToolError(`several clusters are running: ${list}; choose one with --cluster`, 64);
+  throw new ToolError(`no matching cluster of this user is running; running: ${list}`, 69);
 }
 
 async function running(): Promise<readonly Found[]> {
   const manifest = resolveFromApp('nestjs-cluster/package.json');
   if (manifest === undefined) {
-    throw new ToolError('nestjs-cluster is not installed here; npm install nestjs-cluster');
+    throw new ToolError('nestjs-cluster is not installed here; run npm install nestjs-cluster');
   }
   const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: Record<string, string> };
   const program = join(dirname(manifest), bin['nestjs-cluster']!);
@@ -76,7 +77,7 @@ async function running(): Promise<readonly Found[]> {
   }
 }
 
-/** Asks one cluster over its control socket. */
+/** Sends requests to one cluster over its control socket. */
 export class ControlClient {
   constructor(readonly cluster: Found) {}
 
@@ -106,10 +107,12 @@ export class ControlClient {
       answer = await text(response);
     } catch (error) {
       const why = signal?.aborted ? `no answer within ${ANSWER_MS} ms` : (error as Error).message;
-      throw new ToolError(`cannot ask the cluster ${this.label}: ${why}`, 69);
+      throw new ToolError(`cannot reach the cluster ${this.label}: ${why}`, 69);
     }
     if (response.statusCode === 200) return JSON.parse(answer) as T;
-    throw new ToolError(messageIn(answer) ?? `the cluster answered ${response.statusCode}`);
+    throw new ToolError(
+      messageIn(answer) ?? `the cluster answered with status ${response.statusCode}`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** A failure that the user can do something about. The command prints its message, and ends with its exit code. */
+/** A failure that the user can fix. The command prints the message and exits with the exit code. */
 export class ToolError extends Error {
   constructor(
     message: string,
@@ -10,7 +10,7 @@ export class ToolError extends Error {
   }
 }
 
-/** Text from outside on one line, without what could move the terminal's cursor or colour its text. */
+/** Formats untrusted text as one line, without control characters for the terminal. */
 export function oneLine(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
@@ -26,11 +26,11 @@ export function printJson(value: unknown): void {
 export interface Column<Row> {
   readonly title: string;
   readonly value: (row: Row) => string;
-  /** Whether to align the column to the left, for text. Default: to the right, for figures. */
+  /** Whether the column is left-aligned, for text. Default: right-aligned, for numbers. */
   readonly left?: boolean;
 }
 
-/** The lines of a table. The first line has the titles. */
+/** The lines of a table. The first line contains the titles. */
 export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
   const cells = rows.map((row) => columns.map(({ value }) => oneLine(value(row))));
   const widths = columns.map(({ title }, index) =>
@@ -46,7 +46,7 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
   );
 }
 
-/** Milliseconds, with one digit if they are few. */
+/** Formats milliseconds, with one decimal if the number is small. */
 export function formatMs(ms: number): string {
   return ms.toFixed(ms < 10 ? 1 : 0);
 }

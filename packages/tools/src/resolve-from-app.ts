@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** The file of a package: the app's in the working directory, else the one of this package. */
+/** Resolves a package from the working directory, or else from this package. */
 export function resolveFromApp(specifier: string): string | undefined {
   for (const from of [`${process.cwd()}/_`, import.meta.url]) {
     try {

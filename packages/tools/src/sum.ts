@@ -1,4 +1,3 @@
-/** The sum of numbers; 0 if there are none. */
 export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }

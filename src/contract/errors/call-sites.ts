@@ -1,6 +1,6 @@
 /**
- * The raw stack frames above the function `above`, at most `limit`. The text of `stack` would not
- * do: source maps change it.
+ * The raw stack frames above the function `above`, at most `limit`. The
+ * text of `stack` cannot be parsed instead, because source maps change it.
  */
 export function callSites(limit: number, above: (...args: never) => unknown): NodeJS.CallSite[] {
   const prepare = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');

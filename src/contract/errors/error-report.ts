@@ -1,9 +1,9 @@
 import { inspect, stripVTControlCharacters } from 'node:util';
 
-/** Maximum length of a text in a line, in characters. A longer text is cut before it is cleaned. */
+/** Maximum length of a text in a log line, in characters. Bounds the time to clean the text. */
 const MAX_TEXT_LENGTH = 4_096;
 
-/** Formats a text from an app or from outside as one line of a log. */
+/** Formats untrusted text as one log line. */
 export function oneLine(text: string): string {
   return clean(text)
     .split(/[\r\n]+/)
@@ -15,7 +15,7 @@ export function oneLine(text: string): string {
 
 /**
  * Removes escape sequences, control characters other than tabs and line breaks, other line
- * separators and characters that change the text direction. Cuts a text that is too long.
+ * separators and characters that change the text direction. Truncates the text to the maximum length.
  */
 export function clean(text: string): string {
   return stripVTControlCharacters(text.slice(0, MAX_TEXT_LENGTH)).replace(
@@ -24,9 +24,9 @@ export function clean(text: string): string {
   );
 }
 
-const UNSHOWN = 'a value that cannot be shown as text';
+const UNSHOWN = 'a value that cannot be converted to text';
 
-/** The message of a thrown value. Never throws, although some values cannot be converted to text. */
+/** The message of a thrown value. Never throws, even if the value cannot be converted to text. */
 export function messageOf(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return `${thrown.message}`;
@@ -36,7 +36,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** A thrown value in full, with its stack. Never throws, although a getter or a proxy may. */
+/** A thrown value in full, with its stack. Never throws, even if a getter or a proxy does. */
 export function inspected(thrown: unknown): string {
   try {
     return inspect(thrown);
@@ -45,7 +45,7 @@ export function inspected(thrown: unknown): string {
   }
 }
 
-/** An error in the form in which it is sent to another process. */
+/** An error, serialised for another process. */
 export interface ErrorReport {
   readonly name: string;
   readonly message: string;
@@ -55,12 +55,12 @@ export interface ErrorReport {
   readonly repeated?: boolean | undefined;
 }
 
-/** Cuts a text to the maximum length of a text in a message, in characters. */
+/** Truncates a text to the maximum length for a message, in characters. */
 export function cutText(text: string): string {
   return text.slice(0, 65_536);
 }
 
-/** Reports an error or any other thrown value, cut to fit into a message. Never throws. */
+/** Converts a thrown value to a report whose texts are truncated. Never throws. */
 export function reportError(thrown: unknown): ErrorReport {
   try {
     if (!(thrown instanceof Error)) return { name: 'Error', message: cutText(String(thrown)) };
@@ -72,7 +72,7 @@ export function reportError(thrown: unknown): ErrorReport {
       code: typeof code === 'string' ? cutText(code) : undefined,
     };
   } catch {
-    // An object without a prototype has no text, and a getter, a proxy or toString() may throw.
+    // String() throws for an object without a prototype. A getter, a proxy or toString() may throw.
     return { name: 'Error', message: UNSHOWN };
   }
 }

@@ -31,7 +31,7 @@ export class ClusterConfigurationError extends ClusterError {
   readonly exitCode = 78;
 }
 
-/** Errors of bind(2) and listen(2) that a restart of the worker cannot fix, each with its advice. */
+/** Advice for the errors of bind(2) and listen(2) that a restart of the worker cannot fix. */
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'the address is already in use (EADDRINUSE). Stop the process that holds it, or choose another port',
@@ -94,9 +94,9 @@ export class ClusterUncloneableError extends ClusterError {
   readonly exitCode = 1;
 }
 
-/** A request of the control socket is refused, with this HTTP status. */
+/** A request to the control socket was refused. `status` is the HTTP status of the answer. */
 export class Refusal extends Error {
-  /** @param code is for programs, and `message` is for people. */
+  /** @param code machine-readable; `message` is for humans. */
   constructor(
     readonly status: number,
     readonly code: string,
@@ -108,13 +108,13 @@ export class Refusal extends Error {
 
 const QUIET_MS = 60_000;
 
-/** Logs at most one line per kind and minute. For messages that every call could cause. */
+/** Logs at most one line per kind and minute. For warnings that every request may cause. */
 export class OnceAMinute {
   readonly #kinds = new Map<string, { skipped: number; readonly due: number }>();
 
   constructor(private readonly log: (line: string) => void) {}
 
-  /** @param kind groups lines that have the same meaning. There must be few kinds. */
+  /** @param kind groups similar lines. Kinds are never removed, so there must be only a few. */
   say(text: string, kind: string): void {
     const now = performance.now();
     const last = this.#kinds.get(kind);
@@ -123,7 +123,7 @@ export class OnceAMinute {
       return;
     }
     this.#kinds.set(kind, { skipped: 0, due: now + QUIET_MS });
-    const more = last?.skipped ? ` (and ${last.skipped} times since the last such line)` : '';
+    const more = last?.skipped ? ` (and ${last.skipped} more times since the last such line)` : '';
     this.log(oneLine(text) + more);
   }
 }

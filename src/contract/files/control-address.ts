@@ -43,7 +43,7 @@ export function defaultSocketPath(name: string, pid: number, env?: NodeJS.Proces
 
 /**
  * The name in the nearest package.json above a program, or else the name of the program's directory.
- * pm2 runs an app from a script of its own, and names the app in `pm_exec_path`.
+ * pm2 runs the app from its own script, and sets `pm_exec_path` to the script of the app.
  */
 export function appName(script: string): string {
   const isOfPm2 = /\bProcessContainer\w*\.js$/.test(script);
@@ -77,8 +77,8 @@ export function cleanName(name: string): string {
 }
 
 /**
- * Creates a directory that only this user can access and replace. If the directory exists, checks
- * that.
+ * Creates a directory that only this user can access and replace, or checks that an existing
+ * directory is safe in this way.
  *
  * @throws Error if the directory cannot be created, can be accessed or replaced by another user, or
  * is a link or a file.
@@ -94,7 +94,7 @@ export function claimDirectory(directory: string): void {
   refuseSwappable(dirname(directory));
 }
 
-/** Why a directory is not safe for sockets of this user; `undefined` if it is safe. */
+/** Why a directory is not safe for this user's sockets; `undefined` if it is safe. */
 export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string | undefined {
   if (!stats.isDirectory()) return 'is not a directory (a link or a file); remove it';
   if (stats.uid !== uid) return `belongs to another user (uid ${stats.uid}); remove it`;
@@ -106,10 +106,10 @@ export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string
 export function refuseSwappable(directory: string): void {
   const { uid, mode } = statSync(directory);
   if (uid !== ownUid() && uid !== 0) {
-    throw new Error(`${directory} belongs to another user (uid ${uid})`);
+    throw new Error(`${directory} belongs to another user (uid ${uid}); use another path`);
   }
   if ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0) {
-    throw new Error(`${directory} is writable by other users; chmod go-w it, or give another path`);
+    throw new Error(`${directory} is writable by other users; chmod go-w it, or use another path`);
   }
 }
 

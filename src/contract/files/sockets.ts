@@ -3,19 +3,19 @@ import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { ownUid } from './control-address.js';
 
-/** A control socket. Its file name has these parts, so they are known even if its primary is blocked. */
+/** A control socket. The name and pid come from its file name, so a blocked primary need not answer. */
 export interface NamedSocket {
   readonly name: string;
   readonly pid: number;
   readonly path: string;
 }
 
-/** Maximum time to connect, in ms. Beyond it the primary counts as blocked but alive. */
+/** Maximum time to connect, in ms. A primary that takes longer is treated as blocked but alive. */
 const CONNECT_MS = 1_000;
 
 /**
- * Finds sockets with a listening process in a directory of this user. Removes the sockets that
- * killed primaries have left.
+ * Finds sockets with a listening process in a directory of this user. Removes the sockets
+ * left behind by killed primaries.
  *
  * @param wanted selects sockets by the pid in their names.
  */
@@ -40,7 +40,7 @@ export function parseSocketName(path: string): NamedSocket | undefined {
 }
 
 /**
- * Removes the socket that a killed process has left at a path.
+ * Removes the socket left behind at a path by a killed process.
  *
  * @throws Error with the code EADDRINUSE if another process listens there, or if the file is not a
  * socket of this user.
@@ -51,7 +51,7 @@ export async function removeStaleSocket(path: string): Promise<void> {
   const isOwn = stats.isSocket() && stats.uid === ownUid();
   if (isOwn && (await probe(path)) === 'ECONNREFUSED') return removeSocket(path);
   const message = isOwn
-    ? `another process listens on ${path}; give another path`
+    ? `another process listens on ${path}; use another path`
     : `${path} exists and is not a socket of this user; remove it`;
   throw Object.assign(new Error(message), { code: 'EADDRINUSE' });
 }

@@ -1,10 +1,10 @@
 import type { ClusterEventMap, EmitEvent, EventHandlers } from './events.js';
 import { describeEvent } from './log.js';
 
-/** How long the line with the address waits for the other workers to become ready, in ms. */
+/** How long to wait for the other workers before the address is logged without them, in ms. */
 const LATE_MS = 5_000;
 
-/** The event `worker-exit` that follows an event. */
+/** Converts the two events that end a worker to `worker-exit`, which follows them. */
 const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
   'worker-died': ({ worker, cause, detail }) => ({ worker, cause, failed: true, detail }),
   'worker-stopped': ({ worker, cause, problem: detail }) => ({
@@ -17,22 +17,22 @@ const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
 
 /**
  * Logs each event of a cluster, and then passes it to the listeners. Adds the events `started` and
- * `worker-exit`. A quiet log leaves out lines that repeat another line: in a first start, `started`
- * sums up ready workers; a failed attempt to start a worker has one line; in a reload each slot has
- * one line, unless something went wrong at the end of the old worker.
+ * `worker-exit`. A quiet log omits redundant lines. During startup, the line of `started` replaces
+ * the lines of ready workers. A failed attempt to start a worker has one line. A reload has one line
+ * per slot, unless the old worker ended with a problem.
  */
 export class Announcer {
-  /** Until each slot has had a worker that is ready, or is in a crash loop. */
+  /** True until each slot has had a ready worker or is in a crash loop. */
   #isStarting = true;
   #gaveUp = false;
   #listening: ClusterEventMap['listening'] | undefined;
-  /** Set while the line with the address waits. */
+  /** The timer of {@link LATE_MS}. */
   #late: NodeJS.Timeout | undefined;
   /** How long the first ready worker of each slot took to start, in ms. */
   readonly #bootMs = new Map<number, number>();
-  /** Slots in a crash loop: the start does not wait for them. */
+  /** Slots in a crash loop. Startup does not wait for them. */
   readonly #degraded = new Set<number>();
-  /** Slots that failed in the first start, so that their recovery is logged too. */
+  /** Slots that failed during startup. Their recovery is logged too. */
   readonly #failed = new Set<number>();
   /** Slots whose last worker did not become ready. */
   readonly #down = new Set<number>();
@@ -56,7 +56,7 @@ export class Announcer {
     if (started !== undefined) this.emit('started', started);
   };
 
-  /** Whether another line says the same as the line of an event. */
+  /** Whether the line of an event is redundant. */
   readonly #repeats: EventHandlers<boolean> = {
     'worker-ready': ({ worker }) => this.#isStarting && !this.#failed.has(worker.slot),
     listening: () => this.#isStarting && this.#failed.size === 0,
@@ -83,7 +83,7 @@ export class Announcer {
       else this.#down.delete(slot);
       if (!this.#isStarting) return;
       this.#failed.add(slot);
-      this.#logAddress(); // the other workers may take long
+      this.#logAddress(); // a failed slot delays the event `started`
     },
     'worker-restarting': ({ slot, degraded }) => {
       if (degraded) this.#degraded.add(slot);
@@ -109,7 +109,7 @@ export class Announcer {
     this.#late = undefined;
   }
 
-  /** The event `started`, once, when the first start is over. */
+  /** Returns the event `started` when startup is complete, and `undefined` before and after. */
   #started(): ClusterEventMap['started'] | undefined {
     if (!this.#isStarting || this.#listening === undefined) return undefined;
     const isWanted = (slot: number): boolean => slot < this.workers;

@@ -3,7 +3,7 @@ import { callSafely, type ErrorReport, reportError } from '../errors/error-repor
 import type { LinkEventListener } from '../snapshot/types.js';
 import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './events.js';
 
-/** The event listeners of this process. If a listener throws or rejects, the process goes on. */
+/** The event listeners of this process. An error of a listener is logged and does not end the process. */
 export class EventListeners {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
 
@@ -30,7 +30,7 @@ export class EventListeners {
 
   readonly call: EmitEvent = (name, event) => {
     const failed = (error: unknown): void =>
-      this.warn(`a listener of '${name}' threw`, reportError(error));
+      this.warn(`a listener for '${name}' threw`, reportError(error));
     for (const listener of this.#listeners.listeners(name)) {
       callSafely(() => listener(event) as unknown, failed);
     }

@@ -15,7 +15,7 @@ import type {
 export interface ClusterEventMap {
   /** The primary starts. */
   starting: { workers: number; pid: number; node: string };
-  /** The first worker is ready: if the app has an HTTP server, its address answers. */
+  /** The first worker is ready. If the app has an HTTP server, its address now answers requests. */
   listening: {
     /** URL of the app; `null` without an HTTP server. */
     url: string | null;
@@ -40,20 +40,20 @@ export interface ClusterEventMap {
   'worker-died': {
     worker: WorkerIdentity;
     cause: FailureCause;
-    /** How the worker died, in words: the exit code or signal, and any further facts. */
+    /** How the worker died, in words: the exit code or signal, and further details. */
     detail: string;
     uptimeMs: number;
     error: ErrorReport | null;
-    /** The request of the error, or else the requests that were in flight, the newest first. */
+    /** The request that caused the error, or else the requests in flight, newest first. */
     requests: readonly BlockedRequest[];
     /** The watchdog's report, if the worker was killed because its event loop was blocked. */
     blocked: BlockReport | null;
   };
-  /** The worker has an uncaught error. It finishes its requests and ends, and a new worker takes its place. */
+  /** The worker has an uncaught error. It finishes its requests and exits, and a new worker takes its place. */
   'worker-failing': {
     worker: WorkerIdentity;
     error: ErrorReport | null;
-    /** The request of the error, or else the requests that were in flight, the newest first. */
+    /** The request that caused the error, or else the requests in flight, newest first. */
     requests: readonly BlockedRequest[];
   };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
@@ -84,36 +84,36 @@ export interface ClusterEventMap {
     /** How the worker failed, or a problem while it ended, in words. */
     detail: string | null;
   };
-  /** A new worker leads: it runs the jobs that only one worker may run. Without `worker`, no worker can lead now. */
+  /** `worker` is the new leader: it runs the jobs that only one worker may run. Without `worker`, no worker can lead now. */
   leader: { worker?: WorkerIdentity };
-  /** The primary begins to replace every worker by a worker that runs the current program. */
+  /** The primary begins to replace every worker with a worker that runs the current program. */
   'reload-started': { generation: number; reason: string };
-  /** A release failed: its slots go back to the previous release, generation `to`. */
+  /** A release failed and is rolled back to the previous release, generation `to`. */
   'reload-reverting': { generation: number; to: number; reason: string };
   'reload-ended': ReloadResult & { durationMs: number };
   scaling: { from: number; to: number; reason: string };
-  /** The cluster was asked to stop. `force` rises with each further signal. */
+  /** The cluster was asked to stop. Each further signal raises `force` by one level. */
   stopping: { reason: string; workers: number; force: 'drain' | 'destroy' | 'kill' };
   stopped: { exitCode: number; uptimeMs: number };
-  /** The cluster gives up: `exitCode` says why (69, 70, 78). */
+  /** The cluster gives up. `exitCode` shows the reason (69, 70, 78). */
   failed: { message: string; exitCode: number; error: ErrorReport | null };
-  /** Something unexpected happened, and the cluster goes on. */
+  /** Something unexpected happened. The cluster keeps running. */
   warning: { message: string; worker?: WorkerIdentity; error?: ErrorReport };
 }
 
 /** Name of an event: the first argument of the primary's `on()` and `off()`. */
 export type ClusterEventName = keyof ClusterEventMap;
 
-/** Listeners by the name of their event: the option `on` of `bootstrap()`. */
+/** Listeners by event name: the option `on` of `bootstrap()`. */
 export type ClusterEventListeners = {
   readonly [N in ClusterEventName]?:
     ((event: ClusterEventMap[N]) => void | Promise<void>) | undefined;
 };
 
-/** Functions that turn some events into a value, by the name of the event. */
+/** Functions that map an event to a value, by event name. */
 export type EventHandlers<R> = {
   readonly [N in ClusterEventName]?: (event: ClusterEventMap[N]) => R;
 };
 
-/** The function by which the parts of the package report events. */
+/** Emits an event of the cluster. */
 export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEventMap[N]) => void;

@@ -23,7 +23,7 @@ const error = (text: string): Line => ({ level: 'error', text });
 
 const STOPPING = { drain: 'draining', destroy: 'destroying open connections', kill: 'killing' };
 
-/** The line of each event. A new line goes here. */
+/** The log line of each event. */
 const LINES: {
   readonly [N in ClusterEventName]: ((event: ClusterEventMap[N]) => Line) | undefined;
 } = {
@@ -71,11 +71,11 @@ const LINES: {
     if (problem !== null) return error(`${text}: ${problem}`);
     return loss === undefined ? info(text) : warn(text);
   },
-  'worker-exit': undefined, // follows an event that has a line
-  leader: undefined, // only matters to its listeners
+  'worker-exit': undefined, // the event before it has a line
+  leader: undefined, // not for the log, only for listeners
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-reverting': ({ generation, to, reason }) =>
-    error(`reload gen=${generation} is rolled back to gen=${to}: ${reason}`),
+    error(`rolling back reload gen=${generation} to gen=${to}: ${reason}`),
   'reload-ended': ({ outcome, generation, reason, durationMs }) => {
     const text = `reload gen=${generation} ${outcome}`;
     if (outcome === 'completed') return info(`${text} in ${formatMs(durationMs)}`);
@@ -88,7 +88,7 @@ const LINES: {
   scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';
-    // With `workers: 0` there is one process, and no worker.
+    // With `workers: 0` there are no workers, only one process.
     const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${countWorkers(workers)}`}`;
     return force === 'drain' ? info(text) : warn(text);
   },
@@ -110,7 +110,7 @@ export function describeEvent<N extends ClusterEventName>(
   return LINES[name]?.(event);
 }
 
-/** The losses of a drain, in words; `undefined` if there are none. */
+/** Describes what a drain destroyed; `undefined` if it destroyed nothing. */
 export function lossOf({
   destroyedConnections: connections,
   abortedRequests: requests,
@@ -118,7 +118,7 @@ export function lossOf({
 }: Omit<DrainReport, 'hookError'>): string | undefined {
   if (connections === 0 && requests === 0) return undefined;
   const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
-  return `in the end destroyed ${connections} connections with ${requests} requests${webSockets}`;
+  return `the drain destroyed ${connections} connections with ${requests} requests${webSockets}`;
 }
 
 function countWorkers(workers: number): string {
@@ -158,7 +158,7 @@ function formatStack(report: BlockReport | null): string {
   return frames === '' ? '; no stack' : `; blocked ${frames}`;
 }
 
-/** The error and one frame of its stack: the first that is not Node's own or, if all are Node's, the first. */
+/** The error and one frame of its stack: the first frame outside Node, or else the first frame. */
 function formatError(report: ErrorReport | null | undefined): string {
   if (!report) return '';
   if (report.repeated) return `: the same error (${report.name})`;
@@ -208,7 +208,7 @@ export function createEventLog(
   };
 }
 
-/** The line of a warning for a stream, with a line break. It is empty if the log has no warnings. */
+/** The line of a warning for a stream, with a line break. It is empty if the log level excludes warnings. */
 export function warningLine(
   log: Pick<ResolvedLogOptions, 'format' | 'level'>,
   warning: ClusterEventMap['warning'],
@@ -223,11 +223,11 @@ function isShown(level: LogLevel, log: Pick<ResolvedLogOptions, 'level'>): boole
 
 type Write = NonNullable<LogOptions['write']>;
 
-/** Wraps the user's `log.write` so that its errors do not end the process. The first one is written to `err`. */
+/** Wraps the user's `log.write` so that its errors do not end the process. Only the first error is reported. */
 function guardWrite(write: Write, format: LogFormat, err: LogStream): Write {
   let reported = false;
   const failed = (thrown: unknown): void => {
-    if (reported) return; // it would be the same for each line
+    if (reported) return; // later lines usually fail for the same reason
     reported = true;
     const message = 'log.write failed and the line was lost; further failures are not logged';
     const warning = { message, error: reportError(thrown) };

@@ -113,7 +113,7 @@ export function optionGroup<const T extends Entries>(
         }
       }
       for (const [key, value] of Object.entries(given)) {
-        if (!Object.hasOwn(entries, key)) refuse(key, value, `${UNKNOWN}; known are ${known}`);
+        if (!Object.hasOwn(entries, key)) refuse(key, value, `${UNKNOWN}; known options: ${known}`);
       }
       return Object.freeze(group) as Resolved<T>;
     }),

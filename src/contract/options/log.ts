@@ -106,7 +106,7 @@ export interface WarningOptions {
 /** `shown`: whether the cluster logs the warnings when it starts. */
 export const warnings = v.pipe(
   optionGroupOrFalse({
-    ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of findings'), [] as FindingName[]),
+    ignore: option(v.array(oneOf(FINDING_NAMES), 'an array of finding names'), [] as FindingName[]),
   } satisfies SchemaOf<WarningOptions>),
   v.transform((given) =>
     Object.freeze({ shown: given !== false, ignore: given ? given.ignore : ([] as FindingName[]) }),

@@ -139,7 +139,7 @@ export function refuseConflicts(
     );
   }
   if (memory.profile && (memory.softLimitBytes === Infinity || !watchdog)) {
-    refuse('memory.profile is set, and needs memory.softLimitBytes and watchdog: true');
+    refuse('memory.profile needs memory.softLimitBytes and watchdog: true; set both');
   }
   // With `workers: 0` the single process has nothing to balance, and no primary.
   if (workers > 0) {
@@ -180,7 +180,7 @@ function refuseAdmin(
     (isIPv4(admin.host) && admin.host.startsWith('127.'));
   if (isLoopback || admin.token !== undefined || options.admin?.token === false) return;
   refuse(
-    `admin.host ("${admin.host}") can be reached from other machines, but admin.token is not set; set admin.token or the variable CLUSTER_ADMIN_TOKEN, or set token: false to let everyone read`,
+    `admin.host ("${admin.host}") can be reached from other machines, but admin.token is not set; set admin.token or the variable CLUSTER_ADMIN_TOKEN, or set token: false to allow access without a token`,
   );
 }
 

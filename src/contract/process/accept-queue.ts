@@ -1,7 +1,7 @@
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Node's diagnostics channel for each server that begins to listen, since Node 20.16 and 22.3. */
+/** Node's diagnostics channel for servers that begin to listen, since Node 20.16 and 22.3. */
 export const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /** The handle of a listening net.Server: its internal `_handle`, which is the same on Node 20 to 26. */
@@ -21,13 +21,13 @@ export const BACKLOG = 4_096;
 
 const RETRY_MS = 10;
 
-/** A queue counts as empty after this time without a connection, in ms, if the primary hands connections over. */
+/** If the primary hands connections over: the queue counts as empty after this time without a connection, in ms. */
 const HANDED_OVER_QUIET_MS = 100;
 
 /**
  * Accepts until the accept queue of a listening socket is empty, then calls `close` to close the
  * socket. On Linux hardly any connection joins the queue during this time: with a backlog of 0 the
- * queue has one place. The wait also ends once more connections were accepted than the queue can hold.
+ * queue has one place. Also stops after accepting more connections than the queue can hold.
  */
 export async function emptyAndClose(
   handle: ListeningHandle,
@@ -43,7 +43,7 @@ export async function emptyAndClose(
     return accept.apply(handle, args);
   };
   if (held) handle.listen(0);
-  await pollOnce(); // the current poll may have begun before the last connection came
+  await pollOnce(); // the current poll may have begun before the last connection arrived
   while (!signal.aborted && accepted <= BACKLOG) {
     const before = accepted;
     await (held ? pollOnce() : quietTime(signal));
@@ -75,7 +75,7 @@ export function inodeOf(fd: number | undefined): string | undefined {
   }
 }
 
-/** The lengths of the accept queues of TCP sockets, by inode. Without those that do not listen, and without /proc. */
+/** The lengths of the accept queues of TCP sockets, by inode. Only listening sockets have one. Empty without /proc. */
 export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>();
   const missing = new Set(inodes);
@@ -92,16 +92,16 @@ export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, num
 
 /** The state TCP_LISTEN in proc(5). */
 const LISTEN = '0A';
-/** The name of the state's column, in the first row. */
+/** The header of the state column. */
 const HEADER = 'st';
 
 /**
- * About the length of a row. To fill a longer buffer, the kernel would search its table of all
- * connections, which takes longer than everything else.
+ * About the length of a row. To fill a longer buffer, the kernel would search its whole table of
+ * connections, which is slow.
  */
 const ROW_BYTES = 150;
 
-/** Reads the rows of listening sockets, which come first, and stops there: there may be very many other rows. */
+/** Reads only the rows of listening sockets. They come first, and many rows of connections may follow. */
 function* listeningRows(path: string): Generator<{ inode: string; length: number }> {
   let file: number | undefined;
   try {

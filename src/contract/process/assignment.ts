@@ -12,9 +12,9 @@ export interface WorkerAssignment {
   readonly primaryPid: number;
   /** The file descriptor on which the worker's watchdog reports. */
   readonly reportTo: number | undefined;
-  /** The number of Node's first arguments (`execArgv`) that belong to this package, not to the app. */
+  /** How many of the first arguments for Node (`execArgv`) belong to this package, not to the app. */
   readonly ownArguments: number;
-  /** Whether the worker itself prints the error if its start fails; else the primary logs it. */
+  /** Whether the worker prints the error if its start fails. If not, the primary logs the error. */
   readonly printsBootError: boolean;
   /** The resolved directory of Node's compile cache; `undefined` without one. */
   readonly compileCache?: string | undefined;
@@ -27,8 +27,8 @@ export type OwnAssignment = WorkerAssignment & { readonly identity: WorkerIdenti
 
 /**
  * Reads the assignment from the environment; `undefined` without a primary. A child process of a
- * worker inherits the variable too. A text that no primary has written is ignored, because a user
- * may have exported the variable.
+ * worker inherits the variable too. An invalid value is ignored, because a user may have exported
+ * the variable.
  */
 export function readAssignment(env: NodeJS.ProcessEnv): WorkerAssignment | undefined {
   try {

@@ -1,6 +1,6 @@
 /**
  * The time of a monotonic clock that all processes and threads of the machine share, in ms.
- * `performance.now()` differs between them, because it counts from the start of its own.
+ * `performance.now()` cannot be compared between them: each counts from its own start.
  */
 export function machineNow(): number {
   const [seconds, nanoseconds] = process.hrtime();

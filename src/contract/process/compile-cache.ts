@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { messageOf } from '../errors/errors.js';
 import { claimDirectory, ownDirectory } from '../files/control-address.js';
 
-/** Node 20 has none of these: https://nodejs.org/api/module.html#module-compile-cache */
+/** Missing on Node 20: https://nodejs.org/api/module.html#module-compile-cache */
 interface CompileCacheApi {
   enableCompileCache?(directory: string): { status: number; message?: string };
   flushCompileCache?(): void;
@@ -15,12 +15,12 @@ interface CompileCacheApi {
 const FAILED = 0;
 
 /**
- * Turns Node's compile cache on for this process or thread. Does nothing on a Node without the
- * cache, or if the user has decided: by NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE, or a call of
- * the app.
+ * Enables Node's compile cache for this process or thread. Does nothing on a Node without the
+ * cache, or if the user controls the cache with NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE or a
+ * call in the app.
  *
  * @param directory the directory of the primary, for its workers, or of a worker, for its threads.
- * Each of them checks it again, because a cleaner of temporary files may have removed it.
+ * Each of them checks the directory again, because a cleaner of temporary files may have removed it.
  * @returns the problem, as a line for the log: the directory cannot be written, or another user
  * could change its files, which this process would run.
  */
@@ -52,7 +52,7 @@ export function compileCacheDirectory(): string | undefined {
   return inUse && dirname(inUse);
 }
 
-/** Writes what this process has compiled, so that a kill does not lose it. */
+/** Writes the compiled code of this process to disk, so that a kill does not lose it. */
 export function keepCompiled(): void {
   (module as CompileCacheApi).flushCompileCache?.();
 }

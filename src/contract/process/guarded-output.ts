@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** The maximum length of text that waits for a slow reader. Further lines are lost. */
+/** Maximum length of the text that waits for a slow reader. Further lines are dropped. */
 const MAX_QUEUED_LENGTH = 2 ** 20;
 
 /** One of Node's standard streams; `_type` and `_handle` are internals of Node. */
@@ -18,7 +18,7 @@ const GUARD = Symbol.for('nestjs-cluster.guard');
 
 /**
  * Keeps the process alive if its output cannot be written: if the disk is full, the terminal is
- * closed or nobody reads the pipe. `dropped` counts the lines that were lost.
+ * closed or no process reads the pipe. `dropped` counts the lost lines.
  */
 export function guardOutput() {
   const out = GuardedStream.of(process.stdout);
@@ -27,7 +27,7 @@ export function guardOutput() {
 }
 
 /**
- * Hides write errors from a stream, and counts the lines that they lose. After an error, Node would
+ * Hides write errors of a stream, and counts the lost lines. After an error, Node would
  * drop all text written in the same turn of the event loop, and detach the output of each thread
  * permanently.
  */
@@ -39,13 +39,13 @@ export class GuardedStream {
   }
 
   private constructor(private readonly stream: StandardStream) {
-    // Only a write after the end of the stream has this event.
+    // Write errors are handled below, so only a write after the end of the stream emits this event.
     stream.on('error', () => (this.dropped += 1));
     const write = stream._type === 'fs' ? this.#writeFile : stream._write.bind(stream);
     stream._write = (chunk: unknown, encoding, done) => {
       // All processes of a cluster share one pipe, and Node makes it blocking for all of them when a
       // process starts or exits (measured on Node 20 to 26). A write to a full pipe would then block
-      // this process until somebody reads.
+      // this process until the reader continues.
       if (stream._type === 'pipe') stream._handle?.setBlocking?.(false);
       write(chunk, encoding, (error?: NodeJS.ErrnoException | null) => {
         if (error) this.dropped += linesOf(String(chunk));
@@ -60,13 +60,13 @@ export class GuardedStream {
     return this.stream.isTTY;
   }
 
-  /** Writes a log line. The line is lost if too much text already waits for a slow reader. */
+  /** Writes a log line. The line is dropped if too much text already waits for a slow reader. */
   write(text: string): void {
     if (this.stream.writableLength < MAX_QUEUED_LENGTH) this.stream.write(text);
     else this.dropped += linesOf(text);
   }
 
-  /** Writes a whole chunk. Node's own function reports success even if a full disk took only a part of it. */
+  /** Writes a whole chunk. Node's own function reports success even if a full disk accepted only a part of the chunk. */
   readonly #writeFile: Writable['_write'] = (chunk: Uint8Array, _encoding, done) => {
     let written = 0;
     try {

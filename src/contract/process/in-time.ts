@@ -1,4 +1,4 @@
-/** Resolves as `promise` does, or after `timeoutMs` with what `late` returns. Leaves no timer behind. */
+/** Settles like `promise`, or after `timeoutMs` with the result of `late`. Leaves no timer behind. */
 export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const overdue = new Promise<T>((resolve) => {
@@ -12,9 +12,9 @@ export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: ()
 }
 
 /**
- * How long to wait for an address that is taken, in ms. After a restart, the old program may still
- * have it: `nest start --watch` waits only for a shell, and a blocked worker keeps its socket open.
- * Nginx and Gunicorn also wait.
+ * How long to wait for an address that is in use, in ms. After a restart, the old program may still
+ * hold the address: `nest start --watch` waits only for a shell, and a blocked worker keeps its
+ * socket open. Nginx and Gunicorn also wait.
  */
 const PATIENCE_MS = 3_000;
 const RETRY_MS = 100;

@@ -36,7 +36,7 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
   return { cpus: Math.min(...cpus), memoryBytes: Math.min(...memory) };
 }
 
-/** The memory that this process can use: at most the limit of its control groups and the memory of the machine. */
+/** The memory available to this process: the memory of the machine, or the limit of its control groups if that is lower. */
 export function memoryBytes(): number {
   return Math.min(totalmem(), readCgroupLimits().memoryBytes);
 }
@@ -57,15 +57,15 @@ export function readOomKills(read: FileReader = readTextFile): number | undefine
 
 const MIB = 1024 * 1024;
 
-/** Memory that is planned for each worker. A small app needs it after some requests. */
+/** Memory planned for each worker. A small app needs about this much after some requests. */
 const MEMORY_PER_WORKER_BYTES = 160 * MIB;
-/** The memory of the primary, rounded up. */
+/** Memory planned for the primary: its measured memory, rounded up. */
 export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
- * The number of workers for `workers: 'auto'`: the number of cores that this process may use. If
- * the cgroup's memory limit has room for fewer workers, and the one more of a reload, it is that lower
- * number. At least 1.
+ * The number of workers for `workers: 'auto'`: the number of cores that this process may use. It is
+ * lower if the cgroup's memory limit has no room for these workers and the extra worker of a reload.
+ * At least 1.
  */
 export function availableWorkers(
   limits: CgroupLimits = readCgroupLimits(),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 const here = import.meta.url as string | undefined;
 
 /**
- * The directory with the code of this package: `src`, or `dist`, where this file is as deep as in
- * `src`. `undefined` in a bundle without URLs.
+ * The directory with the code of this package, `src` or `dist`: both have this file at the same depth.
+ * `undefined` in a bundle without URLs.
  */
 export const OWN_DIRECTORY = here && fileURLToPath(new URL('../../', here));

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { OWN_DIRECTORY } from './own-directory.js';
 
-/** The advice for the user if {@link ownFile} finds nothing. */
+/** The error message if {@link ownFile} finds no file. */
 export const LEAVE_OUT_OF_BUNDLE =
-  "nestjs-cluster was bundled without the files that it runs beside the app; leave it and Nest out of the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install them where the app runs";
+  "nestjs-cluster was bundled without the files of its own threads and processes; exclude it and Nest from the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install both packages where the app runs";
 
 /** The file names of the programs in `dist/programs`, which run as a process or a thread. */
 type ProgramFile = 'early-boot.cjs' | 'offload-thread.js' | 'watchdog-thread.cjs';

@@ -11,18 +11,18 @@ const BYTES_PER_KB = 1024;
 /** Resolution of the event loop delay, in ms. The timer that measures it wakes up 50 times a second. */
 const DELAY_RESOLUTION_MS = 20;
 
-/** The measurements that this process takes of itself without help. */
+/** The measurements that {@link ProcessMeter} takes. */
 type Measured = Omit<ProcessStats, 'logLinesDroppedTotal'>;
 
 /** Measures this process: memory, CPU, garbage collection, event loop. Never throws. */
 export class ProcessMeter {
   /**
    * The event loop delay. Node's `monitorEventLoopDelay()` is not used: its `reset()` also forgets
-   * when its timer last fired, so it misses a block that begins before the timer fires again. A
-   * busy event loop is measured between two blocks, so every block would be missed.
+   * when its timer last fired, so it misses a block that begins before the timer fires again. On a
+   * busy event loop, each measurement runs between two blocks, so it would miss every block.
    */
   readonly #delay = createHistogram();
-  /** Raised at each tick of the event loop. The watchdog's thread reads it: a number that stays shows a block. */
+  /** Incremented at each tick. If the watchdog's thread sees no increment, the event loop is blocked. */
   readonly beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #ticks = setInterval(() => {
     this.#delay.recordDelta();
@@ -46,20 +46,20 @@ export class ProcessMeter {
     const utilization = this.#utilization();
     const eventLoopDelayP99Ms = this.#delaySoFar();
     this.#delay.reset();
-    this.#delay.recordDelta(); // the first call only sets the beginning of the next period
+    this.#delay.recordDelta(); // after a reset, the first call only starts a period
     this.#interval = { eventLoopUtilization: round(utilization), eventLoopDelayP99Ms };
     return this.peek();
   }
 
-  /** Begins a new interval and drops the numbers of the start, which do not show how the process serves. */
+  /** Begins a new interval. Drops the measurements of startup, which say nothing about serving requests. */
   restart(): void {
     this.measure();
     this.#interval = { eventLoopUtilization: 0, eventLoopDelayP99Ms: 0 };
   }
 
   /**
-   * Current numbers if they are cheap to read, otherwise the numbers of the last interval. The
-   * delay includes the current interval, so that a block of the event loop is seen once it is over.
+   * Current numbers if they are cheap to read, otherwise the numbers of the last interval. The delay
+   * includes the current interval, so that a block of the event loop is visible as soon as it ends.
    */
   peek(): Measured {
     if (this.#interval === undefined) return this.measure();
@@ -74,7 +74,7 @@ export class ProcessMeter {
     };
   }
 
-  /** If it cannot be read, because /proc is hidden or no descriptor is free: the last known value, or the peak. */
+  /** Resident memory. If it cannot be read (hidden /proc, no free descriptor): the last known value, or the peak. */
   #resident(): number {
     try {
       this.#residentMemoryBytes = process.memoryUsage.rss();
@@ -84,7 +84,7 @@ export class ProcessMeter {
     return this.#residentMemoryBytes ?? process.resourceUsage().maxRSS * BYTES_PER_KB;
   }
 
-  /** The 99th percentile of the delay. The recorded times include the timer's period, which is subtracted. */
+  /** The 99th percentile of the delay. Subtracts the timer's period, which the recorded times include. */
   #delaySoFar(): number {
     const p99Ms = this.#delay.count > 0 ? this.#delay.percentile(99) / NS_PER_MS : 0;
     return round(Math.max(0, p99Ms - DELAY_RESOLUTION_MS));

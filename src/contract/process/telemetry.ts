@@ -43,8 +43,8 @@ export async function endTelemetry(timeoutMs: number): Promise<string | undefine
   const problem = await inTime(
     ended,
     timeoutMs,
-    () => new Error(`not exported within ${Math.round(timeoutMs)} ms`),
+    () => new Error(`the export took longer than ${Math.round(timeoutMs)} ms`),
   );
   if (problem === undefined) return undefined;
-  return `its last spans, metrics and logs may be lost: ${messageOf(problem)}; look whether the collector of OpenTelemetry answers`;
+  return `its last spans, metrics and logs may be lost: ${messageOf(problem)}; check that the OpenTelemetry collector answers`;
 }

@@ -2,7 +2,7 @@ const KEY = Symbol.for('nestjs-cluster.app-import');
 
 /**
  * Holds the function passed to `bootstrap()`: in a process if it imports a file, in a thread always.
- * A thread may have to call it, because a bundle evaluates the code of the app only then.
+ * A thread may have to call the function, because a bundle evaluates the app's code only in that call.
  */
 const holder = globalThis as { [KEY]?: (context: never) => unknown };
 

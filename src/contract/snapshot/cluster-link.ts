@@ -4,7 +4,7 @@ import type { WorkerStats } from '../stats.js';
 import type { MetricsContribution } from './prometheus.js';
 import type { CollectedMetrics, WorkerIdentity } from './types.js';
 
-/** A listener of any event; `contract/log/events.ts` names the events and gives their types. */
+/** A listener for any event. `contract/log/events.ts` defines the events and their types. */
 export type LinkEventListener = (event: never) => unknown;
 
 export interface AgedSnapshot {
@@ -14,8 +14,8 @@ export interface AgedSnapshot {
 }
 
 /**
- * Is called for each request that has ended, except event streams and WebSockets, whose durations
- * only show how long their clients stayed. Runs for every request: must be cheap, must not throw.
+ * Called for each request that has ended, except event streams and WebSockets: their durations only
+ * show how long the client stayed connected. Must be cheap and must not throw.
  */
 export interface ResponseObserver {
   /**
@@ -43,7 +43,7 @@ export interface HealthVerdict {
   readonly detail: string | null;
 }
 
-/** The threads of a process. The start of the process does not wait for them. */
+/** The threads of a process. Startup does not wait for them. */
 export interface ThreadsOfProcess {
   /**
    * Checks that a thread can load all tasks.
@@ -59,7 +59,7 @@ export interface ThreadsOfProcess {
 
 /** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
 export interface MetricsSource {
-  /** All metrics of this process, as {@link encodeMetrics} gives them. Does not wait for a metric of the app that hangs. */
+  /** All metrics of this process, encoded by {@link encodeMetrics}. Does not wait for a `collect()` of the app that hangs. */
   serialize(): Promise<string>;
   /** Adds metrics of another feature of this package. */
   extend?(contribution: MetricsContribution): Promise<void>;
@@ -68,7 +68,7 @@ export interface MetricsSource {
 export interface Leading {
   /** Whether this process has just become the first leader of the cluster. */
   readonly isFirst: boolean;
-  /** Names of jobs that run once in the life of the cluster and have begun. */
+  /** Names of jobs that have begun and must not run again in the life of the cluster. */
   readonly done: readonly string[];
 }
 
@@ -80,17 +80,17 @@ export interface LeaderRole {
   owns(due: number): boolean;
   /** Calls `listener` when this process begins to lead, and several times a second while it leads. */
   follow(listener: (leading: Leading) => void): void;
-  /** Reports that a job has begun that must run only once in the life of the cluster. */
+  /** Reports the start of a job that must run only once in the life of the cluster. */
   begun(job: string): void;
 }
 
 /**
- * A Nest app's only link to its cluster. In a worker it asks the primary. In a process without a
- * primary it answers for this process alone.
+ * A Nest app's only link to its cluster. In a worker it asks the primary. Without a primary it
+ * describes this process alone.
  */
 export interface ClusterLink {
   readonly identity: WorkerIdentity;
-  /** Whether `bootstrap()` started the program. The program then does nothing when a thread imports it. */
+  /** Whether `bootstrap()` started the program. If so, a thread may import the program without starting the app. */
   readonly bootstrapped: boolean;
   /** The desired number of worker processes, which share the machine. */
   readonly workers: number;
@@ -110,7 +110,7 @@ export interface ClusterLink {
   restart(slot: number): Promise<RestartResult>;
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
-  /** Finds a package's thread; `undefined` without a primary. The promise rejects if it cannot run. */
+  /** Finds a package's thread; `undefined` without a primary. The promise rejects if the thread cannot run. */
   thread(name: string): (() => Promise<string>) | undefined;
   /**
    * Logs a warning for the operator, in one line. The same warning of several workers is logged
@@ -124,11 +124,11 @@ export interface ClusterLink {
   /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
-  /** Registers metrics of an optional feature, which are created if this process has metrics. */
+  /** Registers metrics of an optional feature. They are created only if this process has metrics. */
   contributeMetrics(contribution: MetricsContribution): void;
   observeResponses(observer: ResponseObserver): void;
 
-  /** Whether each request runs in an asynchronous context of its own. */
+  /** Sets whether each request runs in its own asynchronous context. */
   followScopes(on: boolean): void;
   /** The scope in whose context the current code runs; `undefined` if there is none. */
   readonly scope: RequestScope | undefined;
@@ -150,13 +150,13 @@ export interface ClusterLink {
   /** Registers threads to verify and start once the process serves. Returns false if this process does neither. */
   provideThreads(threads: ThreadsOfProcess): boolean;
   /**
-   * Sets a function that says whether a drain must wait for other work than requests. `before` is a
+   * Sets a function that returns whether a drain must wait for work other than requests. `before` is a
    * time in monotonic ms: only work that began earlier counts. Called during a drain.
    */
   provideTasks(pending: (before: number) => boolean): void;
   /**
    * Sets clients that a drain sends to other workers once this process has stopped accepting. They
-   * leave no faster than the other workers accept them. The drain waits until all have left.
+   * leave only as fast as the other workers accept them. The drain waits until all have left.
    * More clients may come until then.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;

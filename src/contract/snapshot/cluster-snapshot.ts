@@ -41,7 +41,7 @@ export interface PrimaryStats extends ProcessStats {
 export type SlotCounts = {
   readonly slot: number;
   readonly restartsByCause: Readonly<Partial<Record<FailureCause, number>>>;
-  /** Requests that were cut off because a drain reached its deadline. */
+  /** Requests that were aborted because a drain reached its deadline. */
   readonly abortedRequestsTotal: number;
 } & Pick<WorkerStats, CounterName>;
 
@@ -52,7 +52,7 @@ export type WorkerSnapshot = SlotCounts & {
   readonly generation: number;
   readonly state: WorkerState;
   readonly uptimeSeconds: number;
-  /** Number of workers of this slot that failed, or grew over the soft memory limit, and were replaced. */
+  /** Number of workers of this slot that failed or exceeded the soft memory limit, and were replaced. */
   readonly restarts: number;
   readonly lastExit: WorkerExit | null;
   /** Whether the slot is in a crash loop: its workers fail again and again. */
@@ -93,7 +93,7 @@ export interface ClusterSnapshot {
   readonly dismissed: readonly SlotCounts[];
   /** Ordered by slot. A slot whose worker is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
-  /** The worker that is the leader. Missing if the primary is of a version without this field. */
+  /** The worker that is the leader. Missing if the primary runs a version without this field. */
   readonly leader?: WorkerIdentity | null;
   /** `null` without a primary: with `workers: 0`, and without `bootstrap()`. */
   readonly primary: PrimaryStats | null;

@@ -3,7 +3,7 @@ import type { ClusterLink } from './cluster-link.js';
 /** Injection token of this process's `ClusterLink`. */
 export const CLUSTER_LINK = Symbol('nestjs-cluster.link');
 
-/** On `globalThis`, because no link can be passed to `forRoot()`, and for two copies of this package. */
+/** Stored on `globalThis`, because `forRoot()` takes no link and the app may load two copies of this package. */
 const KEY = Symbol.for('nestjs-cluster.link');
 
 const holder = globalThis as { [KEY]?: ClusterLink | undefined };

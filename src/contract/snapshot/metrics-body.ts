@@ -1,18 +1,18 @@
 import type { MetricJson, MetricValue } from './prometheus.js';
 
-/** Types whose values only rise, except the quantiles of a summary. */
+/** Types whose values only increase, except the quantiles of a summary. */
 const COUNTING: ReadonlySet<string> = new Set(['counter', 'histogram', 'summary']);
 
 /**
  * Counts are rounded to multiples of 1 / PRECISION. Up to 8e9, their sum is exact in any order.
- * Otherwise a sum could fall by its last bit, which Prometheus takes for a restart.
+ * Otherwise a sum could fall by its last bit, and Prometheus would see a counter reset.
  */
 const PRECISION = 2 ** 20;
 
 /** Metrics of one process as text, for other processes. */
 export function encodeMetrics(metrics: readonly MetricJson[]): string {
   return JSON.stringify(
-    // The clients refuse a metric without an aggregator; an app's own class of metrics may have none.
+    // Both clients reject a metric without an aggregator. A custom metric class of the app may have none.
     metrics.map(({ name, help, type, aggregator = 'sum', values }) => {
       const counts = COUNTING.has(type);
       const encoded = values.map((each) => encodeValue(each, counts));
@@ -24,7 +24,7 @@ export function encodeMetrics(metrics: readonly MetricJson[]): string {
 function encodeValue({ value, labels = {}, metricName }: MetricValue, counts: boolean): object {
   const isFraction = counts && Number.isFinite(value) && !Number.isInteger(value);
   const exact = isFraction ? Math.round(value * PRECISION) / PRECISION : value;
-  // JSON has no NaN and no infinity.
+  // JSON cannot represent NaN and infinity.
   return { value: Number.isFinite(exact) ? exact : String(exact), labels, metricName };
 }
 
@@ -46,7 +46,7 @@ export function labelWorkers(
   }));
 }
 
-/** @returns no metrics for a text that {@link encodeMetrics} has not made. */
+/** @returns no metrics if the text is not from {@link encodeMetrics}. */
 export function decodeMetrics(body: string): readonly MetricJson[] {
   try {
     const metrics = JSON.parse(body) as { values: { value: number | string }[] }[];
@@ -58,8 +58,8 @@ export function decodeMetrics(body: string): readonly MetricJson[] {
 }
 
 /**
- * Adds what a process has counted until its end to what earlier processes have counted. A histogram
- * with other buckets replaces the earlier one.
+ * Adds the counts of a process that has ended to the counts of earlier processes. A histogram with
+ * other buckets replaces the earlier histogram.
  */
 export function addUp(before: string | undefined, ended: string): string {
   const all = decodeMetrics(ended).flatMap((metric) => {
@@ -89,7 +89,7 @@ function sum(a: readonly MetricValue[], b: readonly MetricValue[]): MetricValue[
   return [...sums.values()];
 }
 
-/** The bounds of a histogram's buckets as text; histograms with other bounds cannot be added. */
+/** The bounds of a histogram's buckets as text. Only histograms with equal bounds can be added. */
 export function bucketsOf({ type, values }: MetricJson): string {
   if (type !== 'histogram') return '';
   const bounds = values.map(({ labels }) => labels?.['le']).filter((le) => le !== undefined);

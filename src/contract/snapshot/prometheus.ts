@@ -1,6 +1,6 @@
 /**
- * The parts of `prom-client` and of `@prometheus-io/client` that are used. An app has one of them;
- * both have this shape, and the types of neither are needed.
+ * The parts of `prom-client` and `@prometheus-io/client` that this package uses. Both clients have
+ * this shape, so the types of neither package are imported.
  */
 export interface PrometheusClient extends MetricsClient {
   /** The default registry. */
@@ -56,7 +56,7 @@ export interface MetricJson {
 
 export interface MetricValue {
   readonly value: number;
-  /** `@prometheus-io/client` leaves them out of some values. */
+  /** `@prometheus-io/client` omits the labels of some values. */
   readonly labels?: MetricLabels;
   /** Differs from the metric's name in `…_bucket`, `…_sum` and `…_count`. */
   readonly metricName?: string;
@@ -65,15 +65,15 @@ export interface MetricValue {
 /** Metrics of another part of this package, or of another package. */
 export interface Metrics {
   readonly all: readonly object[];
-  /** The metrics that already have a label for the worker. */
+  /** Metrics that already have the label `worker`. */
   readonly labelled?: readonly object[];
 }
 
-/** Creates metrics. Called once it is known that the app has metrics. */
+/** Creates metrics. Called only if the app has metrics. */
 export type MetricsContribution = (client: MetricsClient) => Metrics | Promise<Metrics>;
 
-/** The settings of a metric of this package for its constructor in prom-client. */
+/** The constructor options that all metrics of this package need. */
 export function named(name: string, help: string) {
-  const registers: [] = []; // none: the default registry of prom-client is the app's
+  const registers: [] = []; // none, because the default registry belongs to the app
   return { name: `nestjs_cluster_${name}`, help, registers };
 }

@@ -26,10 +26,10 @@ export const FAILURE_CAUSES = ['boot', 'crash', 'exit', 'oom', 'hang', 'memory',
 /**
  * Why a worker failed.
  *
- * - `boot`: it never became ready. `crash`: an error or a signal of its own.
- * - `exit`: it ended itself with code 0. `hang`: it stopped answering.
- * - `oom`: V8 or the kernel ran out of memory for it. `memory`: it grew over a
- *   limit of the `memory` options.
+ * - `boot`: it never became ready. `crash`: an uncaught error, an exit code or a fault signal.
+ * - `exit`: it exited with code 0. `hang`: it stopped answering.
+ * - `oom`: V8 or the kernel ran out of memory. `memory`: it exceeded a limit of
+ *   the `memory` options.
  * - `killed`: a signal from outside.
  */
 export type FailureCause = (typeof FAILURE_CAUSES)[number];
@@ -37,10 +37,10 @@ export type FailureCause = (typeof FAILURE_CAUSES)[number];
 /** Why a serving worker is replaced. The new worker is ready before the old one leaves. */
 export type ReplaceCause = 'reload' | 'recycle' | 'memory' | 'restart';
 
-/** Why a worker was asked to leave. `signal` = it received SIGTERM itself. */
+/** Why a worker was asked to leave. `signal`: the worker itself received SIGTERM. */
 export type RetireCause = ReplaceCause | 'scale' | 'shutdown' | 'signal';
 
-/** The reason in the answers to all requests during a shutdown. */
+/** The reason why all requests are refused during a shutdown. */
 export const SHUTTING_DOWN = 'the cluster is shutting down';
 
 export const RELOAD_OUTCOMES = ['completed', 'aborted', 'reverted'] as const;
@@ -68,14 +68,14 @@ export interface WorkerMetrics {
 export interface CollectedMetrics {
   readonly snapshot: ClusterSnapshot;
   readonly workers: readonly WorkerMetrics[];
-  /** For each slot, what its ended workers have counted. */
+  /** For each slot, the summed counts of its ended workers. */
   readonly retired: readonly string[];
-  /** Age of the snapshot in ms. Set only if the primary did not answer and the workers' metrics are unknown. */
+  /** Age of the snapshot in ms. Set only if the primary did not answer, so that the workers' metrics are missing. */
   readonly snapshotAgeMs?: number | undefined;
 }
 
 /*
- * The deadlines of a scrape, each inside the one before it:
+ * The deadlines of a scrape. Each is shorter than the deadline of its caller:
  *
  *     the scraper                                         1,000 ms, as promised
  *     └─ a worker waits for its primary                     900 ms
@@ -95,7 +95,7 @@ export const COLLECTION_TIMEOUT_MS = 500;
 /** How long a worker waits for the metrics of all workers. */
 export const SCRAPE_TIMEOUT_MS = 900;
 
-/** A worker that has not been restarted, as a process without a primary and a fake cluster show it. */
+/** The snapshot of a worker without restarts, for a process without a primary and for a fake cluster. */
 export function workerSnapshot(
   identity: WorkerIdentity,
   stats: WorkerStats,
@@ -116,7 +116,7 @@ export function workerSnapshot(
   };
 }
 
-/** A cluster of such workers, without a primary. */
+/** The snapshot of a cluster without a primary. */
 export function snapshotOf(
   workers: readonly WorkerSnapshot[],
   about: Pick<ClusterSnapshot, 'balancing' | 'minReady' | 'generation' | 'leader'>,

@@ -6,16 +6,16 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** The facts that the primary has in addition to the exit itself. */
+/** The facts that the primary knows in addition to the exit. */
 export interface Circumstances {
   readonly state: WorkerState;
   /** Whether the out-of-memory killer has killed a process of this control group since the last exit. */
   readonly oomKill: boolean;
-  /** Whether the worker had reported a fatal error, so that an abort does not mean a lack of memory. */
+  /** Whether the worker had reported a fatal error. If so, an abort does not mean that memory ran out. */
   readonly explained: boolean;
 }
 
-/** Signals that a process gets by its own fault. */
+/** Signals caused by a fault of the process itself. */
 const FAULT_SIGNALS: ReadonlySet<string> = new Set([
   'SIGABRT',
   'SIGBUS',
@@ -29,7 +29,7 @@ const FAULT_SIGNALS: ReadonlySet<string> = new Set([
 /** The exit code 128 + SIGABRT, with which a shell or a wrapper reports that its child aborted. */
 const ABORT_EXIT_CODE = 134;
 
-/** Why a worker failed that was neither asked to leave nor killed by the primary. */
+/** Why a worker failed. For workers that were neither asked to leave nor killed by the primary. */
 export function classifyFailure(exit: ProcessExit, known: Circumstances): FailureCause {
   const aborted = exit.signal === 'SIGABRT' || exit.code === ABORT_EXIT_CODE;
   // V8 aborts when its heap is full. The primary cannot read V8's message, so it assumes this reason.
@@ -41,25 +41,25 @@ export function classifyFailure(exit: ProcessExit, known: Circumstances): Failur
   return exit.code === 0 ? 'exit' : 'crash';
 }
 
-/** Describes how a process ended, with a hint for its operator. */
+/** Describes how a process ended, with a hint for the operator. */
 export function describeExit({ code, signal }: ProcessExit, cause: FailureCause): string {
   if (signal === 'SIGKILL') {
     return cause === 'oom'
       ? 'killed by SIGKILL: the memory limit of its control group was reached (out-of-memory killer)'
-      : 'killed by SIGKILL (by hand, or by the out-of-memory killer: see dmesg)';
+      : 'killed by SIGKILL (manually, or by the out-of-memory killer: see dmesg)';
   }
   if (cause === 'oom') {
     return `aborted${signal ? ` by ${signal}` : ''}: V8 ran out of memory, or native code failed (see its output above)`;
   }
   if (signal === 'SIGABRT') return 'aborted by SIGABRT';
   if (signal !== null) return `killed by ${signal}`;
-  return code === null ? 'it could not be started' : `exited with code ${code}`;
+  return code === null ? 'the process could not be started' : `exited with code ${code}`;
 }
 
 export interface FailureHistory {
   /** The number of failures since a worker last lived for {@link STABLE_AFTER_MS}. The backoff grows with it. */
   readonly inARow: number;
-  /** The number of failures by the app's own fault since a worker lived for {@link RECOVERY_MS}. */
+  /** The number of failures of the app itself since a worker lived for {@link RECOVERY_MS}. */
   readonly shortLives: number;
   readonly wasReady: boolean;
   /** Whether the slot is in a crash loop. A worker that lives for {@link RECOVERY_MS} ends it. */
@@ -115,7 +115,7 @@ export function restartDelayMs({ inARow, wasReady }: FailureHistory, random: num
 
 const BACKOFF_FACTOR = 2;
 
-/** The maximum random share that is added to a delay or taken from it. */
+/** A delay varies at random by up to this ratio. */
 const JITTER_RATIO = 0.2;
 
 /** The maximum delay after a worker that was ready. */
@@ -124,14 +124,14 @@ const QUICK_START_MS = 1_000;
 /** The delay after the first failure. Short, because most failures do not repeat. */
 const BACKOFF_MS = 100;
 
-/** The maximum delay. Long enough that a slot that cannot start takes little CPU, and soon enough after a repair. */
+/** The maximum delay. Long enough to limit the CPU use of a failing slot, short enough to recover soon after a fix. */
 export const MAX_BACKOFF_MS = 15_000;
 
-/** A worker that lived this long is restarted at once. Longer than most apps need to warm up and fail. */
+/** A worker that lived this long is restarted immediately. A faulty app usually fails sooner. */
 const STABLE_AFTER_MS = 30_000;
 
-/** Longer than the stable time, so that workers that always fail just after it count as failing. */
+/** Longer than {@link STABLE_AFTER_MS}, so that workers that always fail just after that time still count as a crash loop. */
 export const RECOVERY_MS = 2 * STABLE_AFTER_MS;
 
-/** So many failures are a crash loop. Fewer may be chance: with four the fifth worker starts after 1.5 s. */
+/** The number of failures that makes a crash loop. Fewer may be coincidence: the first four take only 1.5 s of backoff. */
 export const MAX_FAILURES = 5;

@@ -3,16 +3,16 @@ import type { LoadReport } from '../../contract/messages.js';
 /** A load up to this ratio above the mean is accepted, because moving connections would cost more. */
 const TOLERANCE = 0.05;
 
-/** If a worker's load is below the mean by this ratio, every worker above the mean gives load away. */
+/** If a worker's load is this ratio below the mean, every worker above the mean gives load away. */
 const SHORTAGE = 0.15;
 
-/** A difference of up to this many standard deviations counts as chance (Poisson: the root of the number). */
+/** A difference of up to this many standard deviations is treated as noise (Poisson: the square root of the count). */
 const STANDARD_DEVIATIONS = 3;
 
-/** A surplus above this ratio is clear: the worker is asked at once, and the next round follows soon. */
+/** A surplus above this ratio is clear: the worker must give load away now, and the next round starts earlier. */
 const CLEAR_SURPLUS = 0.15;
 
-/** A surplus that is not clear must last this many rounds. A garbage collection causes a shorter surplus. */
+/** A surplus that is not clear must last this many rounds, longer than a garbage collection. */
 const LASTING_ROUNDS = 2;
 
 /**
@@ -27,7 +27,7 @@ const FULL_UTILIZATION = 0.8;
 /** A surplus counts as shrinking if it is below this share of its initial ratio. */
 const PROGRESS = 0.8;
 
-/** After this many rounds in which its surplus did not change, a worker is asked less and less often. */
+/** After this many rounds with the same surplus, a worker is asked less and less often to give load away. */
 const PATIENT_ROUNDS = 20;
 
 /** The maximum number of rounds between two requests to a worker whose surplus does not change. */
@@ -59,7 +59,7 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
     if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
-    // Only a whole connection can move. It may move if its receiver does not end up with more load.
+    // Only a whole connection can move, and only if its receiver does not end up with more load.
     return short && load * (1 - one) >= least + load * one ? Math.max(surplus, one) : surplus;
   });
 }
@@ -89,22 +89,22 @@ export function nextSurplus(previous: Surplus | undefined, ratio: number): Surpl
   const fresh = { ratio, rounds: 1, initialRatio: ratio };
   if (previous === undefined) return fresh;
   const { rounds, initialRatio } = previous;
-  // The surplus has clearly grown, so the rounds before no longer count.
+  // The surplus has clearly grown, so earlier rounds no longer count.
   if (ratio > initialRatio + CLEAR_SURPLUS) return fresh;
-  // A shrinking surplus is not chance, so it counts as a surplus that has lasted.
+  // A shrinking surplus is not noise, so it is treated as a lasting surplus.
   if (ratio < initialRatio * PROGRESS) return { ...fresh, rounds: LASTING_ROUNDS };
   return { ratio, rounds: rounds + 1, initialRatio };
 }
 
-/** Whether the surplus is too large to be chance. */
+/** Whether the surplus is too large to be noise. */
 export function isClear({ ratio }: Pick<Surplus, 'ratio'>): boolean {
   return ratio > CLEAR_SURPLUS;
 }
 
 /**
  * Whether to ask a worker to give its surplus away. If the surplus stays (a proxy pins clients to
- * the worker, or one client makes all the load), the clients reconnect for nothing. So the worker is
- * asked less and less often.
+ * the worker, or one client causes all the load), reconnecting does not help. So the worker is asked
+ * less and less often.
  */
 export function isToGiveAway({ ratio, rounds }: Surplus): boolean {
   if (!isClear({ ratio }) && rounds < LASTING_ROUNDS) return false;

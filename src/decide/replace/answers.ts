@@ -44,7 +44,7 @@ export function awaitsReload({ pendingRequests }: ClusterState, slot: number): b
   return pendingRequests.some((each) => each.for === 'reload' && isByWorkerOf(slot, each));
 }
 
-/** Whether a worker of the slot waits for an answer. If so, the request must not wait for its exit. */
+/** Whether a worker of the slot waits for an answer. If so, the answer must not wait for the worker's exit. */
 export function awaitsAnswer({ pendingRequests }: ClusterState, slot: number): boolean {
   return pendingRequests.some((each) => each.for !== 'scale' && isByWorkerOf(slot, each));
 }

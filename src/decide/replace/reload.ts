@@ -17,15 +17,15 @@ import { answerRequests, awaitsReload } from './answers.js';
 import { isRequested, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 
-/** Failures of workers that served after which a release is rolled back. */
+/** After this many failures of serving workers, a release is rolled back. */
 const MAX_STRIKES = 2;
 
-/** Error texts that are remembered. Workers of a real app die of only a few errors. */
+/** Maximum number of remembered failures. Workers of a real app fail with only a few different errors. */
 const MAX_ENDINGS = 32;
 
 /**
- * Replaces every worker by a worker that runs the program as it is on disk now. Further requests
- * during a reload get the result of that reload.
+ * Replaces every worker with a worker that runs the program now on disk. Further requests during a
+ * reload get the result of that reload.
  *
  * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
  * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
@@ -49,7 +49,7 @@ export function reload(step: Step, reason: string): void {
 /** Takes the program that the new workers run, or the reason why no program was found. */
 export function programFound(step: Step, program: ProgramPaths | Error): void {
   const underWay = step.state.reload;
-  // A shutdown may have cancelled the reload while the program was looked for.
+  // A shutdown may have cancelled the reload during the search for the program.
   if (underWay === undefined || underWay.release !== undefined) return;
   if (underWay.outcome !== 'completed') return bringBack(step, underWay, program);
   if (program instanceof Error) return end(step, 'aborted', program.message);
@@ -122,9 +122,9 @@ export function releaseFailed(
 }
 
 /**
- * Whether a failure shows that the release does not work: the worker did not come up, or two
- * workers have failed soon, of errors that the release before did not have. A single failure may be
- * due to a request, and a client must not be able to take back a release with one request.
+ * Whether a failure shows that the release does not work: the worker never became ready, or two
+ * workers failed soon with errors that the previous release did not have. A single failure may be
+ * caused by a request, and a client must not be able to roll back a release with one request.
  */
 function countsAgainst(step: Step, worker: Worker, before: Release, detail: string): boolean {
   if (worker.state === 'starting' || worker.readyAt === undefined) return true;
@@ -145,7 +145,7 @@ function noteEnding(step: Step, generation: number, text: string): void {
   step.set({ endings: [...others, { generation, text }].slice(-MAX_ENDINGS) });
 }
 
-/** Ends the observation of a release. From now on, a failure does not make the cluster go back. */
+/** Ends the observation of a release. From now on, a failure does not cause a rollback. */
 export function endObservation(step: Step): void {
   step.disarm({ type: 'observation-over' });
   step.set({ previous: undefined });
@@ -156,7 +156,7 @@ export function cancelReload(step: Step): void {
   if (step.state.reload !== undefined) end(step, 'aborted', SHUTTING_DOWN);
 }
 
-/** Called when every worker runs the new release. It is observed if there is a release to go back to. */
+/** Called when every worker runs the new release. Observes the release if an earlier release works. */
 function adopt(step: Step, release: Release): void {
   const { before } = step.state.reload!;
   const { observeMs } = step.options.reload;
@@ -180,7 +180,7 @@ function goBack(step: Step, failed: ReloadUnderWay): void {
   bringBack(step, failed, new Error('it has the same path'));
 }
 
-/** @param files the paths of the release before, or why they are missing. */
+/** @param files the paths of the previous release, or why they are missing. */
 function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | Error): void {
   const { generation, reason } = underWay;
   const before = underWay.before!;
@@ -191,7 +191,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   }
   step.set({ release: before, reload: { ...underWay, release: before } });
   step.emit('reload-reverting', { generation, to: before.generation, reason: reason! });
-  // A slot without a worker starts the previous release at once: it does not wait for its turn.
+  // A slot without a worker starts the previous release now, without waiting for its turn.
   for (const { index, release } of wantedSlots(step.state)) {
     if (release.generation === before.generation) continue;
     step.setSlot(index, { release: before, failures: NO_FAILURES });
@@ -210,10 +210,10 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
   answerRequests(step, { type: 'reloaded', result }, (request) => request.for === 'reload');
 }
 
-/** The release to which a failed reload goes back: the last release that stayed up. */
+/** The release to which a failed reload is rolled back: the last release that stayed up. */
 function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
   const { release, previous, everReady } = state;
-  // If the same program is reloaded while it is observed, it is not known to work: `previous` stays.
+  // Reloading a program that is still observed does not prove that the program works: `previous` stays.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
   const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;

@@ -13,7 +13,7 @@ import type { Step } from '../step.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
 import { countRestart, fork, retire, scheduleRestart } from '../worker/worker-actions.js';
 
-/** A new worker must live this long before its health is checked: most code that fails at all fails in its first second. */
+/** A new worker must live this long before its health check: most faulty releases fail within a second. */
 export const CANARY_MS = 1_000;
 
 /** The maximum time for a candidate's health check. A check that takes longer has failed. */
@@ -28,7 +28,7 @@ export function requestReplacement(step: Step, request: ReplacementRequest): voi
   step.set({ replacementsWaiting: [...step.state.replacementsWaiting, request] });
 }
 
-/** Whether a replacement that `which` selects is waiting or under way. */
+/** Whether a replacement selected by `which` is waiting or under way. */
 export function isRequested(
   { replacement, replacementsWaiting }: ClusterState,
   which: (request: ReplacementRequest) => boolean,
@@ -115,7 +115,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
   answerBeforeDrain(step, cause, slot);
-  // A worker that has failed was counted at that time.
+  // A failed worker was already counted as a restart.
   if (predecessor === undefined || predecessor.state === 'draining') {
     return end(step, request, null);
   }
@@ -127,7 +127,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   step.set({ replacement: handingOver });
 }
 
-/** Ends the wait for an old worker that has exited, or that itself waits for the replacement. */
+/** Ends the wait for an old worker that has exited or that itself waits for the replacement. */
 export function noLongerAwait(step: Step, { id }: Pick<Worker, 'id'>): void {
   const { replacement } = step.state;
   if (replacement?.phase === 'handing-over' && replacement.predecessor === id) {
@@ -135,14 +135,14 @@ export function noLongerAwait(step: Step, { id }: Pick<Worker, 'id'>): void {
   }
 }
 
-/** Ends the candidacy of a worker that leaves. @returns whether it was a candidate. */
+/** Ends the candidacy of a worker that leaves. @returns whether the worker was a candidate. */
 export function loseCandidate(step: Step, worker: Worker, reason: string): boolean {
   const candidacy = candidacyOf(step, worker);
   if (candidacy !== undefined) fail(step, candidacy, reason);
   return candidacy !== undefined;
 }
 
-/** Withdraws requests: removes those that wait, ends a candidacy, or stops waiting for a hand-over. */
+/** Withdraws replacements: removes waiting requests, and ends a candidacy or the wait for a hand-over. */
 export function withdraw(
   step: Step,
   which: (request: ReplacementRequest | Replacement) => boolean,

@@ -10,7 +10,7 @@ import { isRequested, noLongerAwait, requestReplacement, warnNotReplaced } from 
 type Request = ClusterEvent & { readonly type: PendingRequest['for'] };
 type RestartEvent = Request & { readonly type: 'restart' };
 
-/** Notes a request to reload, scale or restart. Each request gets one answer. */
+/** Records a request to reload, scale or restart. Each request gets one answer. */
 export function request(step: Step, event: Request): void {
   const { requester, type } = event;
   const slot = 'slot' in event ? event.slot : undefined;
@@ -36,14 +36,14 @@ export function settleRestarts(step: Step): void {
     const reason = isWanted(step.state, slot) ? failure : 'its slot was removed by a scale-down';
     answerRequests(step, restarted(slot, reason), (each) => each.slot === slot);
     if (reason === null || reason !== failure) continue;
-    warnNotReplaced(step, slot, `is not replaced (cause=restart): ${failure}`);
+    warnNotReplaced(step, slot, `was not replaced (cause=restart): ${failure}`);
   }
 }
 
 /**
- * Replaces the worker of one slot by a new one of the same release. Further requests during a
- * restart get the answer of that restart. If a replacement for another cause already waits for its
- * turn, that replacement runs first.
+ * Replaces the worker of one slot with a new worker of the same release. Further requests during a
+ * restart get the answer of that restart. If the slot already waits for a replacement for another
+ * cause, that replacement runs first.
  */
 function restart(step: Step, { slot, reason }: RestartEvent): void {
   if (isRestarting(step.state, slot)) return;
@@ -59,7 +59,7 @@ function refusalOf(state: ClusterState, event: Request): Answer | undefined {
   }
   if (slot === undefined || isWanted(state, slot)) return undefined;
   const indexes = wantedSlots(state).map(({ index }) => index);
-  return restarted(slot, `there is no slot ${slot}: slots are ${indexes.join(', ')}`);
+  return restarted(slot, `slot ${slot} does not exist: the slots are ${indexes.join(', ')}`);
 }
 
 function isRestarting(state: ClusterState, slot: number): boolean {

@@ -16,7 +16,7 @@ export function maintain(step: Step, readings: ReadonlyMap<WorkerId, Reading>): 
     const reading = readings.get(found.id);
     if (reading === undefined) continue;
     const tooLarge = judgeSize(step, found, reading.residentBytes);
-    // The worker is read again, because `judgeSize` may have killed it.
+    // Read again, because `judgeSize` may have killed the worker.
     const worker = step.worker(found.id)!;
     if (!isSettled(step, worker)) continue;
     if (tooLarge !== undefined) {
@@ -36,11 +36,11 @@ export function settleUpkeep(step: Step): void {
   const { slot, cause, failure } = ended;
   if (cause === 'reload' || cause === 'restart') return;
   step.setSlot(slot, { noReplacementBefore: step.now + MAX_BACKOFF_MS });
-  const message = `is not replaced (cause=${cause}), next try in ${MAX_BACKOFF_MS} ms: ${failure}`;
+  const message = `was not replaced (cause=${cause}), next attempt in ${MAX_BACKOFF_MS} ms: ${failure}`;
   warnNotReplaced(step, slot, message);
 }
 
-/** Kills a worker above the hard limit. @returns how a worker exceeds the soft limit, in words. */
+/** Kills a worker above the hard limit. @returns a description if the worker exceeds the soft limit. */
 function judgeSize(step: Step, worker: Worker, residentBytes: number): string | undefined {
   const { memory } = step.options;
   const size = inMegabytes(residentBytes);
@@ -50,13 +50,13 @@ function judgeSize(step: Step, worker: Worker, residentBytes: number): string | 
   }
   if (verdict === 'kill') {
     const limit = inMegabytes(memory.hardLimitBytes);
-    const detail = `it held ${size} of memory, above memory.hardLimitBytes (${limit}), and was killed`;
+    const detail = `it used ${size} of memory, above memory.hardLimitBytes (${limit}), and was killed`;
     killFailed(step, worker, 'memory', detail);
   }
   return undefined;
 }
 
-/** Postpones further replacements, because a new worker would be as large from the start. */
+/** Postpones further replacements, because a new worker would exceed the soft limit immediately. */
 function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   const { index, noReplacementBefore } = step.slotOf(worker);
   step.setSlot(index, {
@@ -65,12 +65,12 @@ function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   if (step.state.warnedOfLimit) return;
   step.set({ warnedOfLimit: true });
   step.emit('warning', {
-    message: `exceeds memory.softLimitBytes as soon as it is ready (${detail}): the limit is too low for this app; it is replaced at most once every ${MAX_BACKOFF_MS} ms at most`,
+    message: `exceeds memory.softLimitBytes as soon as it is ready (${detail}): the limit is too low for this app; it is replaced at most once every ${MAX_BACKOFF_MS} ms`,
     worker: worker.id,
   });
 }
 
-/** Whether the worker is its slot's own, has started, and is not being killed. */
+/** Whether the worker is ready, belongs to its slot, and is not being killed. */
 function isSettled(step: Step, worker: Worker): worker is ReadyWorker {
   return (
     worker.state === 'ready' &&
@@ -94,7 +94,7 @@ function replace(step: Step, worker: Worker, cause: UpkeepCause, detail: string)
 const JITTER_RATIO = 0.1;
 
 /**
- * Whether a worker has reached its maximum of requests or its maximum age.
+ * Whether a worker has reached its maximum number of requests or its maximum age.
  *
  * @param jitter 0..1, drawn once for each worker. It varies the limits, so that workers that
  *   started together are not replaced together.

@@ -61,7 +61,7 @@ export function failLate(step: Step, worker: DrainingWorker, event: Fatal): void
   const { error, requests } = event;
   // Only the first error counts, because later errors follow from it.
   if (!worker.fatal) {
-    const detail = `uncaught error while it drained: ${inWords(error)}`;
+    const detail = `uncaught error while draining: ${inWords(error)}`;
     step.change(worker, { error, failure: worker.failure ?? { cause: 'crash', detail } });
     step.emit('worker-failing', { worker: worker.id, error, requests });
   }
@@ -69,7 +69,7 @@ export function failLate(step: Step, worker: DrainingWorker, event: Fatal): void
 }
 
 export function noteError(step: Step, worker: Worker, event: WorkerEventOf<'channel-error'>): void {
-  // Channel errors are normal while a worker ends, so nothing else is done. The event `exited` follows.
+  // Channel errors are normal while a worker exits. The event `exited` follows.
   step.change(worker, { error: worker.error ?? event.error });
 }
 
@@ -82,14 +82,14 @@ export function onChannelBroken(
   killFailed(step, worker, 'crash', detail);
 }
 
-/** Gives up a process that SIGKILL does not end: neither its slot nor a shutdown waits for it. */
+/** Abandons a process that does not end after SIGKILL: neither its slot nor a shutdown waits for it. */
 export function abandon(step: Step, { id }: Worker): void {
-  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and is abandoned: it is in an uninterruptible system call (does a disk or a network file system not respond?)`;
+  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and was abandoned: it hangs in an uninterruptible system call; check that its disks and network file systems respond`;
   step.emit('warning', { message, worker: id });
   step.do({ type: 'abandon', worker: id });
 }
 
-/** A worker exited without being asked: its slot gets a new worker, or a cluster that never served ends. */
+/** A worker exited without being asked. Its slot gets a new worker, or a cluster that never served gives up. */
 export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
   const cause = causeOf(worker, event);
   remove(step, worker, cause, event);
@@ -97,7 +97,7 @@ export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf
   const end = describeEnd(worker, cause, event.exit);
   emitDied(step, worker, { cause, detail: end, error });
   const detail = worker.error === null ? end : `${end}: ${inWords(worker.error)}`;
-  // Starting a process needs free descriptors and memory. One that did not start has no exit.
+  // A process that could not be started (no descriptors, no memory) has neither a code nor a signal.
   const started = event.exit.code !== null || event.exit.signal !== null;
   recover(step, worker, cause, detail, started);
 }
@@ -119,7 +119,7 @@ export function exitDrained(
   noLongerAwait(step, worker);
 }
 
-/** A worker has failed: its slot gets a new worker, or the cluster ends. */
+/** A worker has failed. Its slot gets a new worker, or the cluster gives up. */
 export function recover(
   step: Step,
   worker: Worker,
@@ -151,10 +151,10 @@ function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: b
 }
 
 /**
- * Why the cluster cannot go on, or `undefined` if it can. It gives up if no worker has become ready
- * in two attempts per slot, counted over all slots. But it waits for the first attempt of every slot,
- * which ends at `readyTimeoutMs` at the latest. It also waits for a candidate, which may run a
- * release that works. Once a worker has become ready, the cluster never gives up.
+ * Why the cluster gives up; `undefined` if it does not. It gives up if no worker has become ready in
+ * two attempts per slot, counted over all slots. It waits for the first attempt of every slot, which
+ * takes at most `readyTimeoutMs`. It also waits for a candidate, whose release may work. Once a
+ * worker has become ready, the cluster never gives up.
  */
 function reasonToGiveUp(state: ClusterState): string | undefined {
   const { everReady, served, slots, desired } = state;
@@ -165,7 +165,7 @@ function reasonToGiveUp(state: ClusterState): string | undefined {
   if (wantedSlots(state).some(mayBecomeReady)) return undefined;
   return served === undefined
     ? `no worker became ready in ${attempts} attempts`
-    : `no worker stayed up until its threads had loaded, in ${attempts} attempts`;
+    : `every worker ended before its threads had loaded, in ${attempts} attempts`;
 }
 
 function totalOf(restarts: Slot['restarts']): number {
@@ -194,7 +194,7 @@ function remove(
   step.do({ type: 'gone', worker: worker.id });
 }
 
-/** Emits the event for the end of a worker that had not been asked to leave. */
+/** Emits `worker-died` for a worker that was not asked to leave. */
 function emitDied(
   step: Step,
   worker: Worker,
@@ -210,14 +210,14 @@ function emitDied(
   });
 }
 
-/** Describes the end of a worker that had not been asked to leave. */
+/** Describes how a worker ended that was not asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
     ? 'it did not exit in time after an uncaught error and was killed'
     : (worker.failure?.detail ?? describeExit(exit, cause));
 }
 
-/** Adds the time that has passed since the watchdog made its report of the block. */
+/** Adds the time since the watchdog's report to the duration of the block. */
 function asOf({ report, since }: NonNullable<Worker['block']>, now: number): BlockReport {
   const laterMs = now - since - report.forMs;
   const requests = report.requests.map((each) => ({ ...each, forMs: each.forMs + laterMs }));
@@ -225,7 +225,7 @@ function asOf({ report, since }: NonNullable<Worker['block']>, now: number): Blo
 }
 
 /**
- * Emits the event for the end of a worker that had been asked to leave.
+ * Emits `worker-stopped` for a worker that was asked to leave.
  *
  * @returns whether the worker ended without a problem.
  */
@@ -246,7 +246,7 @@ function emitStopped(step: Step, worker: DrainingWorker, exit: ProcessExit): boo
 }
 
 function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
-  if (worker.readyAt === undefined) return null; // a worker that never served cannot end badly
+  if (worker.readyAt === undefined) return null; // how a worker that never served ends does not matter
   if (worker.overdue) return 'it did not exit in time and was killed';
   if (worker.failure) return worker.failure.detail;
   return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));

@@ -4,12 +4,12 @@ import type { WorkerEventOf } from '../input.js';
 import type { Step } from '../step.js';
 import { killFailed } from './worker-actions.js';
 
-/** The time between two pings. Figures in `/health` are as old as the last ping. A shorter time costs CPU in idle workers. */
+/** The time between two pings. `/health` shows values from the last ping. A shorter time costs CPU in idle workers. */
 export const PING_INTERVAL_MS = 1_000;
 
 /**
  * Whether the primary's own tick came too late (suspend, SIGSTOP, a blocked primary). After a late
- * tick, workers' answers may still be unread, so no worker may be judged.
+ * tick, workers' answers may still be unread, so no worker may be killed as hung.
  */
 export function isTickLate(lastTickAt: number, now: number): boolean {
   return now - lastTickAt > 2 * PING_INTERVAL_MS;
@@ -19,8 +19,8 @@ export function isTickLate(lastTickAt: number, now: number): boolean {
 const BUSY_UTILIZATION = 0.5;
 
 /**
- * A heartbeat round: kills the workers that are hung, and pings the rest. A worker has at most one
- * unanswered ping, so that unread pings do not add up.
+ * A heartbeat round: kills hung workers, and pings the others. A worker has at most one unanswered
+ * ping, so that unread pings do not accumulate.
  */
 export function beat(step: Step, eventLoopUtilization: number): void {
   const { lastBeatAt } = step.state;
@@ -30,7 +30,7 @@ export function beat(step: Step, eventLoopUtilization: number): void {
   const late = isTickLate(step.state.lastBeatAt, step.now);
   step.set({ lastBeatAt: step.now });
   for (const worker of step.state.workers.values()) {
-    // After a late round answers may be unread in the primary's queue, so all timeouts begin again.
+    // After a late round, answers may still be unread, so all timeouts start again.
     if (late) restartTimeout(step, worker);
     if (worker.state === 'starting') continue;
     if (worker.state === 'ready') killIfHung(step, worker.id);
@@ -38,19 +38,19 @@ export function beat(step: Step, eventLoopUtilization: number): void {
   }
 }
 
-/** The event loop is blocked. The worker is judged when the timeout ends, not at the next round. */
+/** The event loop is blocked. The worker is killed when the timeout ends, not at the next round. */
 export function onBlocked(step: Step, worker: Worker, report: BlockReport): void {
   noteBlock(step, worker, report);
   const leftMs = Math.max(step.options.hangTimeoutMs - report.forMs, 0);
   if (Number.isFinite(leftMs)) step.armFor(worker, 'block-overdue', leftMs);
 }
 
-/** Keeps the watchdog's report, which is added to the report of the worker's end. */
+/** Stores the watchdog's report, for the event `worker-died`. */
 export function noteBlock(step: Step, worker: Worker, report: BlockReport): void {
   step.change(worker, { block: { report, since: step.now - report.forMs } });
 }
 
-/** The event loop runs again. The timeout begins again, because the ping may be read late. */
+/** The event loop runs again. The timeout starts again, because the worker may not have read the ping yet. */
 export function onResumed(step: Step, worker: Worker): void {
   step.disarm({ type: 'block-overdue', worker: worker.id });
   restartTimeout(step, step.change(worker, { block: undefined }));
@@ -99,13 +99,13 @@ function restartTimeout(step: Step, worker: Worker): void {
 }
 
 function warnOfDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
-  // While a process is stopped, the time counts as what it did before, which is nearly always
-  // waiting. So a low utilization does not rule out a stop.
+  // Node attributes the time in which a process is stopped to its previous activity, usually waiting.
+  // So a low utilization does not rule out a stop.
   const cause =
     eventLoopUtilization > BUSY_UTILIZATION
       ? 'its own event loop was blocked, or the process was stopped'
       : 'the machine was suspended or overloaded, or the process was stopped';
   step.emit('warning', {
-    message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.hangTimeoutMs} ms (hangTimeoutMs): ${cause}; no worker is judged by that time`,
+    message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.hangTimeoutMs} ms (hangTimeoutMs): ${cause}; all heartbeat timeouts start again`,
   });
 }

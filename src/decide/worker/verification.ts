@@ -8,9 +8,9 @@ import { inWords, killFailed } from './worker-actions.js';
 
 /**
  * Called when a worker becomes ready. The first worker of each generation is asked whether its
- * threads can load the code that they run. One answer is enough, because all workers of a generation
- * have the same code. Until the answer, the cluster does not count as started, and a reload waits
- * with its first new worker.
+ * threads can load their code. One answer is enough, because all workers of a generation have the
+ * same code. Until the answer, the cluster does not count as started, and a reload replaces no
+ * further worker.
  *
  * @param verifiable `false` if the app offloads nothing.
  */
@@ -20,7 +20,7 @@ export function verify(step: Step, worker: ReadyWorker, verifiable: boolean): vo
   step.change(worker, { threads: 'unverified' });
 }
 
-/** Called after each event: asks a worker of a generation if none of its workers is asked. */
+/** Called after each event: asks one worker of each unverified generation. */
 export function settleVerification(step: Step): void {
   for (const { id } of step.state.workers.values()) {
     const worker = step.worker(id)!;

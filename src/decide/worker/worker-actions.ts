@@ -16,10 +16,10 @@ import {
 import { restartDelayMs } from '../policies/failure.policy.js';
 import type { Step } from '../step.js';
 
-/** A starting worker has no requests to finish, so it is killed if it has not ended after this time. */
+/** A starting worker has no requests to finish, so it is killed after this time. */
 const ABANDON_BOOT_MS = 1_000;
 
-/** Added to the worker's own time to leave, because the primary learns of the exit later. */
+/** Added to the worker's own time limit, because the primary notices the exit later. */
 const EXIT_GRACE_MS = 500;
 
 /** Starts a process for a slot. The caller makes the new worker the slot's worker or its candidate. */
@@ -70,7 +70,7 @@ export function clearSlot(step: Step, worker: Worker): void {
   if (current === worker.id) step.setSlot(index, { worker: undefined });
 }
 
-/** Kills a worker. Its exit does not show the reason, so the reason is noted. */
+/** Kills a worker, and stores the reason, because the exit code does not show it. */
 export function killFailed(step: Step, worker: Worker, cause: FailureCause, detail: string): void {
   if (worker.failure === undefined) step.change(worker, { failure: { cause, detail } });
   step.kill(worker, 'SIGKILL');
@@ -110,15 +110,15 @@ export function retire(
   if (worker.state === 'ready') {
     askToDrain(step, worker, retirement);
   } else {
-    // A booting worker may be busy for long and read no message, so it gets a signal. The signal ends
-    // it even before any code of this package runs.
+    // A starting worker may be too busy to read a message, so it gets a signal. The signal ends the
+    // worker even before any code of this package runs.
     step.kill(worker, 'SIGTERM');
     step.armFor(worker, 'stop-overdue', ABANDON_BOOT_MS);
   }
   step.emit('worker-draining', { worker: worker.id, cause });
 }
 
-/** Drains a worker that became ready although it was told to end, because it may serve requests now. */
+/** Drains a worker that became ready after it was asked to leave, because it may serve requests now. */
 export function drainAfterAll(step: Step, worker: DrainingWorker): void {
   const { readyAt, retirement } = worker;
   forgetBootErrors(step);
@@ -165,12 +165,12 @@ export function patienceMs({
   return lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
 }
 
-/** Maximum of remembered errors; the oldest are forgotten. An app may put a number into each message. */
+/** Maximum number of remembered errors; the oldest are dropped. Each error of an app may have a different message. */
 const MAX_ERRORS = 100;
 
 /**
- * The errors that keep the workers of a generation from becoming ready. One worker may print its
- * error. The log has each error of the others, with its stack the first time.
+ * The startup errors of the workers of a generation. One worker may print its own error. The primary
+ * logs the errors of the other workers, with the stack only the first time.
  */
 export interface BootErrors {
   readonly generation: number;
@@ -179,7 +179,7 @@ export interface BootErrors {
   readonly reported: readonly string[];
 }
 
-/** Whether a new worker may print the error that keeps it from becoming ready. */
+/** Whether a new worker may print its startup error. */
 export function mayPrintBootError(step: Step, id: WorkerId, generation: number): boolean {
   // A new reload is a new attempt, so its errors are printed again.
   if (generation > step.state.bootErrors.generation) forgetBootErrors(step, generation);
@@ -194,7 +194,7 @@ export function forgetBootErrors(step: Step, generation = step.state.bootErrors.
   step.set({ bootErrors: { generation, printer: undefined, reported: [] } });
 }
 
-/** Notes and returns the error of a worker that never was ready. A repeated error has no stack. */
+/** Records and returns the startup error of a worker. A repeated error has no stack. */
 export function noteBootError(step: Step, { id, error }: Worker): ErrorReport | null {
   const { bootErrors } = step.state;
   if (error === null) {

@@ -23,8 +23,8 @@ import { forgetBootErrors, killFailed, retire } from './worker-actions.js';
 
 /**
  * A signal to the whole process group (systemd, a shell) may reach workers before the primary. So a
- * worker that got a signal serves on for this time and is not replaced yet. If all workers drained
- * by themselves, waiting connections would find no worker.
+ * worker that received a signal keeps serving for this time and is not replaced yet. If all workers
+ * drained by themselves, no worker would accept the waiting connections.
  */
 const GROUP_SIGNAL_MS = 100;
 
@@ -79,24 +79,24 @@ export function timeOut(step: Step, worker: StartingWorker): void {
   killFailed(step, worker, 'boot', detail);
 }
 
-/** Kills a worker of another protocol version, because none of its messages is understood. */
+/** Kills a worker of another protocol version, because its messages cannot be parsed. */
 export function refuseVersion(
   step: Step,
   worker: StartingWorker,
   { version }: WorkerEventOf<'foreign-version'>,
 ): void {
-  const detail = `its nestjs-cluster uses version ${version} of the IPC protocol, the primary's another: a reload does not replace the primary; restart the cluster`;
+  const detail = `its nestjs-cluster uses version ${version} of the IPC protocol, but the primary uses another version: a reload does not replace the primary; restart the cluster`;
   killFailed(step, worker, 'boot', detail);
 }
 
-/** The worker has lived long enough, which ends its slot's crash loop. */
+/** The worker has lived long enough to end its slot's crash loop. */
 export function onRecovered(step: Step, worker: ReadyWorker): void {
   const { index, worker: current, failures } = step.slotOf(worker);
   if (current !== worker.id) return;
   step.setSlot(index, { failures: { ...failures, shortLives: 0, degraded: false } });
 }
 
-/** The worker got SIGTERM itself, or its app closes itself. It serves until the primary drains it. */
+/** The worker itself received SIGTERM, or its app closes itself. It serves until the primary drains it. */
 export function leaveSoon(
   step: Step,
   worker: ReadyWorker,
@@ -118,9 +118,9 @@ export function leave(
 ): void {
   if (step.state.shutdown !== undefined) return;
   retire(step, worker, 'signal');
-  // An app that closes itself unasked has failed. If that repeats, the slot is in a crash loop.
+  // Counted as a failure, so that an app that always closes itself is a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
-  if (loseCandidate(step, worker, 'it received a signal of its own')) return;
+  if (loseCandidate(step, worker, 'it received a signal')) return;
   if (candidateOf(step.state, worker.slot) !== undefined) return;
   const delayMs = worker.state === 'starting' ? GROUP_SIGNAL_MS : 0;
   step.arm({ type: 'start-due', slot: worker.slot }, delayMs);

@@ -8,13 +8,13 @@ type Options = Pick<ResolvedClusterOptions, 'address' | 'addressGiven' | 'balanc
 const FIRST_DESCRIPTOR = 3;
 
 /**
- * Takes the listening socket with which systemd has started this process (socket activation), and
+ * Takes the listening socket that systemd passed to this process (socket activation), and
  * removes systemd's variables, because no child has that socket. The socket is used instead of the
  * address in the options.
  *
  * @param warn is called if the options name another address.
  * @returns `undefined` if this process was started without a socket.
- * @throws ClusterConfigurationError if the cluster cannot use what systemd has passed.
+ * @throws ClusterConfigurationError if the cluster cannot use the passed descriptors.
  */
 export function takeActivatedSocket(
   options: Options,
@@ -23,22 +23,22 @@ export function takeActivatedSocket(
 ): BoundSocket | undefined {
   const { LISTEN_PID: pid, LISTEN_FDS: count = '0' } = env;
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete env[name];
-  // A program that systemd has started may have left the variables to this process.
+  // This process may have inherited the variables from a program that systemd started.
   if (Number(pid) !== process.pid || count === '0') return undefined;
   if (count !== '1') {
     refuse(
-      `systemd passes ${count} sockets (LISTEN_FDS), and a cluster takes one; keep one ListenStream= in the .socket unit`,
+      `systemd passes ${count} sockets (LISTEN_FDS), but a cluster uses only one; keep one ListenStream= in the .socket unit`,
     );
   }
   if (options.workers > 0 && options.balancing !== 'shared') {
     refuse(
-      `systemd passes a socket (LISTEN_FDS), and balancing '${options.balancing}' needs sockets of its own; set balancing to 'shared', or remove the .socket unit`,
+      `systemd passes a socket (LISTEN_FDS), but balancing '${options.balancing}' needs its own sockets; set balancing to 'shared', or remove the .socket unit`,
     );
   }
   const socket = open();
   if (options.addressGiven && differs(options.address, socket)) {
     warn(
-      `the options port, host and path are ignored: systemd passes the socket ${socket.url} (LISTEN_FDS)`,
+      `the options port, host and path are ignored, because systemd passes the socket ${socket.url} (LISTEN_FDS)`,
     );
   }
   return socket;

@@ -8,7 +8,7 @@ import type { ListenAddress } from '../../contract/options/resolve.js';
 import { removeSocket, removeStaleSocket } from '../../contract/files/sockets.js';
 import { inodeOf } from '../../contract/process/accept-queue.js';
 
-/** libuv's handle of a socket that is bound and not listening: Node's internal `TCP` or `Pipe`. */
+/** libuv's handle of a bound socket that does not listen: Node's internal `TCP` or `Pipe`. */
 export interface ServerHandle {
   close(): void;
   readonly fd?: number;
@@ -16,7 +16,7 @@ export interface ServerHandle {
 }
 
 /**
- * Node's internal function with which node:cluster binds a socket. It is undocumented and the same
+ * The internal function by which node:cluster binds a socket. It is undocumented and the same
  * on Node 20 to 26. If it is missing, {@link BoundSocket} has no handle.
  */
 type CreateServerHandle = (
@@ -30,7 +30,7 @@ type CreateServerHandle = (
 const createServerHandle = (net as unknown as { _createServerHandle?: CreateServerHandle })
   ._createServerHandle;
 
-/** The flag for SO_REUSEPORT, since libuv 1.49. Node passes it on from version 22.12 on. */
+/** The flag for SO_REUSEPORT, since libuv 1.49. Node passes the flag to libuv since 22.12. */
 const UV_TCP_REUSEPORT = 2;
 
 /** A socket that the primary binds and keeps open. The primary never accepts connections on it. */
@@ -92,8 +92,8 @@ export class BoundSocket {
   }
 
   /**
-   * Takes a socket with which systemd has started this process. libuv does not remove the file of
-   * such a unix socket when it is closed.
+   * Takes a socket that systemd passed to this process. libuv does not remove the file of such a unix
+   * socket when the socket is closed.
    *
    * @throws Error if the descriptor is not a listening stream socket.
    */
@@ -137,7 +137,7 @@ export class BoundSocket {
     return formatAddress(this.target);
   }
 
-  /** Identifies the socket in /proc/net; `undefined` for a socket that is not held, and without /proc. */
+  /** Identifies the socket in /proc/net; `undefined` without a handle or without /proc. */
   get inode(): string | undefined {
     return (this.#inode ??= inodeOf(this.handle?.fd));
   }

@@ -28,22 +28,22 @@ type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>
  * through node:cluster.
  *
  * `reuse-port` and `ports`: each slot has its own socket, on one port or on its own port. If the
- * worker of a slot is gone or blocked, the kernel still sends connections to the slot's socket.
- * Until the slot has a worker that answers, the workers of all other slots listen on it too.
+ * worker of a slot has exited or is blocked, the kernel still sends connections to the slot's socket.
+ * Until the slot has a responsive worker, the workers of all other slots also listen on that socket.
  */
 export class Listening {
   readonly sockets: BoundSocket[] = [];
   #slots: number;
   #opening: Promise<void> | undefined;
   #closed = false;
-  /** Binds the socket of a slot, if each slot has its own. */
+  /** Binds the socket of a slot; `undefined` if all slots share one socket. */
   #bindSlot: ((slot: number) => BoundSocket) | undefined;
-  /** Slots whose socket a worker was given. Only these sockets can have connections waiting. */
+  /** Slots whose socket was given to a worker. Only these sockets can have waiting connections. */
   readonly #given = new Set<number>();
-  /** For each worker, the slots whose orphaned sockets it listens on in addition to its own. */
+  /** For each worker, the slots without a responsive worker whose sockets it also listens on. */
   #adopted = new Map<WorkerHandle, Set<number>>();
 
-  /** @param activated the socket with which systemd has started this process. */
+  /** @param activated the socket that systemd passed to this process. */
   constructor(
     private readonly options: Options,
     activated?: BoundSocket,
@@ -80,7 +80,7 @@ export class Listening {
     try {
       await this.#opening;
     } catch (error) {
-      this.#opening = undefined; // the next worker that asks tries again
+      this.#opening = undefined; // the request of the next worker tries again
       throw error;
     }
   }
@@ -155,15 +155,15 @@ export class Listening {
       this.sockets.push(socket);
     } else if (balancing === 'round-robin') {
       cluster.schedulingPolicy = cluster.SCHED_RR;
-      // Binding only had to show that the address is free, and which port the system chooses for port 0.
+      // Binding checked that the address is free, and chose a port if the port was 0.
       this.sockets.push(socket.letGo());
     } else if (socket.handle === undefined) {
       throw new ClusterConfigurationError(
-        `balancing '${balancing}' needs net._createServerHandle of Node, which this one (${process.version}) does not have; set balancing to 'shared', which is the default`,
+        `balancing '${balancing}' needs net._createServerHandle, which Node ${process.version} does not have; set balancing to 'shared', the default`,
       );
     } else {
       const reusePort = balancing === 'reuse-port';
-      // The first socket, bound without SO_REUSEPORT, only had to show that no other cluster has the port.
+      // The first socket, bound without SO_REUSEPORT, checked that no other cluster uses the port.
       socket.close();
       this.#bindSlot = (slot) =>
         socket.another(socket.port! + (reusePort ? 0 : slot), { reusePort });
@@ -190,8 +190,8 @@ interface Acceptor {
 
 /**
  * The sockets on which node:cluster accepts connections in the primary: with round-robin, and for
- * further servers of an app. node:cluster closes each of them together with the last worker that
- * uses it, and the kernel then resets the connections that wait.
+ * further servers of an app. node:cluster closes such a socket when the last worker that uses it
+ * exits, and the kernel then resets the waiting connections.
  */
 export class ClusterAcceptors {
   #acceptors: Acceptor[] = [];

@@ -46,7 +46,7 @@ describe('nestjs-cluster', () => {
       expect(await commandLine(command, '--json', '--', 'main.js')).toEqual({
         code: 64,
         stdout: '',
-        stderr: `nestjs-cluster ${command} is now: npx @nestjs-cluster/tools ${command}\n`,
+        stderr: `${command} has moved; run npx @nestjs-cluster/tools ${command}\n`,
       });
     },
   );

@@ -72,7 +72,7 @@ describe('a command without --cluster in the directory of an app', () => {
 
       expect([code, stdout]).toEqual([69, '']);
       expect(stderr).toContain(
-        'p11, the app of this directory, is not running; running: p12 (pid 4712); choose one with --cluster',
+        'p11, the app in this directory, is not running; running: p12 (pid 4712); choose one with --cluster',
       );
     },
   );

@@ -106,7 +106,7 @@ describe('the control socket', () => {
     const { socket, warnings } = await open(path);
     expect(warnings).toEqual([]);
     expect((await open(path)).warnings).toEqual([
-      `no control socket: another process listens on ${path}; give another path; the primary tries again every 5 s; control: false disables it`,
+      `no control socket: another process listens on ${path}; use another path; the primary retries every 5 s; control: false disables it`,
     ]);
     writeFileSync(join(directory, 'file'), 'precious');
     symlinkSync(path, join(directory, 'link'));

@@ -86,7 +86,7 @@ describe('@OnClusterEvent()', () => {
       throw new Error('full');
     };
     link.events.call('worker-exit', EXIT);
-    expect(warned.mock.calls).toEqual([["a listener of 'worker-exit' threw: full"]]);
+    expect(warned.mock.calls).toEqual([["a listener for 'worker-exit' threw: full"]]);
   });
 
   it('is refused on a class with another scope', async () => {
@@ -96,7 +96,7 @@ describe('@OnClusterEvent()', () => {
     listens(Each, 'onExit', 'worker-exit');
     Injectable({ scope: Scope.REQUEST })(Each);
     await expect(start([Each])).rejects.toThrow(
-      '@OnClusterEvent() on Each.onExit cannot work: the class is not in the default scope',
+      '@OnClusterEvent() on Each.onExit cannot work: the class does not have the default scope',
     );
   });
 

@@ -19,7 +19,7 @@ it('lets a drain wait for each function of onDrain(), and logs the error of one 
   const sent = link.clients.map((clients) => sendAway(clients, 1_000));
   const drain = Promise.all(sent).then(() => (drained = true));
   await vi.waitUntil(() => warn.mock.calls.length > 0);
-  expect(warn.mock.calls).toEqual([['a function given to onDrain() failed: not connected']]);
+  expect(warn.mock.calls).toEqual([['a function passed to onDrain() failed: not connected']]);
   expect(drained).toBe(false);
 
   stopped();

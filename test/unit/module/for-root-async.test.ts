@@ -93,6 +93,8 @@ describe('the module', () => {
     Module({ imports: [ClusterModule] })(Feature);
     const starting = start(...others, Feature);
     await expect(starting).rejects.toThrow(ClusterConfigurationError);
-    await expect(starting).rejects.toThrow('write ClusterModule.forRoot() in the root module');
+    await expect(starting).rejects.toThrow(
+      'import ClusterModule.forRoot() instead, only in the root module',
+    );
   });
 });

@@ -71,7 +71,7 @@ describe('a message to a worker', () => {
     request.oncomplete(status);
     expect(completed).toHaveBeenCalledExactlyOnceWith(status);
     expect(broken.mock.calls.map(([error]) => (error as Error).message)).toEqual(
-      code === undefined ? [] : [`a message to it could not be written: ${code}`],
+      code === undefined ? [] : [`a message could not be written: ${code}`],
     );
   });
 });

@@ -78,7 +78,7 @@ describe('the stack of a worker', () => {
     expect(await native).toMatchObject({ blockedForMs: 1_200, problem });
     const ended = inspections.stack(0);
     exit();
-    expect(await ended).toMatchObject({ problem: 'the worker has ended by now' });
+    expect(await ended).toMatchObject({ problem: 'the worker has exited' });
   });
 
   it('is refused without a worker, and without a watchdog', async () => {

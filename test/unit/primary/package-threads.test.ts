@@ -63,7 +63,7 @@ describe('the thread of a package', () => {
   it('is refused if the package is not installed, until it is', async () => {
     const { threads } = start();
     await expect(threads.path(NAME)).rejects.toThrow(
-      `${NAME} cannot be loaded from ${join(app, 'main.js')}; npm install ${NAME}`,
+      `${NAME} cannot be loaded from ${join(app, 'main.js')}; run npm install ${NAME}`,
     );
     install(PROGRAM);
     expect(await threads.path(NAME)).toContain(app);
@@ -80,7 +80,7 @@ describe('the thread of a package', () => {
     }, 5_000);
     expect(existsSync(path)).toBe(false);
     expect(warnings()).toEqual([
-      `the thread of ${NAME} ended, and restarts without its state: told to die`,
+      `the thread of ${NAME} ended and restarts without its state: told to die`,
     ]);
   });
 
@@ -90,7 +90,7 @@ describe('the thread of a package', () => {
     await expect(threads.path(NAME)).rejects.toThrow('no socket');
     await expect(threads.path(NAME)).rejects.toThrow('no socket');
     expect(warnings()).toEqual([
-      `the thread of ${NAME} ended, and restarts without its state: no socket`,
+      `the thread of ${NAME} ended and restarts without its state: no socket`,
     ]);
     await vi.waitFor(async () => {
       await threads.path(NAME).catch(() => {});

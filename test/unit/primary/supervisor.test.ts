@@ -77,7 +77,7 @@ describe('the loop of the supervisor', () => {
       cluster.supervisor.stop('test');
       expect(cluster.newest(1).sent('drain')).toHaveLength(1);
       expect(cluster.events('warning')).toMatchObject([
-        { message: 'unexpected error on send', error: { message: 'EAGAIN' } },
+        { message: 'unexpected error while handling send', error: { message: 'EAGAIN' } },
       ]);
     }
   });

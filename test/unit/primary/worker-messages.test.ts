@@ -134,7 +134,7 @@ describe('a message of another version', () => {
     const cluster = start();
     for (let i = 0; i < 3; i += 1) ours(cluster.newest(0), { v: 1, type: 'blocked', forMs: -1 });
     ours(cluster.newest(1), { v: 2, type: 'leaving' });
-    const message = expect.stringMatching(/^dropped a message of another version/) as string;
+    const message = expect.stringMatching(/^dropped a message from another version/) as string;
     const worker = cluster.newest(0).handle.identity;
     expect(cluster.events('warning')).toEqual([{ message, worker }]);
   });

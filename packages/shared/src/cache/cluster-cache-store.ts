@@ -67,7 +67,7 @@ export class ClusterCacheStore {
     return this.#cache.clear(this.#prefix || undefined);
   }
 
-  /** Keys and values of the namespace (without a namespace, of all), unordered. */
+  /** Keys and values of the namespace, unordered. Without a namespace, all keys and values. */
   async *iterator(): AsyncGenerator<[key: string, value: unknown]> {
     const prefix = this.#prefix;
     for await (const [key, value] of this.#cache.entries(prefix)) {

@@ -12,11 +12,11 @@ export const CLUSTER_CACHE_OPTIONS = Symbol('nestjs-cluster.cache-options');
 
 /** How long a value is kept. */
 export interface CacheTtl {
-  /** The value's time to live, in ms. Default: no end, but the value may be evicted. */
+  /** The value's time to live, in ms. Default: no expiry, but the value may be evicted. */
   readonly ttlMs?: number | undefined;
 }
 
-/** The default name. It differs from `default`, the name of the cache of a `CacheModule`. */
+/** The default name. Must differ from `default`, the name of the cache of a `CacheModule`. */
 const NAME = 'values';
 
 /**
@@ -27,7 +27,7 @@ const NAME = 'values';
 @Injectable()
 export class ClusterCache {
   readonly #cache: SharedCache;
-  /** The computations of this process that have not ended, by key. */
+  /** The running computations of this process, by key. */
   readonly #rounds = new Map<string, Promise<Found | undefined>>();
 
   /** @throws ClusterConfigurationError */
@@ -41,7 +41,7 @@ export class ClusterCache {
   }
 
   /**
-   * Sets a value. When the promise resolves, no worker reads an older value any more.
+   * Sets a value. Once the promise resolves, no worker reads an older value.
    *
    * @throws ClusterSharedError if the hub does not confirm the change within 5 s;
    * ClusterConfigurationError for wrong options.
@@ -51,7 +51,7 @@ export class ClusterCache {
   }
 
   /**
-   * Deletes a value. When the promise resolves, no worker reads a value that was set before.
+   * Deletes a value. Once the promise resolves, no worker reads the deleted value.
    *
    * @returns whether there was a value.
    * @throws ClusterSharedError if the hub does not confirm the change within 5 s.
@@ -68,11 +68,11 @@ export class ClusterCache {
   /**
    * The value or, if there is none, the result of `compute`. One process of the cluster computes.
    * The others wait for at most 30 s, then the next process computes. If `compute` throws, the
-   * waiting callers of its process fail too, and another process computes. The result is not kept if
-   * it took longer than 30 s, or if its key was set or deleted during the computation. A call inside
-   * `compute` for the same key waits for itself, for 30 s.
+   * waiting callers of its process fail too, and another process computes. The result is not stored
+   * if it took longer than 30 s, or if its key was set or deleted during the computation. A call
+   * inside `compute` for the same key waits for itself, for 30 s.
    *
-   * @throws ClusterSharedError for a value that cannot be copied, and every error of `compute`.
+   * @throws ClusterSharedError for a value that cannot be copied; every error of `compute`.
    */
   async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
     const ttlMs = ttlOf(options, 'getOrSet()');
@@ -81,13 +81,13 @@ export class ClusterCache {
       const round = this.#rounds.get(key);
       if (round === undefined) break;
       const found = await round;
-      // A second computation began after this call, so its value is new enough in any case.
+      // A second computation began after this call, so its value is never too old.
       if (found !== undefined && (found.fresh || joined > 0)) return found.value as T;
     }
     return (await this.#begin(key, compute, ttlMs, until)).value as T;
   }
 
-  /** Begins a computation that later callers of this process join, for at most 30 s. */
+  /** Starts a computation. Later callers of this process share it, for at most 30 s. */
   #begin(key: string, compute: () => unknown, ttlMs: number | null, until: number): Promise<Found> {
     const leave = (): void => {
       clearTimeout(timer);
@@ -99,7 +99,7 @@ export class ClusterCache {
         try {
           return await compute();
         } finally {
-          leave(); // another worker may replace the value from now on, so later callers ask the hub
+          leave(); // from now on, another worker may change the value, so later callers must ask the hub
         }
       },
       ttlMs,

@@ -25,10 +25,10 @@ export interface ClusterCacheOptions {
   readonly name?: string | undefined;
 }
 
-/** Maximum time that a read waits for the hub, in ms. Beyond it, the caller gets no value. */
+/** Maximum time that a read waits for the hub, in ms. After that, the caller gets no value. */
 const DEADLINE_MS = 250;
 
-/** How long a change waits for the hub, in ms: long enough for the restart of a hub. */
+/** Maximum time that a change waits for the hub, in ms. Long enough for a restart of the hub. */
 const CHANGE_MS = 5_000;
 
 /** Maximum time that callers wait for a computation, in ms. */
@@ -39,7 +39,7 @@ const ttlSchema = v.strictObject({
   ttlMs: v.nullish(v.pipe(v.number(TTL), v.minValue(0, TTL)), null),
 });
 
-/** @returns the time to live; `null` for no end. @throws ClusterConfigurationError */
+/** @returns the time to live; `null` for no expiry. @throws ClusterConfigurationError */
 export function ttlOf(options: object | undefined, call: string): number | null {
   return validate(ttlSchema, options ?? {}, `options of ${call}`).ttlMs;
 }
@@ -51,7 +51,7 @@ export interface Found {
   readonly fresh: boolean;
 }
 
-/** One of the hub's caches. While the hub does not answer, reads find nothing and changes fail. */
+/** A cache of the hub. While the hub does not answer, reads find no values and changes fail. */
 export class SharedCache {
   readonly #maxBytes: number;
   readonly name: string;
@@ -80,11 +80,11 @@ export class SharedCache {
   }
 
   /**
-   * Sends the value only once: before a second try, another worker may have set the key. If the hub
-   * does not confirm it, the key is deleted.
+   * Sends the value only once, because another worker may set the key before a second attempt. If the
+   * hub does not confirm the value, deletes the key.
    *
-   * @returns whether the value is kept.
-   * @throws ClusterSharedError if the value cannot be copied, or the hub confirms neither.
+   * @returns whether the value was stored.
+   * @throws ClusterSharedError if the value cannot be copied, or the hub confirms neither change.
    */
   async set(key: string, value: unknown, ttlMs: number | null): Promise<boolean> {
     const until = performance.now() + CHANGE_MS;
@@ -118,7 +118,7 @@ export class SharedCache {
 
   /**
    * Gets a value. If there is none, one process of the cluster computes it. If that process fails
-   * or ends, the next process computes. The result is kept unless its key was changed by then.
+   * or exits, the next process computes. The result is stored unless the key was changed meanwhile.
    *
    * @param until when the wait for another process ends, by `performance.now()`.
    * @throws every error of `compute`.
@@ -131,7 +131,7 @@ export class SharedCache {
   ): Promise<Found> {
     const at = { cache: this.name, key };
     const known = await orNone(this.#hub.ask({ op: 'get', ...at }, DEADLINE_MS));
-    // Without an answer the process computes by itself, because the hub may hang.
+    // Without an answer, this process computes without a lease, because the hub may hang.
     const answer =
       known?.header.t === 'miss'
         ? await orNone(
@@ -141,11 +141,11 @@ export class SharedCache {
     if (answer?.header.t === 'granted')
       return this.#compute(at, compute, ttlMs, answer.header.grant);
     const value = valueIn(answer);
-    // Without a lease it is unknown whether the key changes during the computation.
+    // Without a lease, the key may have changed during the computation.
     return { value: value === undefined ? await compute() : value, fresh: false };
   }
 
-  /** Computes while this process has the hub's lease of the key. */
+  /** Computes a value while this process holds the key's lease. */
   async #compute(
     at: { readonly cache: string; readonly key: string },
     compute: () => unknown,
@@ -170,7 +170,7 @@ export class SharedCache {
   }
 
   /**
-   * Deletes values, and asks again if the connection is lost, because a delete can be repeated.
+   * Deletes values. Retries if the connection is lost, because deleting twice does no harm.
    *
    * @throws ClusterSharedError without an answer in time.
    */
@@ -184,7 +184,7 @@ export class SharedCache {
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
       throw new ClusterSharedError(
-        `${what} of the cache '${this.name}' is not confirmed: ${error.message}; other workers may read an older value, so try again`,
+        `${what} of the cache '${this.name}' was not confirmed: ${error.message}; other workers may read an older value, so try again`,
       );
     }
   }

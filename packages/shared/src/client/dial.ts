@@ -7,13 +7,13 @@ import type { Dial, LineEvents } from './hub-client.js';
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
-/** Maximum number of bytes that the hub has not read. Beyond it, the hub hangs or lags, and gets no more requests. */
+/** Maximum number of bytes that the hub has not read. Above it, the hub hangs or lags, and no more requests are sent. */
 const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
 
-/** Messages that are sent even beyond that maximum. Otherwise the hub would keep a lock or a wait for ever. */
+/** Messages that are sent even above that maximum. Otherwise the hub would keep a lock or a waiting request forever. */
 const GIVES_BACK: ReadonlySet<ToHub['op']> = new Set(['unlock', 'cancel']);
 
-/** The only connection of a worker to the hub. */
+/** The connection of a worker to the hub. */
 class SocketLine {
   #path = '';
   #frames: FrameSocket | undefined;
@@ -58,7 +58,7 @@ class SocketLine {
     if (this.#open) return this.events.frame(message, body);
     if (message.t === 'refused') {
       this.#cannot(message.why);
-      throw new Error(message.why); // closes the connection
+      throw new Error(message.why); // the error closes the connection
     }
     if (message.t !== 'welcome') return;
     this.#open = true;
@@ -67,9 +67,9 @@ class SocketLine {
     this.events.opened(this.#path);
   }
 
-  /** Retries each second. Warns, unless the last warning was the same. */
+  /** Retries every second. Logs a warning, unless the last warning was the same. */
   #cannot(why: string): void {
-    if (why !== this.#warned) this.warn(`there is no hub: ${why}; retrying`);
+    if (why !== this.#warned) this.warn(`the hub is unavailable: ${why}; retrying`);
     this.#warned = why;
     this.#retryMs = MAX_RETRY_MS;
     this.events.unavailable(why);
@@ -84,8 +84,8 @@ class SocketLine {
 }
 
 /**
- * @param find asks the primary for the path of the hub's socket. The first call makes the primary start the hub.
- * @param over when aborted, a lost connection is not opened again.
+ * @param find asks the primary for the path of the hub's socket. The primary starts the hub at the first call.
+ * @param over when aborted, a lost connection is not reopened.
  */
 export function dialSocket(
   find: () => Promise<string>,
@@ -106,7 +106,7 @@ export const dialInProcess: Dial = (events) => {
     unsentBytes: 0,
     send: (header, body = NO_BODY) => {
       const own = Buffer.from(body); // the memory of a view may change before the frame is read
-      // Later, because the caller waits for the answer only after this call.
+      // Answers later, because the caller starts to wait only after this call.
       queueMicrotask(() => events.frame(header, own));
     },
   };

@@ -4,9 +4,9 @@ import type { HubClient, Push } from './hub-client.js';
 
 /** A member of a channel, in this process. */
 export interface ChannelMember {
-  /** @param body a view of memory that is reused. */
+  /** @param body a view of reused memory. */
   said(body: Buffer): void;
-  /** Called when another member is gone. */
+  /** Called when another member has left. */
   left(name: string): void;
   /** Called each time the member has joined. The member misses messages while the connection is lost. */
   joined(): void;
@@ -15,11 +15,11 @@ export interface ChannelMember {
 export interface SayOptions {
   /** The name of the member that gets the message. Default: all other members. */
   readonly to?: string;
-  /** Called at the message's place in the common order, or when it is clear that no member gets it. */
+  /** Called at the message's place in the common order, or when the message cannot be delivered. */
   readonly echo?: () => void;
 }
 
-/** How long a message waits for a connection, in ms: long enough for a restart of the hub. */
+/** Maximum time that a message waits for a connection, in ms. Long enough for a restart of the hub. */
 const MAX_WAIT_MS = 5_000;
 
 const ANSWER_MS = 1_000;
@@ -47,7 +47,7 @@ export class HubChannels {
     });
   }
 
-  /** @param name a name that no other member has. */
+  /** @param name must be unique among all members. */
   join(channel: string, name: string, member: ChannelMember): void {
     this.#members.set(name, { channel, member });
     if (this.hub.open) this.#join(name);
@@ -65,7 +65,7 @@ export class HubChannels {
     else void this.hub.ready(MAX_WAIT_MS).then(() => this.#say(name, body, options));
   }
 
-  /** A message that cannot be sent does not reach other processes. */
+  /** Sends a message. If that fails, logs a warning, and other processes do not receive the message. */
   #say(name: string, body: Buffer, { to, echo }: SayOptions): void {
     const channel = this.#members.get(name)?.channel;
     if (channel === undefined) return echo?.();
@@ -74,7 +74,7 @@ export class HubChannels {
     try {
       sent = this.hub.tell({ op: 'say', channel, name, to, echo: number }, body);
     } catch (error) {
-      extension()?.warn(`a message does not reach other workers: ${messageOf(error)}`);
+      extension()?.warn(`a message was not sent to other workers: ${messageOf(error)}`);
     }
     if (!sent) this.hub.noteOutcome('say', 'dropped');
     if (sent && echo) this.#echoes.set(number!, echo);
@@ -101,7 +101,7 @@ export class HubChannels {
       return;
     }
     const echo = push.t === 'echo' ? this.#echoes.get(push.echo) : undefined;
-    if (push.t !== 'echo' || echo === undefined) return; // it is for another HubChannels of this process
+    if (push.t !== 'echo' || echo === undefined) return; // the echo is for another HubChannels of this process
     this.#echoes.delete(push.echo);
     if (push.missed > 0) this.hub.noteOutcome('say', 'missed', push.missed);
     echo();

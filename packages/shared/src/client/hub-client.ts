@@ -7,8 +7,8 @@ import {
 } from '../wire/protocol.js';
 
 /**
- * The reason why a question has no answer: not in time; no connection, or it was lost; the hub cannot
- * be used now, so callers do not wait for it; the hub refuses the request, or it is too large.
+ * Why a request failed. `timeout`: no answer in time. `lost`: there is no connection, or it was lost.
+ * `unavailable`: the hub cannot be used now. `refused`: the hub refused it, or it is too large.
  */
 export type HubFailure = 'timeout' | 'lost' | 'unavailable' | 'refused';
 
@@ -21,7 +21,7 @@ export class HubError extends Error {
   }
 }
 
-/** @returns the answer; `undefined` in place of a {@link HubError}. */
+/** @returns the answer; `undefined` if the request failed with a {@link HubError}. */
 export function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (!(error instanceof HubError)) throw error;
@@ -30,10 +30,10 @@ export function orNone<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Opens a connection to the hub. After a loss it opens itself again.
+ * Opens a connection to the hub, and reopens it whenever it is lost.
  *
- * @returns a function that sends a message, and returns whether it was sent. It is not sent
- *   without a connection, or if the hub has too many unread bytes.
+ * @returns a function that sends a message, and returns whether the message was sent. Without a
+ *   connection, or if the hub has too many unread bytes, the message is not sent.
  */
 export type Dial = (line: LineEvents) => (header: ToHub, body?: Buffer) => boolean;
 
@@ -42,13 +42,13 @@ export interface LineEvents {
   opened(instance: string): void;
   frame(header: FromHub, body: Buffer): void;
   closed(): void;
-  /** Called when the hub cannot be used. The line retries, and calls `opened()` at success. */
+  /** Called when the hub cannot be used. The line retries, and calls `opened()` on success. */
   unavailable(why: string): void;
 }
 
 export interface Answer {
   readonly header: FromHub;
-  /** A view of memory that is reused. */
+  /** A view of reused memory. */
   readonly body: Buffer;
 }
 
@@ -58,7 +58,7 @@ export type Push = Extract<FromHub, { t: 'event' | 'said' | 'left' | 'echo' }>;
 
 /** A part of this process that uses the hub. */
 export interface HubListener {
-  /** @param restarted whether this is a new hub, without the state of the previous one. */
+  /** @param restarted whether this is a new hub, without the state of the previous hub. */
   opened?(restarted: boolean): void;
   closed?(): void;
   pushed?(push: Push, body: Buffer): void;
@@ -69,24 +69,24 @@ const FIRST_MS = 3_000;
 
 const AGAIN_MS = 10;
 
-/** Maximum wait for the answer to a question that the hub answers at once, in ms. */
+/** Maximum wait for the answer to a request that the hub answers immediately, in ms. */
 const ANSWER_MS = 1_000;
 
-/** Asks the hub questions, for the whole process. */
+/** The only client of the hub in this process. */
 export class HubClient implements LineEvents {
   readonly #send: ReturnType<Dial>;
-  /** Settles the questions that have no answer yet, by their ids. */
+  /** Functions that settle the unanswered requests, by request id. */
   readonly #pending = new Map<number, (answer: Answer | HubError) => void>();
   readonly #listeners = new Set<HubListener>();
-  /** The callers that wait for a connection. */
+  /** The waiting calls of {@link ready}. */
   readonly #waiting = new Set<() => void>();
   #unavailable: string | undefined;
   #instance: string | undefined;
   #lastNumber = 0;
   open = false;
-  /** The event emitters of the apps of this process. */
+  /** The event emitters of the apps in this process. */
   readonly emitters = new Set<object>();
-  /** Counts of questions, by request and outcome: `count ok`. */
+  /** Number of requests, by operation and outcome: `count ok`. */
   readonly outcomes = new Map<string, number>();
 
   constructor(dial: Dial) {
@@ -99,7 +99,7 @@ export class HubClient implements LineEvents {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** A number that no other question or message of this process has. */
+  /** Returns a number that is unique among the requests and messages of this process. */
   nextNumber(): number {
     return (this.#lastNumber += 1);
   }
@@ -124,7 +124,7 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Asks a question. Only the first connection of the process is waited for.
+   * Sends a request, and waits for its answer. Waits for a connection only before the first one.
    *
    * @param signal ends the wait early.
    * @throws HubError
@@ -153,7 +153,7 @@ export class HubClient implements LineEvents {
         settle(new HubError('timeout', `the hub did not answer within ${waitMs} ms`));
       };
       this.#pending.set(id, settle);
-      // The answer may have come while this event loop was busy. Node reads it before setImmediate() runs.
+      // The answer may have arrived while this event loop was busy. Node reads it before setImmediate() runs.
       const timer = setTimeout(() => setImmediate(giveUp), Math.max(0, until - performance.now()));
       signal?.addEventListener('abort', giveUp);
       try {
@@ -165,7 +165,7 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Like {@link ask}, but asks again if the connection is lost.
+   * Like {@link ask}, but sends the request again if the connection is lost.
    *
    * @throws HubError
    */
@@ -179,24 +179,24 @@ export class HubClient implements LineEvents {
         return await this.ask(question(left()), left());
       } catch (error) {
         if ((error as HubError).failure !== 'lost' || left() === 0) throw error;
-        // Waits here, because the connection may be open although the hub does not read.
+        // Waits, because the connection may be open although the hub does not read.
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }
   }
 
   /**
-   * Sends a message that is not answered. @returns whether it was sent.
+   * Sends a message that has no answer. @returns whether the message was sent.
    *
    * @throws Error that names the maximum, if the message or a text in it is too large.
    */
   tell(note: ToHub, body?: Buffer): boolean {
     if (body !== undefined && body.length > MAX_BODY_BYTES) {
-      throw new Error(`it has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}`);
+      throw new Error(`the body has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}`);
     }
     for (const text of Object.values(note) as unknown[]) {
       if (typeof text === 'string' && text.length > MAX_TEXT_LENGTH) {
-        throw new Error(`a name or a key has at most ${MAX_TEXT_LENGTH} characters`);
+        throw new Error(`names and keys have at most ${MAX_TEXT_LENGTH} characters`);
       }
     }
     return this.#send(note, body);
@@ -232,19 +232,19 @@ export class HubClient implements LineEvents {
     if (settle !== undefined) {
       settle(header.t === 'refused' ? new HubError('refused', header.why) : { header, body });
     } else if (header.t === 'granted') {
-      this.tell({ op: 'unlock', grant: header.grant }); // no caller waits for the lock any more
+      this.tell({ op: 'unlock', grant: header.grant }); // no caller waits for the lock any longer
     }
   }
 
-  /** Whether there never was a connection. Only then do questions wait for a connection. */
+  /** Whether this process has never had a connection. Only then do requests wait for a connection. */
   get #isNew(): boolean {
     return !this.open && this.#instance === undefined;
   }
 
-  /** The error for a question that could not be sent. */
+  /** The error for a request that could not be sent. */
   #error(): HubError {
     return this.#unavailable === undefined
       ? new HubError('lost', 'there is no connection to the hub')
-      : new HubError('unavailable', `there is no hub: ${this.#unavailable}`);
+      : new HubError('unavailable', `the hub is unavailable: ${this.#unavailable}`);
   }
 }

@@ -3,15 +3,15 @@ import { dialInProcess, dialSocket } from './dial.js';
 import { HubClient } from './hub-client.js';
 import { hubMetrics } from './hub.metrics.js';
 
-/** The package whose thread the primary runs. */
+/** The name of this package, by which the primary finds the hub's thread. */
 export const THREAD = '@nestjs-cluster/shared';
 
-/** The client is on `globalThis`, so two copies of this package share it and its connection. */
+/** The client is stored on `globalThis`, so that two copies of this package share its connection. */
 const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
 
-/** The client of this process, connected at the first call. Without a primary the hub is in this process. */
+/** The client of this process, connected at the first call. Without a primary, the hub runs in this process. */
 export function hubOf(): HubClient {
   return (holder[KEY] ??= connect());
 }

@@ -13,7 +13,7 @@ const CACHE_METRICS = [
   ['cache_evictions_total', 'Values evicted to make room for others', 'Counter', 'evictions'],
 ] as const;
 
-/** Metrics of this process's questions, and of the hub's caches. */
+/** Metrics of this process's requests to the hub, and of the hub's caches. */
 export function hubMetrics(
   slot: number,
   hub: HubClient,
@@ -26,7 +26,7 @@ export function hubMetrics(
     registers: [],
   });
   const requests = new client.Counter({
-    ...named('hub_requests_total', 'Requests to the hub, by their outcome', 'request', 'outcome'),
+    ...named('hub_requests_total', 'Requests to the hub by outcome', 'request', 'outcome'),
     collect() {
       this.reset();
       for (const [name, count] of hub.outcomes) {

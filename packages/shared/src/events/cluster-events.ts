@@ -20,12 +20,12 @@ import { durationMs, encode, integer, messageOf, text, validate } from '../optio
 import { MAX_TEXT_LENGTH } from '../wire/protocol.js';
 import { EventHandlers } from './event-handlers.js';
 
-/** The receivers of an event: all workers, all but the sender, any one worker, or the worker of a slot. */
+/** The receivers of an event: all workers, all workers except the sender, any one worker, or the worker of a slot. */
 export type EventReceivers = 'all' | 'others' | 'one' | number;
 
 /** Options of `request()`. */
 export interface ClusterRequestOptions {
-  /** The worker that answers: any one worker, or the worker of a slot. Default: `one`. */
+  /** The worker that answers: any worker (`one`, the default), or the worker of a slot. */
   readonly to?: 'one' | number | undefined;
   /** How long to wait for the answer, 0..2^31-1 ms. Default: 5,000. */
   readonly deadlineMs?: number | undefined;
@@ -55,7 +55,7 @@ const requestSchema = v.strictObject({
  * Events of `@nestjs/event-emitter` that also reach the `@OnEvent()` methods of other workers. Each
  * event reaches a worker at most once, and the events of one sender arrive in order. Payloads are
  * copied as by `structuredClone()`. Provide this class in each module that injects it. All
- * instances in an app act as one.
+ * instances in an app share one subscription.
  */
 @Injectable()
 export class ClusterEvents
@@ -89,7 +89,7 @@ export class ClusterEvents
     await this.#hub.ready(START_MS);
   }
 
-  /** Must not await the `@OnEvent()` methods: they are registered in this same hook, perhaps after this call. */
+  /** Must not wait for the `@OnEvent()` methods: this same hook registers them, possibly after this call. */
   onApplicationBootstrap(): void {
     const hub = this.#hub;
     if (hub.emitters.has(this.#emitter)) return;
@@ -102,7 +102,7 @@ export class ClusterEvents
     });
   }
 
-  /** The `@OnEvent()` methods still listen in this hook, so calls that have begun are answered. */
+  /** The `@OnEvent()` methods still listen during this hook, so pending calls are answered. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#handlers?.leave();
   }
@@ -112,7 +112,7 @@ export class ClusterEvents
   }
 
   /**
-   * Sends an event. A worker that has more than 8 MiB of unread events misses it.
+   * Sends an event. A worker with more than 8 MiB of unread events misses it.
    *
    * @returns the number of workers that the event was sent to; 0 if the hub does not answer.
    * @throws ClusterSharedError for a payload that cannot be sent, ClusterConfigurationError for a
@@ -127,7 +127,7 @@ export class ClusterEvents
   }
 
   /**
-   * Asks one worker. The answer is the result of the worker's first `@OnEvent()` method.
+   * Sends a request to one worker. The answer is the result of the worker's first `@OnEvent()` method.
    *
    * @throws ClusterRequestError without an answer in time, or if the method fails;
    * ClusterConfigurationError for wrong options or a wrong name; ClusterSharedError for a payload
@@ -137,16 +137,16 @@ export class ClusterEvents
     const { to, deadlineMs } = validate(requestSchema, options ?? {}, 'options of request()');
     const failed = (why: string) => new ClusterRequestError(name, why);
     const { signal } = this.#closing;
-    if (signal.aborted) throw failed('this app is closed');
+    if (signal.aborted) throw failed('this app was closed');
     const body = encodeEvent(name, payload);
     const question = { op: 'publish', name, to, request: true } as const;
     const asked = this.#hub.ask(question, Math.max(1, deadlineMs), { body, signal });
     const answer = await asked.catch((error: unknown) => {
-      throw failed(signal.aborted ? 'this app is closed' : messageOf(error));
+      throw failed(signal.aborted ? 'this app was closed' : messageOf(error));
     });
     if (answer.header.t !== 'reply') {
       this.#sentTo(answer, to);
-      throw failed('there is no such worker, or it reads too slowly');
+      throw failed('the worker does not exist, or it reads too slowly');
     }
     const value: unknown = deserialize(answer.body);
     if (answer.header.failed) throw failed(String(value));
@@ -157,7 +157,7 @@ export class ClusterEvents
     return (this.#found ??= hubOf());
   }
 
-  /** @throws ClusterConfigurationError if no worker got the event, and the slot is beyond the last. */
+  /** @throws ClusterConfigurationError if no worker received the event because the cluster has no such slot. */
   #sentTo({ header }: Answer, to: EventReceivers): number {
     const { changed, missed = 0 } = header.t === 'done' ? header : { changed: 0 };
     if (missed > 0) this.#hub.noteOutcome('publish', 'missed', missed);

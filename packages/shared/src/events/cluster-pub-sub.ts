@@ -7,10 +7,10 @@ import { HubChannels } from '../client/hub-channels.js';
 import { hubOf } from '../client/hub-of-process.js';
 import { encode, messageOf } from '../options.js';
 
-/** One channel for all triggers, because an app may have a trigger for each of many objects. */
+/** One channel for all triggers, because an app may have very many triggers. */
 const CHANNEL = 'pub-sub';
 
-/** Maximum wait for the hub, in ms. Beyond it, a subscription gets only the messages of this process. */
+/** Maximum wait for the hub, in ms. After that, a subscription gets only the messages of this process. */
 const JOIN_MS = 3_000;
 
 /**
@@ -22,9 +22,9 @@ const JOIN_MS = 3_000;
 export class ClusterPubSub implements BeforeApplicationShutdown {
   readonly #logger = new Logger('ClusterPubSub');
   readonly #name = randomUUID();
-  /** Emits the messages, by their triggers, and `end` at shutdown. */
+  /** Emits `on <trigger>` for each message, and `end` at shutdown. */
   readonly #emitter = new EventEmitter().setMaxListeners(0);
-  /** Ends a subscription, by its number. */
+  /** Functions that end a subscription, by subscription number. */
   readonly #unsubscribe = new Map<number, () => void>();
   #closed = false;
   #lastId = 0;
@@ -102,7 +102,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     };
   }
 
-  /** Ends all readers before the HTTP server waits for them. */
+  /** Ends all iterators, because the HTTP server would wait for them. */
   beforeApplicationShutdown(): void {
     this.#closed = true;
     this.#emitter.emit('end');
@@ -127,13 +127,13 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   }
 
   #deliver(body: Buffer): void {
-    void this.#logging('a message of another worker cannot be read', () => {
+    void this.#logging('a message from another worker cannot be read', () => {
       const [trigger, payload] = deserialize(body) as [string, unknown];
       this.#emitter.emit(`on ${trigger}`, payload);
     });
   }
 
-  /** Logs an error, which must not reach other subscribers, the hub's connection or the process. */
+  /** Logs an error, so that it does not affect other subscribers, the hub's connection or the process. */
   async #logging(failure: string, run: () => unknown): Promise<void> {
     try {
       await run();

@@ -7,19 +7,19 @@ import { encode, messageOf } from '../options.js';
 
 type EventPush = Extract<Push, { t: 'event' }>;
 
-/** Maximum wait for the hub, and for calls that began during the drain, in ms. Older calls have ended by then. */
+/** Maximum wait for the hub, and for calls that began during the drain, in ms. The drain has awaited older calls. */
 const DEADLINE_MS = 1_000;
 
 /** Maximum length of an error's message in a reply, in characters. */
 const MAX_MESSAGE_LENGTH = 4_096;
 
-/** How long draining workers still answer: in a shutdown, all workers drain and ask each other. */
+/** How long draining workers still answer. In a shutdown, all workers drain and may still ask each other. */
 const STILL_ASKED_MS = 5_000;
 
 /** Calls the `@OnEvent()` methods of one app for the events of other workers. */
 export class EventHandlers {
   readonly #logger = new Logger('ClusterEvents');
-  /** The calls that have not ended, with the times at which they began. */
+  /** The running calls, with their start times. */
   readonly #running = new Map<Promise<void>, number>();
   #unlisten: () => void = () => {};
   #leaving = false;
@@ -45,10 +45,10 @@ export class EventHandlers {
     return [...this.#running.values()].some((since) => since <= before + STILL_ASKED_MS);
   }
 
-  /** The hub's answer to `unsubscribe` comes after all events for this worker. */
+  /** Waits for running calls. The hub answers `unsubscribe` after it has sent all events for this worker. */
   async leave(): Promise<void> {
     const { hub, emitter } = this;
-    // Otherwise another app of the process still listens.
+    // With several emitters, another app in the process still listens.
     if (hub.emitters.size === 1) await this.#tell({ op: 'unsubscribe' });
     hub.emitters.delete(emitter);
     this.#unlisten();
@@ -72,22 +72,22 @@ export class EventHandlers {
     try {
       await this.emitter.emitAsync(event.name, deserialize(body));
     } catch (error) {
-      // The error does not concern the sender, and must not end the process or the connection.
-      const what = `a listener of the event '${event.name}' threw: ${messageOf(error)}`;
+      // The error is not the sender's, and must not end the process or the connection.
+      const what = `a listener for the event '${event.name}' threw: ${messageOf(error)}`;
       this.#logger.error(what, error instanceof Error ? error.stack : undefined);
     }
   }
 
   async #reply({ name, from, request }: EventPush, body: Buffer): Promise<void> {
     const header = { op: 'reply', to: from, request: request! } as const;
-    // The only listener may be in another app of this process.
+    // The listener may be in another app of this process.
     const emitters = [...this.hub.emitters] as EventEmitter2[];
     const listening = emitters.find((each) => each.listeners(name).length > 0);
     if (this.emitter !== (listening ?? emitters[0])) return;
     const reply = (failed: boolean, value: unknown): void => {
       this.hub.tell({ ...header, failed }, encode('the answer', value));
     };
-    if (listening === undefined) return reply(true, 'the worker has no listener for it');
+    if (listening === undefined) return reply(true, 'the worker has no listener for this event');
     try {
       const earlier = this.emitter.listenersAny().length; // listeners of onAny() are called first
       reply(false, (await this.emitter.emitAsync(name, deserialize(body)))[earlier]);

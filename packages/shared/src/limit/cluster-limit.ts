@@ -7,11 +7,11 @@ import { type HeldLock, HeldLocks, refuseThread } from '../lock/held-locks.js';
 
 /** Options of a `ClusterLimit`. */
 export interface ClusterLimitOptions {
-  /** How many calls may run at once for a key, in all workers together: 1..100,000. */
+  /** How many calls may run at the same time for a key, in all workers together: 1..100,000. */
   readonly max: number;
   /** How many calls may wait for a key, in all workers together: 0..100,000. Default: `max`. */
   readonly maxWaiting?: number | undefined;
-  /** How long a call waits, 0..2^31-1 ms. 0 means not to wait. Default: 1,000. */
+  /** How long a call waits, 0..2^31-1 ms. With 0, a call does not wait. Default: 1,000. */
   readonly waitMs?: number | undefined;
 }
 
@@ -29,8 +29,8 @@ const optionsSchema = v.strictObject({
 
 /**
  * Lets at most `max` calls run at once for a key, such as a tenant, in all workers of the cluster
- * together. Instances with the same name share their places. Without a primary, a limit holds
- * within the process.
+ * together. Instances with the same name share their places. Without a primary, a limit applies only
+ * to this process.
  */
 export class ClusterLimit {
   readonly #limit: { readonly name: string; readonly max: number; readonly maxWaiting: number };
@@ -54,11 +54,11 @@ export class ClusterLimit {
   }
 
   /**
-   * Runs `fn` when a place for `key` is free. Calls get the places in the order in which they came.
-   * The place is free again when `fn` or its process has ended.
+   * Runs `fn` when a place for `key` is free. Calls get places in the order of their arrival. The place
+   * is free again when `fn` or its process has ended.
    *
-   * @param key 1 to 1,024 characters. Keys of different limits, and names of locks, are never mixed
-   * up, whatever they contain.
+   * @param key 1 to 1,024 characters. A key never conflicts with keys of other limits or with names of
+   * locks.
    * @param fn gets a signal that is aborted if the place is lost while `fn` runs.
    * @param response gets the header `Retry-After` if the call is refused.
    * @throws ClusterLimitException if no place is free in time, ClusterConfigurationError for a wrong

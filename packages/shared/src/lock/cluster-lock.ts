@@ -7,21 +7,21 @@ import { HeldLocks, refuseThread } from './held-locks.js';
 
 /** Options of `runExclusive()`. */
 export interface RunExclusiveOptions {
-  /** How long to wait for the lock, 0..2^31-1 ms. 0 means not to wait. Default: 10,000. */
+  /** How long to wait for the lock, 0..2^31-1 ms. With 0, the call does not wait. Default: 10,000. */
   readonly waitMs?: number | undefined;
 }
 
-/** The lock that is held while `fn` runs. */
+/** The lock held while `fn` runs. */
 export interface AcquiredLock {
   /**
-   * Aborted if the lock is lost while `fn` runs. After a loss of the connection to the hub, the
-   * signal is aborted within 1.8 s, unless the next hub gives the lock back.
+   * Aborted if the lock is lost while `fn` runs. If the connection to the hub is lost, the signal is
+   * aborted within 1.8 s, unless a restarted hub returns the lock before.
    */
   readonly signal: AbortSignal;
   /**
-   * A fencing token. It grows with each lock that the cluster grants, as long as the primary runs.
-   * Send the token with each write of `fn`, and let the resource refuse a token lower than a token
-   * that it has seen. So a holder that has lost its lock without knowing it cannot write.
+   * A fencing token. Each granted lock has a higher token, as long as the primary runs. Send the token
+   * with each write of `fn`, and let the resource reject a token lower than the highest token that it
+   * has seen. Then a process that has lost its lock without noticing cannot write.
    */
   readonly token: number;
 }
@@ -31,7 +31,7 @@ const optionsSchema = v.strictObject({ waitMs: v.optional(durationMs(), 10_000) 
 
 /**
  * Locks that only one worker of the cluster holds at a time. Provide this class in each module that
- * injects it. Without a primary, a lock holds within the process.
+ * injects it. Without a primary, a lock applies only to this process.
  */
 @Injectable()
 export class ClusterLock {
@@ -39,9 +39,9 @@ export class ClusterLock {
   #held: HeldLocks | undefined;
 
   /**
-   * Runs `fn` while no other call in the cluster runs under this name. Calls get the lock in the
-   * order in which they came. The lock is free again when `fn` or its process has ended. A call
-   * inside `fn` for the same name waits for itself, until `waitMs` is over.
+   * Runs `fn` while no other call in the cluster holds the lock of this name. Calls get the lock in the
+   * order of their arrival. The lock is free again when `fn` or its process has ended. A call inside
+   * `fn` for the same name waits for itself, until `waitMs` is over.
    *
    * @param name 1 to 1,024 characters.
    * @param fn gets the lock, whose signal is aborted if the lock is lost.

@@ -4,10 +4,10 @@ import type { HubClient, HubError } from '../client/hub-client.js';
 import { show } from '../options.js';
 import type { RequestOf } from '../wire/protocol.js';
 
-/** How long a lock counts as held after the connection is lost, in ms. A new hub reserves it a little longer. */
+/** How long a lock counts as held after the connection is lost, in ms. A new hub reserves the lock slightly longer. */
 const KEPT_MS = 1_800;
 
-/** Maximum wait for the answer of the next hub, in ms. */
+/** Maximum wait for the answer of a restarted hub, in ms. */
 const RECLAIM_MS = 900;
 
 /** The name of a lock, or a key of a limit. */
@@ -23,7 +23,7 @@ export class HeldLock {
 
   constructor(
     readonly named: LockName,
-    /** The hub's number for this lock. It changes if the next hub gives the lock back. */
+    /** The hub's number for this lock. It changes if a restarted hub returns the lock to this process. */
     public grant: number,
   ) {
     this.token = grant;
@@ -34,7 +34,7 @@ export class HeldLock {
     return this.#lost.signal;
   }
 
-  /** Called when the connection is lost, because the next hub may give the lock to another process. */
+  /** Called when the connection is lost, because a restarted hub may grant the lock to another process. */
   doubt(): void {
     this.#deadline ??= setTimeout(() => this.lose(), KEPT_MS).unref();
   }
@@ -43,7 +43,7 @@ export class HeldLock {
     if (!this.held) return;
     const { name, limit } = this.named;
     const what = limit === undefined ? 'lock' : `place in the limit '${limit.name}' for`;
-    this.#lost.abort(new Error(`the ${what} '${name}' was lost: the hub ended or hung`));
+    this.#lost.abort(new Error(`the ${what} '${name}' was lost: the hub ended or did not respond`));
   }
 
   keep(grant: number): void {
@@ -71,7 +71,7 @@ export class HeldLocks {
       opened: (restarted) => {
         for (const lock of this.#held) {
           if (restarted) void this.#reclaim(lock);
-          else lock.lose(); // the same hub gave the lock to others when the connection was lost
+          else lock.lose(); // the same hub released the lock when the connection was lost
         }
       },
       closed: () => this.#held.forEach((lock) => lock.doubt()),
@@ -111,7 +111,7 @@ export class HeldLocks {
       if (lock.held) lock.keep(header.grant);
       else this.hub.tell({ op: 'unlock', grant: header.grant });
     } catch {
-      lock.lose(); // without an answer, the lock may belong to others
+      lock.lose(); // without an answer, another process may hold the lock
     }
   }
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Bytes that count for each entry, for its objects. Measured with lru-cache 11 on Node 20 and 24. */
+/** Memory overhead of each entry in bytes. Measured with lru-cache 11 on Node 20 and 24. */
 const ENTRY_BYTES = 400;
 
 /** Values by key, up to a maximum in bytes. */
@@ -38,15 +38,15 @@ export class CacheEntries {
     return value;
   }
 
-  /** Does not count as a read. */
+  /** Reads a value without changing the statistics or the eviction order. */
   peek(key: string): Buffer | undefined {
     return this.#entries.peek(key);
   }
 
-  /** A value larger than the cache is not kept. */
+  /** Sets a value. A value larger than the cache is not stored. */
   set(key: string, value: Buffer, ttlMs: number | null): void {
     if (ttlMs === 0) return void this.#entries.delete(key);
-    // A buffer of its own: one of Node's pool would keep the whole 8 KiB of that pool alive.
+    // Not from Node's buffer pool: one small buffer would keep the whole pool of 8 KiB alive.
     const own = Buffer.allocUnsafeSlow(value.length);
     value.copy(own);
     this.#entries.set(key, own, { ttl: ttlMs ?? 0 });

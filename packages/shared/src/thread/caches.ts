@@ -13,7 +13,7 @@ type CacheRequest = RequestOf<
   'get' | 'set' | 'fill' | 'delete' | 'clear' | 'keys' | 'lease' | 'stats'
 >;
 
-/** Caches by name, and leases of keys. The peer with a key's lease computes the value; other peers wait. */
+/** Caches by name, and leases of keys. The peer that holds a key's lease computes the value. Other peers wait. */
 export class Caches {
   readonly #caches = new Map<string, CacheEntries>();
   readonly #leases: Locks<LeaseRequest>;
@@ -29,7 +29,7 @@ export class Caches {
     }, lastGrant);
   }
 
-  /** @param body a view of memory that is reused. The cache copies it. */
+  /** @param body a view of reused memory. The cache copies it. */
   receive(from: Peer, request: CacheRequest, body: Buffer): void {
     const { id } = request;
     switch (request.op) {
@@ -41,11 +41,11 @@ export class Caches {
         return this.#leases.revoke(leaseOf(request));
       case 'fill': {
         const waiting = this.#leases.dismiss(leaseOf(request), request.grant, from);
-        // If the lease is gone, the key has changed since, so the computed value is old.
+        // If the lease no longer exists, the key has changed, so the computed value is outdated.
         if (waiting === undefined) return from.send({ t: 'void', id });
         this.#entriesFor(request).set(request.key, body, request.ttlMs);
         from.send({ t: 'done', id, changed: 1 });
-        // Waiting peers get the value even if it is too large to be kept.
+        // Waiting peers get the value even if it is too large for the cache.
         for (const each of waiting) each.peer.send({ t: 'hit', id: each.id }, body);
         return;
       }
@@ -105,7 +105,7 @@ export class Caches {
 
 const leaseOf = ({ cache, key }: CacheKey): string => nameIn(cache, key);
 
-/** Names a key of a cache or a limit. Begins with a length, because both names may hold any character. */
+/** Combines two names that may contain any character. Begins with a length, so that the result is unambiguous. */
 export function nameIn(scope: string, key: string): string {
   return `${scope.length} ${scope}${key}`;
 }

@@ -3,8 +3,8 @@ import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.j
 type Membership = Pick<RequestOf<'join'>, 'channel' | 'name'>;
 
 /**
- * Channels. Their members exchange messages, also across workers. All members see one order, because
- * the sender gets an echo at its message's place. The other members are notified when one leaves.
+ * Channels whose members exchange messages across workers. All members see the messages in one order,
+ * because the sender gets an echo at its message's place. When a member leaves, the others are notified.
  */
 export class Channels {
   readonly #channels = new Map<string, Map<string, Peer>>();
@@ -23,7 +23,7 @@ export class Channels {
     for (const other of members.values()) other.send({ t: 'left', channel, name });
   }
 
-  /** Removes the members of a worker that is gone. */
+  /** Removes the members of a worker that has disconnected. */
   leave(peer: Peer): void {
     for (const [channel, members] of this.#channels) {
       for (const [name, owner] of members) if (owner === peer) this.part(peer, { channel, name });

@@ -18,19 +18,19 @@ interface Client {
   readonly hits: Map<string, number[]>;
 }
 
-/** Maximum number of clients. Beyond it, the client that was silent for the longest time is forgotten. */
+/** Maximum number of clients. Above it, the least recently active client is removed. */
 const MAX_CLIENTS = 200_000;
 
 /**
- * Counts exactly as the storage in memory of @nestjs/throttler 6: hits expire one by one, and a
+ * Counts exactly like the in-memory storage of @nestjs/throttler 6: hits expire one by one, and a
  * client above its limit is blocked.
  */
 export class Counters {
-  /** `maxSize`, because `max` would allocate the lists of all clients at once. */
+  /** Uses `maxSize`, because `max` would allocate memory for all clients at the start. */
   readonly #clients = new LRUCache<string, Client>({
     maxSize: MAX_CLIENTS,
     sizeCalculation: () => 1,
-    perf: performance, // the clock of count()
+    perf: performance, // the same clock as for count()
     ttlResolution: 0,
   });
 
@@ -63,13 +63,13 @@ export class Counters {
     return record;
   }
 
-  /** Forgets clients whose hits and blocks have expired. */
+  /** Removes clients whose hits and blocks have expired. */
   sweep(): void {
     this.#clients.purgeStale();
   }
 }
 
-/** Counts without a block time: above the limit, a client waits for its oldest hit to expire. */
+/** Counts a hit without a block time. Above the limit, a client waits until its oldest hit expires. */
 function slide(
   hits: number[],
   { ttl, limit }: Pick<Hit, 'ttl' | 'limit'>,
@@ -109,7 +109,7 @@ function blockAbove(
   return { totalHits: hits.length, timeToExpire, isBlocked, timeToBlockExpire };
 }
 
-/** Keeps hits sorted: if `ttl` varies, a new hit may expire before older hits. */
+/** Inserts a hit in order of expiry: if `ttl` varies, a new hit may expire before older hits. */
 function add(hits: number[], until: number): void {
   const later = hits.findLastIndex((each) => each <= until) + 1;
   hits.splice(later, 0, until);

@@ -1,6 +1,6 @@
 import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.js';
 
-/** A request that has no reply yet. */
+/** A request without a reply so far. */
 interface OpenRequest {
   readonly by: Peer;
   readonly id: number;
@@ -12,7 +12,7 @@ interface OpenRequest {
  * reads too slowly misses events.
  */
 export class EventRouter {
-  /** The subscribed workers. The first worker is next in turn for an event to `one` worker. */
+  /** The subscribed workers. The first worker gets the next event to `one` worker. */
   readonly #receivers = new Set<Peer>();
   /** The open requests by {@link keyOf}. */
   readonly #requests = new Map<string, OpenRequest>();
@@ -26,17 +26,17 @@ export class EventRouter {
     this.#receivers.delete(receiver);
   }
 
-  /** Forgets a peer that is gone, and refuses the requests that it has not answered. */
+  /** Removes a peer that has disconnected, and refuses the requests that it has not answered. */
   leave(peer: Peer): void {
     this.unsubscribe(peer);
     for (const [key, { by, id, to }] of this.#requests) {
       if (by !== peer && to !== peer) continue;
       this.#requests.delete(key);
-      if (by !== peer) by.send({ t: 'refused', id, why: 'its worker has ended' });
+      if (by !== peer) by.send({ t: 'refused', id, why: 'the worker has exited' });
     }
   }
 
-  /** Forgets a request whose sender no longer waits for the reply. */
+  /** Removes a request whose sender no longer waits for the reply. */
   cancel(by: Peer, id: number): void {
     this.#requests.delete(keyOf(by.number, id));
   }
@@ -56,7 +56,7 @@ export class EventRouter {
     from.send({ t: 'done', id, changed: able.length, missed: chosen.length - able.length });
   }
 
-  /** Passes a reply on to the peer that asked. A reply to no open request is dropped. */
+  /** Forwards a reply to the peer that sent the request. Drops a reply without an open request. */
   reply(from: Peer, { to, request, failed }: RequestOf<'reply'>, body: Buffer): void {
     const key = keyOf(to, request);
     const open = this.#requests.get(key);

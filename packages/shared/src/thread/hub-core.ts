@@ -5,7 +5,7 @@ import { Counters } from './counters.js';
 import { EventRouter } from './event-router.js';
 import { answerLock, Locks } from './locks.js';
 
-/** How often to call `sweep()`, in ms. lru-cache looks at every entry, which takes 50 ms for 250,000. */
+/** How often to call `sweep()`, in ms. lru-cache checks every entry, which takes 50 ms for 250,000 entries. */
 export const SWEEP_MS = 60_000;
 
 /** Any message that a worker sends after its `hello`. */
@@ -21,15 +21,15 @@ export class HubCore {
 
   /** @param reclaimMs for how long locks are granted only to workers that held them before. */
   constructor(reclaimMs = 0) {
-    // By a clock that the threads of the machine share. The previous hub granted less than one lock
-    // a microsecond, so all numbers of its grants are lower.
+    // From a clock that all threads of the machine share. The previous hub granted less than one lock
+    // per microsecond, so all its grants have lower numbers.
     const lastGrant = Number(process.hrtime.bigint() / 1_000n);
     this.#locks = new Locks(answerLock, lastGrant, performance.now() + reclaimMs);
     // Leases and locks have different numbers, so `unlock` can name either.
     this.#caches = new Caches(2 ** 52 + lastGrant);
   }
 
-  /** @param body a view of memory that is reused. A service copies a body that it keeps. */
+  /** @param body a view of reused memory. A service must copy a body that it keeps. */
   receive(from: Peer, message: WorkerMessage, body: Buffer): void {
     const done = (id: number): void => from.send({ t: 'done', id, changed: 1 });
     switch (message.op) {
@@ -81,7 +81,7 @@ export class HubCore {
     }
   }
 
-  /** Called when the worker is gone. Its locks are granted to other workers. */
+  /** Called when a worker has disconnected. Grants its locks to other workers. */
   leave(peer: Peer): void {
     this.#events.leave(peer);
     this.#channels.leave(peer);
@@ -94,7 +94,7 @@ export class HubCore {
     this.#locks.open();
   }
 
-  /** Removes expired state. Until then it takes memory, but is not read. */
+  /** Removes expired state to free memory. Expired state is never read. */
   sweep(): void {
     this.#counters.sweep();
     this.#caches.sweep();

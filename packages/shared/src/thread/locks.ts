@@ -4,9 +4,9 @@ import type { Peer } from '../wire/protocol.js';
 export interface LockRequest {
   readonly peer: Peer;
   readonly id: number;
-  /** How many may hold the lock at once. If requests differ, each request is judged by its own number. Default: 1. */
+  /** How many peers may hold the lock at the same time. Each request is checked against its own number. Default: 1. */
   readonly max?: number;
-  /** How many requests may wait for the lock. Default: any number. */
+  /** How many requests may wait for the lock. Default: unlimited. */
   readonly maxWaiting?: number;
 }
 
@@ -29,8 +29,8 @@ export function answerLock({ peer, id }: LockRequest, grant: number | undefined)
 }
 
 /**
- * Locks by name, granted in the order of the requests. A lock is held by one peer, or by as many as
- * the requests say. A peer that is gone holds no lock. A peer ends its waits by itself.
+ * Locks by name, granted in the order of the requests. One peer holds a lock, or up to `max` peers. A
+ * peer that disconnects releases its locks. Peers cancel their own waiting requests on timeout.
  */
 export class Locks<R extends LockRequest = LockRequest> {
   readonly #locks = new Map<string, Lock<R>>();
@@ -39,8 +39,8 @@ export class Locks<R extends LockRequest = LockRequest> {
   readonly #waits = new Map<string, { readonly request: R; readonly lock: Lock<R> }>();
 
   /**
-   * @param answer is called for each request that waits no longer.
-   * @param lastGrant a number; the first grant gets the next number.
+   * @param answer called for each request that no longer waits.
+   * @param lastGrant the first grant gets the next number.
    * @param closedUntil until this time, locks are granted only to peers that held them before.
    */
   constructor(
@@ -63,7 +63,7 @@ export class Locks<R extends LockRequest = LockRequest> {
     this.answer(request, undefined);
   }
 
-  /** Gives a lock back to a peer that held it when the previous hub ended. */
+  /** Grants a lock again to a peer that held it when the previous hub ended. */
   reclaim(name: string, request: R): void {
     const lock = this.#lockOf(name);
     if (this.#isClosed && hasRoom(lock, request)) return this.#grant(lock, request);
@@ -89,26 +89,26 @@ export class Locks<R extends LockRequest = LockRequest> {
     return waiting;
   }
 
-  /** Takes a lock from its holders. */
+  /** Releases a lock on behalf of its holders. */
   revoke(name: string): void {
-    const holders = [...(this.#locks.get(name)?.holders ?? [])]; // not those that come next
+    const holders = [...(this.#locks.get(name)?.holders ?? [])]; // a copy, without holders that get the lock meanwhile
     holders.forEach((grant) => this.#free(grant));
   }
 
-  /** Takes the locks whose names begin so from their holders. */
+  /** Revokes all locks whose names begin with `begin`. */
   revokeAll(begin: string): void {
     for (const name of this.#locks.keys()) if (name.startsWith(begin)) this.revoke(name);
   }
 
-  /** Ends the wait of a request. */
+  /** Removes a waiting request. */
   cancel(peer: Peer, id: number): void {
     const waiting = this.#waits.get(keyOf(peer, id));
     if (waiting === undefined) return;
     this.#endWait(waiting.lock, waiting.request);
-    this.#admit(waiting.lock); // the next request may need less room
+    this.#admit(waiting.lock); // the next request may have a higher `max`
   }
 
-  /** Releases all locks of a peer that is gone. */
+  /** Releases all locks of a peer that has disconnected. */
   leave(peer: Peer): void {
     for (const { request, lock } of this.#waits.values()) {
       if (request.peer === peer) this.#endWait(lock, request);
@@ -151,7 +151,7 @@ export class Locks<R extends LockRequest = LockRequest> {
     this.#admit(held.lock);
   }
 
-  /** Grants a lock to the requests that have waited longest, as far as there is room. */
+  /** Grants a lock to waiting requests, oldest first, as long as its maximum allows. */
   #admit(lock: Lock<R>): void {
     for (const request of lock.queue) {
       if (this.#isClosed || !hasRoom(lock, request)) break;

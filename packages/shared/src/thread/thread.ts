@@ -9,10 +9,10 @@ import { HubCore, SWEEP_MS } from './hub-core.js';
 /** How long workers can reclaim their locks after the previous hub has ended. */
 const RECLAIM_MS = 2_000;
 
-/** Maximum number of bytes that a worker has not read. Beyond it, its requests are refused. */
+/** Maximum number of bytes that a worker has not read. Above it, the worker's requests are refused. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
-/** Listens for workers, in a directory that only this user can enter. */
+/** Listens for workers, in a directory that only this user can access. */
 export function listenForWorkers({ path, restarted }: PackageThreadData): Promise<Server> {
   const core = new HubCore(restarted ? RECLAIM_MS : 0);
   if (restarted) setTimeout(() => core.open(), RECLAIM_MS);
@@ -38,7 +38,7 @@ function serve(socket: Socket, core: HubCore, number: number): void {
     get unsentBytes() {
       return frames.unsentBytes;
     },
-    /** If an answer does not fit, refuses the request instead. */
+    /** Refuses the request if its answer is too large or the worker does not read. */
     send: (frame: FromHub, payload?: Buffer): void => {
       let why = 'the worker does not read its answers';
       try {
@@ -54,7 +54,7 @@ function serve(socket: Socket, core: HubCore, number: number): void {
     isKnown = message.v === HUB_VERSION;
     peer.slot = message.slot;
     if (isKnown) return peer.send({ t: 'welcome', id: message.id });
-    const why = `the hub speaks protocol version ${HUB_VERSION}, and the worker version ${message.v}; restart the cluster after updating @nestjs-cluster/shared`;
+    const why = `the hub uses protocol version ${HUB_VERSION}, but the worker uses version ${message.v}; restart the cluster after updating @nestjs-cluster/shared`;
     peer.send({ t: 'refused', id: message.id, why });
   };
   const frames = new FrameSocket(
@@ -70,6 +70,6 @@ function serve(socket: Socket, core: HubCore, number: number): void {
 }
 
 if (!isMainThread && parentPort && (workerData as Partial<PackageThreadData> | null)?.path) {
-  // An error ends the thread, and the primary reads it.
+  // An error ends the thread, and the primary logs the error.
   void listenForWorkers(workerData as PackageThreadData).then(() => parentPort!.postMessage(null));
 }

@@ -10,22 +10,22 @@ import type { HitRecord } from '../wire/protocol.js';
 /** How long a request waits for the hub, in ms. */
 const DEADLINE_MS = 1_000;
 
-/** How long the app's start waits for the hub, in ms, so that the hub counts from the first request on. */
+/** How long the app's startup waits for the hub, in ms, so that the hub counts even the first request. */
 const START_MS = 3_000;
 
-/** Warns at most once in this time, in ms. */
+/** Minimum time between two warnings, in ms. */
 const QUIET_MS = 60_000;
 
 /**
  * Counts the requests of all workers together. Use it as the `storage` of `ThrottlerModule`. It
- * counts like the storage in memory that it replaces. Without a primary it counts in this process.
+ * counts like the in-memory storage that it replaces. Without a primary it counts in this process.
  *
- * If the hub does not count a request within a second, this worker counts it by itself, so a client
- * may send up to the limit to each worker. The log says so once a minute.
+ * If the hub does not count a request within a second, this worker counts it locally, so a client may
+ * send up to the limit to each worker. A warning is logged at most once a minute.
  */
 @Injectable()
 export class ClusterThrottlerStorage implements ThrottlerStorage, OnModuleInit {
-  /** Counts of this worker alone, for requests that the hub has not counted. */
+  /** Local counts, for requests that the hub has not counted. */
   readonly #local = new Counters();
   readonly #logger = new Logger('ClusterThrottlerStorage');
   #quietUntil = 0;
@@ -66,13 +66,13 @@ export class ClusterThrottlerStorage implements ThrottlerStorage, OnModuleInit {
     if (now < this.#quietUntil) return;
     this.#quietUntil = now + QUIET_MS;
     this.#logger.warn(
-      `the hub cannot count requests: ${why}; this worker counts them alone, so a client may send up to the limit to each worker`,
+      `the hub cannot count requests: ${why}; this worker counts them locally, so a client may send up to the limit to each worker`,
     );
   }
 
   /**
-   * The client of the hub; `undefined` without a primary, so that each app counts by itself. A hub
-   * inside this process would carry the counts of one app over to the next app of a test.
+   * The client of the hub; `undefined` without a primary, so that each app counts for itself. A hub in
+   * this process would keep the counts from one app of a test to the next.
    */
   get #hub(): HubClient | undefined {
     if (extension()?.thread(THREAD) === undefined) return undefined;

@@ -16,9 +16,9 @@ interface CacheKey {
 }
 
 interface Cached extends CacheKey {
-  /** The lifetime of the value. `null`: the value stays until it is evicted. */
+  /** The lifetime of the value. `null`: no expiry, but the value may be evicted. */
   readonly ttlMs: number | null;
-  /** The maximum size of the whole cache. The first value creates the cache with it. */
+  /** The maximum size of the whole cache. The first value creates the cache with this size. */
   readonly maxBytes: number;
 }
 
@@ -34,7 +34,7 @@ interface Requests {
     readonly waitMs: number;
     /** Whether the worker held the lock when the previous hub ended. */
     readonly reclaim?: boolean | undefined;
-    /** If present, `name` is a key of this limit. */
+    /** If set, `name` is a key of this limit. */
     readonly limit?:
       { readonly name: string; readonly max: number; readonly maxWaiting: number } | undefined;
   };
@@ -54,7 +54,7 @@ interface Requests {
   keys: { readonly cache: string; readonly prefix: string };
   /** Asks for a value, or for the lease to compute it. Only one worker holds the lease. */
   lease: CacheKey;
-  /** Sets the value and returns the lease. If the lease is void, nothing is set. */
+  /** Sets the value and returns the lease. If the lease is void, the value is not set. */
   fill: Cached & { readonly grant: number };
   stats: object;
   /** Subscribes the worker to events. With `leaving`, the hub prefers other workers from now on. */
@@ -63,7 +63,7 @@ interface Requests {
   publish: {
     readonly name: string;
     readonly to: 'all' | 'others' | 'one' | number;
-    /** Whether the answer is the `reply` of the receiver. */
+    /** Whether the sender waits for the receiver's `reply`. */
     readonly request?: boolean | undefined;
   };
   /** Adds a member in this worker to a channel. */
@@ -120,7 +120,7 @@ export interface CacheStats {
 export type FromHub =
   /** The answer to `hello`. */
   | { readonly t: 'welcome'; readonly id: number }
-  /** The hub does not serve the request. `why` is for the log. */
+  /** The hub refuses the request. `why` is for the log. */
   | { readonly t: 'refused'; readonly id: number; readonly why: string }
   | { readonly t: 'granted'; readonly id: number; readonly grant: number }
   /** The lock is not free, and the request may not wait. */
@@ -131,14 +131,14 @@ export type FromHub =
   | { readonly t: 'keys'; readonly id: number; readonly keys: string[] }
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
-  /** `changed` values were set or deleted; or `changed` workers got the event, and `missed` read too slowly. */
+  /** `changed` values were set or deleted; or `changed` workers got the event, and `missed` workers read too slowly. */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly missed?: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
   | {
       readonly t: 'event';
       readonly name: string;
       readonly from: number;
-      /** Present if the sender waits for a `reply` with this number. */
+      /** Set if the sender waits for a `reply` with this number. */
       readonly request?: number | undefined;
     }
   | { readonly t: 'reply'; readonly id: number; readonly failed: boolean }
@@ -160,5 +160,5 @@ export interface Peer {
   send(header: FromHub, body?: Buffer): void;
 }
 
-/** A worker with more unread bytes than this is sent no events and no messages. */
+/** Events and messages to a worker with more unread bytes than this are dropped. */
 export const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;

@@ -154,8 +154,6 @@ describe('sessions that are shared', () => {
     const { engine, warn } = sharing(failing);
     const id = await engine.generateId({} as never);
     expect(existsSync(pathOf(id))).toBe(true);
-    expect(warn.mock.calls).toEqual([
-      ['requests cannot be relayed to the worker of their session: no thread'],
-    ]);
+    expect(warn.mock.calls).toEqual([['requests cannot be relayed to their worker: no thread']]);
   });
 });

@@ -12,19 +12,19 @@ import { type Kind, KindsOfWork, mayWait } from './remedies.js';
 
 const INSTALLED = '/node_modules/';
 
-/** A function of the app; or a package or file whose code ran without a function of the app. */
+/** A function of the app, or a package or file whose code ran outside the app's functions. */
 export interface Owner {
   readonly name: string;
-  /** The place of the function, as `path:line:column`; `null` for a package. */
+  /** The function's definition, as `path:line:column`; `null` for a package. */
   readonly place: string | null;
 }
 
-/** A time in which the event loop ran one handler, and so nothing else. */
+/** A period in which the event loop ran only one handler. */
 export interface Slice {
   ms: number;
-  /** The time of the garbage collector in it. */
+  /** Time spent in the garbage collector. */
   garbageMs: number;
-  /** The time of each owner in it, without the garbage collector. */
+  /** Time of each owner, without the garbage collector. */
   readonly parts: Map<Owner, number>;
 }
 
@@ -33,23 +33,23 @@ export interface Work {
   ms: number;
   busyMs: number;
   readonly slices: Slice[];
-  /** By name and place, so that the same function counts as one in all workers. */
+  /** By name and place, so that the times of a function are summed over all workers. */
   readonly owners: Map<string, Owner>;
   readonly kinds: Map<Owner, Map<Kind, number>>;
 }
 
 /** A node of the call tree. */
 interface Site {
-  /** The innermost function of the app on the way to the node. */
+  /** The innermost function of the app on the path to the node. */
   readonly owner: Owner | undefined;
-  /** The outermost one. */
+  /** The outermost function of the app on that path. */
   readonly entry: Owner | undefined;
   readonly kinds: readonly (readonly [Kind, number])[];
 }
 
 /**
- * V8 takes a sample each millisecond. After a longer gap, the process had no CPU, and the rest of
- * the gap counts for nobody. Only a call that waits for the kernel takes so long without a sample.
+ * V8 takes a sample every millisecond. In a longer gap the process had no CPU, so the rest of the gap
+ * is not attributed. The exception is a call that waits for the kernel.
  */
 const MAX_GAP_MS = 4;
 
@@ -61,9 +61,9 @@ export function noWork(): Work {
 }
 
 /**
- * Adds the profile of a worker. A sample counts for the innermost function of the app on its call
- * path, with all that the function called. Consecutive samples with the same outermost function are
- * one slice.
+ * Adds the profile of a worker. A sample is attributed to the innermost function of the app on its
+ * call path, including the functions that it called. Consecutive samples with the same outermost
+ * function form one slice.
  */
 export function addProfile(work: Work, profile: CpuProfile): void {
   const pathFrom = pathsOf(profile);
@@ -137,7 +137,7 @@ function add<K>(sums: Map<K, number>, key: K, ms: number): void {
   sums.set(key, (sums.get(key) ?? 0) + ms);
 }
 
-/** The package of a file, or the path of the app's own file. */
+/** The package of a file, or the path of a file of the app. */
 function moduleOf(path: string): string {
   const installed = path.lastIndexOf(INSTALLED);
   if (installed < 0) return relative(process.cwd(), path);

@@ -40,7 +40,7 @@ export async function collect(
   return { work, workers, lost };
 }
 
-/** Has a worker write its profile, and reads and removes the file. */
+/** Records a worker's profile, then reads and removes its file. */
 async function record(
   client: Pick<ControlClient, 'post'>,
   slot: number,
@@ -52,7 +52,7 @@ async function record(
     return JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
   } catch (error) {
     throw new ToolError(
-      `its profile cannot be read: ${(error as Error).message}; run the command where the cluster runs`,
+      `its profile cannot be read: ${(error as Error).message}; run the command on the cluster's machine`,
     );
   } finally {
     rmSync(file, { force: true });

@@ -11,16 +11,16 @@ interface AdviseOptions {
   readonly seconds: number;
 }
 
-/** The control socket allows no longer profile. */
+/** The maximum of the control socket. */
 const MAX_SECONDS = 60;
 
 export function addAdviseCommand(program: Command): void {
   withCluster(program.command('advise'))
-    .summary('Names the functions that block the event loop, and what to do about each')
+    .summary('Lists the functions that block the event loop, with a remedy for each')
     .description(
-      'Profiles all workers of a running cluster at the same time, which takes up to a fifth of their ' +
-        'CPU. Names the functions of the app that block the event loop, what helps, and what the other ' +
-        'requests would gain. Changes nothing.',
+      'Profiles all workers of a running cluster at the same time, which uses up to a fifth of their ' +
+        'CPU. Lists the functions of the app that block the event loop, a remedy for each, and how much ' +
+        'faster other requests would be. Changes nothing.',
     )
     .option(
       '-s, --seconds <n>',

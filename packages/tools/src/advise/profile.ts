@@ -25,12 +25,12 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** The time of a sample in ms: the time until the next sample. */
+/** The duration of a sample in ms: the time until the next sample. */
 export function sampleMs({ timeDeltas }: CpuProfile, index: number): number {
   return Math.max(0, timeDeltas[index + 1] ?? 0) / 1_000;
 }
 
-/** For each node: its frame, its caller's frame, and so on to the root. */
+/** Returns a function that gives the call path of a node, from its own frame to the root. */
 export function pathsOf({ nodes }: CpuProfile): (id: number) => readonly CallFrame[] {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((c) => [c, id])));
@@ -52,7 +52,7 @@ export function nameOf({ functionName }: CallFrame): string {
   return oneLine(functionName || '(anonymous)');
 }
 
-/** The path of a file's URL. Another URL stays as it is. */
+/** Converts a file URL to its path. Returns other URLs unchanged. */
 export function pathOf(url: string): string {
   try {
     return url.startsWith('file:') ? fileURLToPath(url) : url;

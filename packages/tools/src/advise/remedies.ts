@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type CallFrame, pathOf } from './profile.js';
 
-/** A kind of work that a method spends its time with. */
+/** A kind of work on which a method spends its time. */
 export type Kind =
   'code' | 'regexp' | 'json' | 'files' | 'crypto' | 'compression' | 'processes' | 'rows';
 
 interface Remedy {
   readonly kind: Exclude<Kind, 'code'>;
-  /** Matches a frame, written as `url function`, on the way from the method to the innermost call. */
+  /** Matches a frame, formatted as `url function`, on the path from the method to the innermost call. */
   readonly frame?: RegExp;
-  /** Matches the line of source that runs. V8 shows no frame for most of what is built in. */
+  /** Matches the running line of source code. V8 shows no frame for most built-in functions. */
   readonly line?: RegExp;
   readonly text: string;
 }
@@ -17,44 +17,44 @@ interface Remedy {
 const DRIVERS =
   'pg|pg-protocol|pg-types|postgres|mysql2?|mariadb|tedious|oracledb|mongodb|bson|mongoose|typeorm|sequelize|knex|@mikro-orm/[^/]+|@prisma/[^/]+|drizzle-orm|better-sqlite3|ioredis|redis-parser';
 
-/** Remedies that help more than a thread. The first that matches counts. */
+/** Remedies that help more than a thread. The first match applies. */
 const REMEDIES: readonly Remedy[] = [
   {
     kind: 'files',
     frame: /^node:fs \w+Sync$/,
-    text: 'synchronous file calls take the time: use node:fs/promises, or read the file once',
+    text: 'the time is spent in synchronous file calls: use node:fs/promises, or read the file once',
   },
   {
     kind: 'crypto',
     frame: /^node:internal\/crypto\/\w+ \w+Sync$/,
-    text: 'a synchronous function of node:crypto takes the time: call the function without Sync, which Node runs in a thread',
+    text: 'the time is spent in a synchronous function of node:crypto: call the variant without Sync, which Node runs in a thread',
   },
   {
     kind: 'compression',
     frame: /^node:zlib \w+Sync$/,
-    text: 'a synchronous function of node:zlib takes the time: call the function without Sync, which Node runs in a thread',
+    text: 'the time is spent in a synchronous function of node:zlib: call the variant without Sync, which Node runs in a thread',
   },
   {
     kind: 'processes',
     frame: /^node:child_process \w+Sync$/,
-    text: 'it blocks on a child process: use spawn() or execFile() from node:child_process',
+    text: 'the function waits for a child process: use spawn() or execFile() from node:child_process',
   },
   {
     kind: 'rows',
     frame: new RegExp(`/node_modules/(?:${DRIVERS})/.* `),
-    text: 'a database driver takes the time to turn rows into objects: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
+    text: 'a database driver spends the time on converting rows to objects: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
   },
   {
     kind: 'json',
     line: /\bJSON\.(?:parse|stringify)\(/,
-    text: 'JSON of megabytes takes the time: send less, page it, or stream it; a thread would have to copy the object',
+    text: 'the time is spent on megabytes of JSON: send less data, send it in pages, or stream it; a thread would have to copy the object',
   },
   {
     kind: 'regexp',
-    // The frame of a compiled expression. An expression that is interpreted has none.
+    // The frame of a compiled expression. An interpreted expression has no frame.
     frame: /^ RegExp: /,
     line: /\.(?:test|exec|match|matchAll|replace|replaceAll|search|split)\(/,
-    text: 'a regular expression or a search in text takes the time: if an expression backtracks, rewrite it without nested or overlapping repetitions, or limit the length of its input',
+    text: 'the time is spent in a regular expression or a text search: if an expression backtracks, rewrite it without nested or overlapping repetitions, or limit the length of its input',
   },
 ];
 
@@ -67,15 +67,14 @@ export function mayWait(kind: Kind): boolean {
   return kind === 'files' || kind === 'processes';
 }
 
-/** A longer line is from a bundle without line breaks. It does not say which part of it runs. */
+/** A longer line is minified, so it does not show which part runs. */
 const MAX_LINE = 300;
 
-/** Finds the kinds of work in samples. */
 export class KindsOfWork {
   readonly #files = new Map<string, readonly string[]>();
 
   /**
-   * @param path the frames from the innermost call to the method, without the frames below it.
+   * @param path the frames from the innermost call to the method, without the method's callers.
    * @param ticks samples of the innermost call by line, counted from 1.
    * @returns the kinds with their shares, which add up to 1.
    */
@@ -96,7 +95,7 @@ export class KindsOfWork {
     });
   }
 
-  /** The lines of a file; none if it is gone or not a file. */
+  /** The lines of a file; none if the file does not exist or is not a regular file. */
   #linesOf(url: string): readonly string[] {
     const known = this.#files.get(url);
     if (known !== undefined) return known;

@@ -7,44 +7,44 @@ import { sum } from '../sum.js';
 
 /** The advice for a cluster. Times are in ms, shares are from 0 to 1. */
 export interface Advice {
-  /** The number of workers that were profiled, and the sum of their times. */
+  /** The number of profiled workers, and the sum of their times. */
   readonly workers: number;
   readonly profiledMs: number;
   /** Share of the time in which the event loops were busy. */
   readonly utilization: number;
-  /** The longest time in which an event loop ran nothing but one handler. */
+  /** The longest time in which an event loop ran only one handler. */
   readonly longestMs: number;
-  /** p99 of the time that a request waits for the event loop: now, and without all methods named here. */
+  /** p99 of the time that a request waits for the event loop, now and without the listed functions. */
   readonly waitP99Ms: number;
   readonly waitP99WithoutMs: number;
-  /** The functions that block the event loop, the largest share first. */
+  /** The functions that block the event loop, largest share first. */
   readonly functions: readonly FunctionAdvice[];
-  /** Why no function is named; `null` if one is. */
+  /** Why no function is listed; `null` if there is one. */
   readonly nothing: string | null;
   /** Why profiles are missing. */
   readonly lost: readonly string[];
 }
 
 export interface FunctionAdvice {
-  /** The function; a package or file if no function of the app was running. */
+  /** The function; or a package or file if no function of the app was running. */
   readonly name: string;
   readonly place: string | null;
-  /** Share of the time of the event loops. */
+  /** Share of the event loops' time. */
   readonly share: number;
   readonly longestMs: number;
-  /** p99 of the time that a request waits for the event loop if this function did not run on it. */
+  /** p99 of the time that a request would wait for the event loop without this function. */
   readonly waitP99WithoutMs: number;
-  /** The kind of work that takes more than half of its time, else `code`. */
+  /** The kind of work that takes more than half of the function's time, else `code`. */
   readonly kind: Kind;
   readonly remedy: string;
 }
 
-/** A function that blocks the event loop for as long as this, and not only once, is named. */
+/** A function is listed if it blocks the event loop for this long more than once. */
 const BLOCK_MS = 20;
-/** So is a function with this share of the loop in calls that are not short: a thread costs time too. */
+/** A function is also listed if its calls of {@link SHORT_MS} or more have this share. Short calls gain nothing from a thread. */
 const LEAST_SHARE = 0.05;
 const SHORT_MS = 5;
-/** A package serves all routes. So it is named only for several blocks that take this share. */
+/** A package is used by all routes, so it is listed only if its blocks have this share. */
 const LEAST_BLOCKED_SHARE = 0.01;
 const LEAST_BLOCKS = 3;
 /** Below this share an event loop counts as idle. */
@@ -81,7 +81,7 @@ export function adviceOf({ work, workers, lost }: Collected): Advice {
   };
 }
 
-/** The times of an owner in all slices, the longest first. */
+/** The times of an owner in all slices, longest first. */
 function timesOf(owner: Owner, slices: readonly Slice[]): readonly number[] {
   return slices
     .map((slice) => timeIn(slice, owner))
@@ -90,8 +90,8 @@ function timesOf(owner: Owner, slices: readonly Slice[]): readonly number[] {
 }
 
 /**
- * The time of an owner in a slice. V8 does not say whose garbage is collected. So the collector
- * counts with the owners, but not for more than their own time: the rest is older garbage.
+ * The time of an owner in a slice. V8 does not report whose garbage is collected. So the collector's
+ * time is divided among the owners, at most as much as their own time. The rest is older garbage.
  */
 function timeIn({ parts, garbageMs }: Slice, owner: Owner): number {
   const own = parts.get(owner) ?? 0;
@@ -108,10 +108,10 @@ function isBlocking({ place }: Owner, times: readonly number[], allMs: number): 
 }
 
 /**
- * A request that comes at any moment waits until the slice that runs has ended. It waits longer
- * than `t` with the probability of the sum of `max(0, slice - t)` over all slices, by the time.
+ * p99 of the wait for the event loop. A request that arrives at a random moment waits until the running
+ * slice ends. The probability of a wait above `t` is the sum of `max(0, slice - t)` divided by the time.
  *
- * @param without what does not run on the event loop.
+ * @param without functions that are assumed not to run on the event loop.
  */
 function waitP99({ slices, ms }: Work, without: readonly Owner[]): number {
   const lengths = slices
@@ -126,7 +126,7 @@ function waitP99({ slices, ms }: Work, without: readonly Owner[]): number {
   return 0;
 }
 
-/** The kind of more than half of the time. */
+/** The kind that takes more than half of the time. */
 function kindOf(kinds: ReadonlyMap<Kind, number>): Kind {
   const half = sum([...kinds.values()]) / 2;
   return [...kinds].find(([, ms]) => ms > half)?.[0] ?? 'code';
@@ -135,12 +135,12 @@ function kindOf(kinds: ReadonlyMap<Kind, number>): Kind {
 function verdictOf({ place }: Owner, kind: Kind): Pick<FunctionAdvice, 'kind' | 'remedy'> {
   const ownCode =
     place === null
-      ? 'no function of the app was running: a CPU profile shows the functions of the package'
+      ? 'no function of the app was running: record a CPU profile to see the functions of the package'
       : 'move it into a method with @CpuBound(), whose arguments and result can be copied';
   return { kind, remedy: remedyOf(kind) ?? ownCode };
 }
 
-/** A path in the working directory relative to it. */
+/** Shortens a path in the working directory to a relative path. */
 function near(place: string): string {
   const short = relative(process.cwd(), place);
   return short.startsWith('..') ? place : short;
@@ -148,9 +148,9 @@ function near(place: string): string {
 
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
-    ? `the event loops were busy for ${percent(utilization)}: profile again under the usual load`
+    ? `the event loops were busy for only ${percent(utilization)} of the time: profile again under the usual load`
     : `no function took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
-        `it was busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once`;
+        `it was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
 }
 
 const COLUMNS: readonly Column<FunctionAdvice>[] = [
@@ -166,7 +166,7 @@ export function linesOf(advice: Advice): readonly string[] {
   const { workers, profiledMs, utilization, longestMs, nothing, lost } = advice;
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
-    `${workers} workers were profiled, for ${seconds} s each: busy for ${percent(utilization)}, at most ${formatMs(longestMs)} ms at once.`,
+    `Profiled ${workers} workers for ${seconds} s each. Their event loops were busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time.`,
     ...lost.map((reason) => `Not profiled: ${reason}`),
     ...(nothing === null ? tableOf(advice) : [`Nothing to gain: ${nothing}.`]),
   ];
@@ -174,12 +174,12 @@ export function linesOf(advice: Advice): readonly string[] {
 
 function tableOf({ waitP99Ms, waitP99WithoutMs, functions }: Advice): readonly string[] {
   return [
-    `A request waits for the event loop at least ${formatMs(waitP99Ms)} ms (p99), and ${formatMs(waitP99WithoutMs)} ms without these functions.`,
+    `Requests wait at least ${formatMs(waitP99Ms)} ms for the event loop (p99), and ${formatMs(waitP99WithoutMs)} ms without these functions.`,
     '',
     ...formatTable(COLUMNS, functions),
     '',
     ...functions.map(({ name, remedy }) => `${name}: ${remedy}.`),
     '',
-    'A call in a thread costs 0.1 to 0.2 ms, and the time to copy its arguments and its result.',
+    'A call in a thread costs 0.1 to 0.2 ms, plus the time to copy its arguments and its result.',
   ];
 }

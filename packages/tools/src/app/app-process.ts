@@ -3,17 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { ToolError } from '../output.js';
 
-/** The number of characters at the end of a failed app's output that are shown. */
+/** How many of the last characters of a failed app's output are shown. */
 const LAST_CHARACTERS = 8_000;
 
-/** After a signal, how long to wait for the processes to end before the next signal is sent. */
+/** How long to wait after a signal before the next signal is sent. */
 const PATIENCE_MS = 5_000;
 const POLL_MS = 20;
 
-/** After the process has exited, how long to read on for the last of its output. */
+/** How long to keep reading output after the process has exited. */
 const LAST_WORDS_MS = 200;
 
-/** The user's app: the given command and all processes that it starts. */
+/** The user's app: the command and all processes started by it. */
 export class AppProcess {
   readonly #child: ChildProcess;
   #output = '';
@@ -35,7 +35,7 @@ export class AppProcess {
       stdio: ['ignore', 'pipe', 'pipe', ...(onMessage ? (['ipc'] as const) : [])],
       env: { ...process.env, ...environment },
     });
-    // If this process fails, the app does not outlive it.
+    // If this process fails, the app must not outlive it.
     process.on('exit', this.#kill);
     if (onMessage !== undefined) this.#child.on('message', onMessage);
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
@@ -43,7 +43,9 @@ export class AppProcess {
         this.#output = (this.#output + text).slice(-LAST_CHARACTERS);
       });
     }
-    this.#child.once('error', ({ message }) => this.#end(new ToolError(`cannot run: ${message}`)));
+    this.#child.once('error', ({ message }) =>
+      this.#end(new ToolError(`cannot start the app: ${message}`)),
+    );
     // 'close' comes when all output has been read. It never comes if a child keeps the output open.
     this.#child.once('close', () => this.#end(undefined));
     this.#child.once('exit', () => setTimeout(() => this.#end(undefined), LAST_WORDS_MS));
@@ -57,7 +59,7 @@ export class AppProcess {
   /** Why the app has ended, with its last lines. */
   get failure(): Error {
     const { exitCode, signalCode } = this.#child;
-    const how = signalCode === null ? `ended with code ${exitCode}` : `was killed by ${signalCode}`;
+    const how = signalCode ? `was killed by ${signalCode}` : `exited with code ${exitCode}`;
     return this.#failure ?? new ToolError(`the app ${how}${this.lastLines}`, 70);
   }
 
@@ -70,7 +72,7 @@ export class AppProcess {
     return lines.length === 0 ? ' without output' : `; its last output:${lines.join('')}`;
   }
 
-  /** Ends all processes: as Ctrl-C does, then with SIGTERM, then with SIGKILL, with a wait after each. */
+  /** Ends all processes with SIGINT, then SIGTERM, then SIGKILL, and waits after each signal. */
   async end(): Promise<void> {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
       this.#signalGroup(signal);

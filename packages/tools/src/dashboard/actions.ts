@@ -17,7 +17,7 @@ interface Outcome {
   readonly reason: string | null;
 }
 
-/** The length of the profile that the page asks for, in seconds. */
+/** The length of the profile for the page's advice, in seconds. */
 const ADVISE_S = 20;
 
 /** The actions of the page's buttons, by name. The cluster checks the values. @throws ToolError */
@@ -36,7 +36,9 @@ export const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
     async (client, { workers }) => {
       const answer = await client.post<{ readonly ready: number }>('/v1/scale', { workers });
       const done = answer.ready >= Number(workers);
-      const missing = done ? '' : `, ${answer.ready} ready: the log of the cluster says why`;
+      const missing = done
+        ? ''
+        : `, but only ${answer.ready} are ready; see the log of the cluster`;
       return { answer, done, text: `scaled to ${Number(workers)} workers${missing}` };
     },
   ],
@@ -53,7 +55,7 @@ export const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
     async (client) => {
       const answer = adviceOf(await collect(client, ADVISE_S));
       const { functions, nothing } = answer;
-      const text = nothing ?? `functions that block: ${functions.length}`;
+      const text = nothing ?? `blocking functions: ${functions.length}`;
       return { answer, done: true, text };
     },
   ],

@@ -5,13 +5,13 @@ import { sum } from '../sum.js';
 import { Metrics } from './metrics.js';
 
 const POLL_MS = 1_000;
-/** The metrics are read every 5 s, because a page of metrics costs more than a status. */
+/** Metrics are read every 5 s, because they cost more than a status. */
 const POLLS_PER_METRICS = 5;
 
-/** The rate covers several samples, because workers report counts with heartbeats, not for each sample. */
+/** The rate covers several samples, because workers report their counts only with heartbeats. */
 const RATE_SAMPLES = 4;
 
-/** 15 minutes, with a row every second. */
+/** 15 minutes with one row per second. */
 export const MAX_ROWS = 900;
 const MAX_LOG = 100;
 
@@ -23,7 +23,7 @@ interface LogEntry {
   readonly text: string;
 }
 
-/** The figures of a moment. A row without figures is a gap: the cluster did not answer. */
+/** The values at one point in time. A row without values: the cluster did not answer. */
 interface Row extends Partial<ReturnType<typeof figuresOf>> {
   /** Seconds since 1970. */
   readonly at: number;
@@ -31,7 +31,7 @@ interface Row extends Partial<ReturnType<typeof figuresOf>> {
 
 export interface FeedSettings {
   readonly client: ControlClient;
-  /** Finds the cluster again after it has been restarted. */
+  /** Finds the cluster again after a restart. */
   readonly reconnect: () => Promise<ControlClient>;
   readonly readOnly: boolean;
   /** The URL of the metrics. Default: from the app's options. */
@@ -67,7 +67,7 @@ export class ClusterFeed {
 
   /** Asks for the status once. */
   async ask(): Promise<void> {
-    // Ascending even if the clock is set back.
+    // Never decreases, even if the system clock is set back.
     const at = (performance.timeOrigin + performance.now()) / 1_000;
     let row: Row = { at };
     try {
@@ -100,7 +100,7 @@ export class ClusterFeed {
   }
 }
 
-/** The figures of all workers together. A figure that is not a number is unknown, and `null` in JSON. */
+/** The values of all workers together. An unknown value is NaN, and `null` in JSON. */
 function figuresOf({ cluster: { workers, ready }, primary }: ClusterStatus) {
   const of = (key: keyof WorkerSnapshot): readonly number[] =>
     workers.map((each) => each[key]).filter((value) => typeof value === 'number');
@@ -124,11 +124,11 @@ export class RequestRate {
 
   /** @param at the time in seconds. @returns NaN for the first sample. */
   next(at: number, workers: readonly WorkerSnapshot[]): number {
-    // A slot that is being replaced is listed twice, both times with the count of the slot.
+    // A slot whose worker is being replaced is listed twice, with the same count.
     const bySlot = new Map(workers.map((each) => [each.slot, each.requestsTotal]));
     this.#samples = [...this.#samples, { at, bySlot }].slice(-RATE_SAMPLES);
     const [oldest] = this.#samples;
-    // The counts of a new primary begin at 0.
+    // The counts of a new primary start at 0.
     const more = [...bySlot].map(([slot, count]) =>
       Math.max(0, count - (oldest!.bySlot.get(slot) ?? count)),
     );
@@ -136,7 +136,7 @@ export class RequestRate {
   }
 }
 
-/** Describes what happened between two reports of the same primary: starts, states and ends of workers. */
+/** Compares two reports of the same primary. Describes workers that started, changed their state or ended. */
 export function changesBetween(
   before: ClusterStatus | undefined,
   { cluster }: ClusterStatus,

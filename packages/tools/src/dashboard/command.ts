@@ -20,10 +20,10 @@ export function addDashboardCommand(program: Command): void {
       'Serves a dashboard on 127.0.0.1 to watch and control a running cluster. Ctrl-C stops it.',
     )
     .option('-p, --port <port>', 'port of the page (default: a free port)', portNumber)
-    .option('--read-only', 'allow no changes', false)
+    .option('--read-only', 'disable all changes', false)
     .option(
       '--metrics <url>',
-      'URL of the metrics, for the latency (default: from the options of the app)',
+      'URL of the metrics, used for the latency (default: from the options of the app)',
       httpUrl,
     )
     .action(serve);
@@ -32,14 +32,14 @@ export function addDashboardCommand(program: Command): void {
 async function serve({ cluster, port, readOnly, metrics }: DashboardOptions): Promise<void> {
   const client = await findCluster(cluster);
   const { name, path, pid } = client.cluster;
-  // After a restart the pid is another, and the name is the same.
+  // A restart changes the pid but not the name.
   const reconnect = () => findCluster(pid === 0 ? path : name);
   const feed = new ClusterFeed({ client, reconnect, readOnly, metricsUrl: metrics });
   const server = new DashboardServer(feed, readOnly);
   const url = await server.listen(port ?? 0).catch((error: Error) => {
     throw new ToolError(`cannot listen: ${error.message}; choose another --port`, 69);
   });
-  process.stdout.write(`Dashboard of ${client.label}, open until Ctrl-C:\n${url}\n`);
+  process.stdout.write(`Dashboard of ${client.label} (Ctrl-C stops it):\n${url}\n`);
   const end = new AbortController();
   void feed.run(end.signal);
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);

@@ -11,10 +11,10 @@ import type { ClusterFeed } from './cluster-feed.js';
 /** The server listens only on loopback. A user on another machine needs a tunnel. */
 const HOST = '127.0.0.1';
 
-/** Another name may be one of an attacker that resolves to loopback (DNS rebinding). */
+/** Other host names are refused: an attacker's name may resolve to loopback (DNS rebinding). */
 const OUR_NAMES = /^(127\.0\.0\.1|localhost)(:\d+)?$/;
 
-/** The files by URL path. A requested path is only looked up here, never used as a file name. */
+/** The files by URL path. A requested path is never used as a file name. */
 const FILES: ReadonlyMap<string, readonly [name: string, type: string]> = new Map([
   ['/', ['index.html', 'text/html']],
   ['/main.js', ['main.js', 'text/javascript']],
@@ -22,13 +22,12 @@ const FILES: ReadonlyMap<string, readonly [name: string, type: string]> = new Ma
   ['/icon.svg', ['icon.svg', 'image/svg+xml']],
 ]);
 
-/** The headers of every answer: the page loads only its own files, and no other page frames it. */
+/** The headers of every answer: the page loads only its own files and cannot be framed. */
 const HEADERS = {
   'Content-Security-Policy': "default-src 'self'; frame-ancestors 'none'",
   'Cache-Control': 'no-store',
 };
 
-/** Why a request is refused. */
 class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -38,7 +37,7 @@ class Refusal extends Error {
   }
 }
 
-/** Serves the page, and its requests for the cluster if they have the token. */
+/** Serves the page, and answers its requests about the cluster if they have the token. */
 export class DashboardServer {
   readonly #token = randomBytes(32).toString('base64url');
   readonly #server = createServer((request, response) => {
@@ -82,7 +81,7 @@ export class DashboardServer {
     }
     if (!this.#admits(headers.authorization)) {
       response.setHeader('WWW-Authenticate', 'Bearer');
-      throw new Refusal(401, 'Open the address that the dashboard command has printed.');
+      throw new Refusal(401, 'Open the URL printed by the dashboard command.');
     }
     if (path === '/api/state') {
       const since = Number(new URLSearchParams(query).get('since'));
@@ -90,7 +89,7 @@ export class DashboardServer {
     }
     const act = ACTIONS.get(path.replace('/api/', ''));
     if (act === undefined || method !== 'POST') throw new Refusal(404, 'not found');
-    if (this.readOnly) throw new Refusal(403, 'started with --read-only');
+    if (this.readOnly) throw new Refusal(403, 'the dashboard was started with --read-only');
     const body = (await json(request)) as Readonly<Record<string, unknown>>;
     send(response, 200, await act(this.feed.client, body));
   }

@@ -1,14 +1,14 @@
 import type { ClusterStatus } from '../cluster.js';
 import { sum } from '../sum.js';
 
-/** Figures that only the page of metrics has. A figure is unknown if it is missing or not a number. */
+/** Values that only the metrics contain. A missing value or NaN is unknown. */
 export interface Readings {
   readonly p50Ms?: number;
   readonly p95Ms?: number;
   readonly p99Ms?: number;
   /** The calls of `@CpuBound()` methods that wait for a thread. */
   readonly queued?: number;
-  /** The calls of `@CpuBound()` methods that ended, per second. */
+  /** The completed calls of `@CpuBound()` methods per second. */
   readonly offloaded?: number;
 }
 
@@ -23,14 +23,14 @@ interface Counts {
 
 const ANSWER_MS = 3_000;
 
-/** Reads the page of metrics. */
+/** Reads the cluster's metrics. */
 export class Metrics {
   readings: Readings = {};
   /** Why the readings are unknown; `null` if they are known. */
-  problem: string | null = 'they were not read yet';
+  problem: string | null = 'the metrics have not been read yet';
   #before: Counts | undefined;
 
-  /** @param url of the page. Default: of the admin listener or the app. */
+  /** @param url the URL of the metrics. Default: on the admin listener, or else on the app's port. */
   constructor(private readonly url: string | undefined) {}
 
   async read({ options }: ClusterStatus): Promise<void> {
@@ -41,7 +41,7 @@ export class Metrics {
     } catch (error) {
       this.readings = {};
       this.#before = undefined;
-      this.problem = `${(error as Error).message}; set their URL with --metrics <url>`;
+      this.problem = `${(error as Error).message}; set the URL of the metrics with --metrics <url>`;
     }
   }
 
@@ -69,26 +69,26 @@ async function pageAt(url: string | undefined): Promise<string> {
   const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => {
     throw new Error(`${url} does not answer`);
   });
-  if (!answer.ok) throw new Error(`${url} answers ${answer.status}`);
+  if (!answer.ok) throw new Error(`${url} answered with status ${answer.status}`);
   return answer.text();
 }
 
 /** The default URL of the metrics: on the admin listener, or else on the app's own port. */
 export function metricsUrlOf({ admin, ...app }: ClusterStatus['options']): string | undefined {
   const { port, host } = admin ?? app;
-  // With port 0 the system chooses the port, and the options do not say which.
+  // With port 0 the system chooses the port, which the options do not contain.
   if (!port) return undefined;
   const isAny = !host || host === '0.0.0.0' || host === '::';
   return `http://${isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
 }
 
-/** The samples of a metric on a page in Prometheus text format. */
+/** The samples of a metric in Prometheus text format. */
 function samplesOf(page: string, name: string): { labels: string; value: number }[] {
   const lines = page.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'));
   return [...lines].map(([, labels = '', value]) => ({ labels, value: Number(value) }));
 }
 
-/** The sum of a metric of nestjs-cluster over all labels; `undefined` if the page does not have it. */
+/** The sum of a metric of nestjs-cluster over all labels; `undefined` if the metric is missing. */
 function sumOf(page: string, name: string): number | undefined {
   const samples = samplesOf(page, `nestjs_cluster_${name}`);
   return samples.length === 0 ? undefined : sum(samples.map(({ value }) => value));
@@ -97,7 +97,7 @@ function sumOf(page: string, name: string): number | undefined {
 function latencyIn(page: string): Buckets {
   const buckets = new Map<number, number>();
   for (const { labels, value } of samplesOf(page, 'http_request_duration_seconds_bucket')) {
-    // In a quiet cluster, the requests for metrics would be most of all requests.
+    // In an idle cluster, most requests would be those for metrics.
     if (labels.includes('route="/metrics"')) continue;
     const bound = Number(/\ble="([^"]*)"/.exec(labels)?.[1]!.replace('+Inf', 'Infinity'));
     buckets.set(bound, (buckets.get(bound) ?? 0) + value);
@@ -105,7 +105,7 @@ function latencyIn(page: string): Buckets {
   return buckets;
 }
 
-/** A quantile in seconds, as by `histogram_quantile` in Prometheus: linear within a bucket. NaN if nothing was counted. */
+/** A quantile in seconds, like `histogram_quantile` in Prometheus: linear within a bucket. NaN if the counts are 0. */
 function quantile(buckets: readonly (readonly [bound: number, count: number])[], share: number) {
   const sorted = buckets.toSorted(([a], [b]) => a - b);
   const rank = share * (sorted.at(-1)?.[1] ?? 0);

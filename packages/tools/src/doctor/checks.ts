@@ -14,12 +14,12 @@ import {
   prototypesOf,
 } from './finding.js';
 
-/** Memory of the primary, measured and rounded up. */
+/** Measured memory of the primary, rounded up. */
 const PRIMARY_BYTES = 64 * 1_024 * 1_024;
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
 
-/** Checks that the memory is enough for all workers, if each needs as much as this process. */
+/** Checks that the memory is sufficient for all workers, assuming that each needs as much as this process. */
 export const memory = (
   residentBytes = () => process.memoryUsage.rss(),
   availableBytes = Math.min(totalmem(), process.constrainedMemory() || Infinity),
@@ -34,7 +34,7 @@ export const memory = (
     return [
       {
         where: 'this machine or its control group',
-        problem: `a worker uses ${megabytes(each)} before its first request; ${workers} workers, plus one during a reload and the primary, need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`,
+        problem: `a worker uses ${megabytes(each)} before its first request; ${workers} workers, one more during a reload, and the primary need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`,
       },
     ];
   },
@@ -51,7 +51,7 @@ export const inProcessEvents: Check = {
     })),
 };
 
-/** The places of each PubSub of graphql-subscriptions: a provider, or a field of a provider or controller. */
+/** Maps each PubSub of graphql-subscriptions to the provider or controller that is or holds the PubSub. */
 function pubSubsOf({ providers, controllers }: AppView): ReadonlyMap<unknown, string> {
   const places = new Map<unknown, string>();
   for (const member of [...providers, ...controllers]) {
@@ -65,7 +65,7 @@ function pubSubsOf({ providers, controllers }: AppView): ReadonlyMap<unknown, st
   return places;
 }
 
-/** Values of own fields. Getters and proxies are not run. */
+/** Returns the values of own fields, without calling getters or proxies. */
 function fieldsOf({ instance }: Member): unknown[] {
   if (types.isProxy(instance) || Array.isArray(instance) || ArrayBuffer.isView(instance)) return [];
   return Object.values(Object.getOwnPropertyDescriptors(Object(instance))).map(
@@ -73,7 +73,7 @@ function fieldsOf({ instance }: Member): unknown[] {
   );
 }
 
-/** Checks the methods too, because several libraries have a class of this name. */
+/** Also checks the methods, because several libraries have a class with this name. */
 function isPubSub(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
   const iterates = 'asyncIterableIterator' in value || 'asyncIterator' in value;
@@ -86,32 +86,32 @@ function isPubSub(value: unknown): boolean {
 
 export const schemaSynchronization: Check = {
   name: 'schema-synchronization',
-  remedy: 'set it to false, and run migrations as a step of the deploy, before the start',
+  remedy: 'set it to false, and run migrations during the deploy, before the app starts',
   look: ({ providers }) =>
     providers
       .filter(({ instance }) => classOf(instance) === 'DataSource')
       .flatMap((provider) =>
         alterings(at(provider.instance, 'options')).map((option) => ({
           where: nameOf(provider),
-          problem: `TypeORM has ${option}: true, so several workers alter the schema at once`,
+          problem: `TypeORM has ${option}: true, so several workers alter the schema at the same time`,
         })),
       ),
 };
 
-/** The options by which an app alters a shared schema. A database in the memory of each worker is not shared. */
+/** The enabled options that alter a shared schema. An in-memory database is not shared. */
 function alterings(options: unknown): string[] {
   const isShared =
     typeof at(options, 'type') === 'string' && at(options, 'database') !== ':memory:';
   return ['synchronize', 'migrationsRun'].filter((name) => isShared && at(options, name) === true);
 }
 
-/** The files of the libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
+/** Matches the files of libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
 const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
 
 /**
- * Finds sessions that are kept in memory. The store is in a closure of the middleware and cannot be
- * read, so the check counts the stores on the heap. That takes as long as a full garbage
- * collection, too long for a worker that serves requests.
+ * Finds sessions in memory. The store is in a closure of the middleware and cannot be read, so the
+ * check counts the stores on the heap. The count takes as long as a full garbage collection, too long
+ * for a worker that serves requests.
  */
 export const sessions: Check = {
   name: 'sessions',
@@ -130,29 +130,29 @@ export const sessions: Check = {
         {
           where: `MemoryStore of ${library}`,
           problem:
-            'sessions stay in the memory of the worker that began them, and other workers do not know them',
+            'sessions are stored in the memory of one worker, so other workers cannot read them',
         },
       ];
     });
   },
 };
 
-/** `this.server.clients` in the text of a class. The set of a ws server has the clients of one process. */
+/** Matches `this.server.clients` in the source of a class. The set of a ws server has the clients of one process only. */
 const CLIENTS = /\.\s*clients\b/;
 
 export const webSocketBroadcast: Check = {
   name: 'web-socket-broadcast',
   remedy:
-    "publish it by ClusterEvents of '@nestjs-cluster/shared/events', and send to the clients of each worker in an @OnEvent() handler",
+    "publish it with ClusterEvents of '@nestjs-cluster/shared/events', and send to the clients of each worker in an @OnEvent() handler",
   look: ({ providers, socketServers }) =>
-    // A server of ws has a set of clients; one of Socket.IO has namespaces.
+    // A ws server has a set of clients. A Socket.IO server has namespaces.
     socketServers.some((server) => at(server, 'clients') instanceof Set)
       ? providers
           .filter(({ type }) => type && metadataOf('websockets:is_gateway', type) === true)
           .filter(({ type }) => CLIENTS.test(String(type)))
           .map((gateway) => ({
             where: nameOf(gateway),
-            problem: 'a broadcast over server.clients reaches the WebSockets of one worker',
+            problem: 'a broadcast over server.clients reaches only the WebSockets of one worker',
           }))
       : [],
 };
@@ -163,19 +163,16 @@ const GET = 0;
 export const ownHealth: Check = {
   name: 'own-health',
   remedy:
-    'remove it and use /health of ClusterModule.forRoot(), or inject ClusterHealthIndicator, which knows all workers',
+    'remove it and use /health of ClusterModule.forRoot(), or inject ClusterHealthIndicator, which covers all workers',
   look: (app) =>
-    find(
-      app,
-      /^\/healthz?(\/(live|ready))?\/?$/i,
-      'it answers for one worker, and does not know the others',
-    ),
+    find(app, /^\/healthz?(\/(live|ready))?\/?$/i, 'it reports the health of one worker only'),
 };
 
 export const ownMetrics: Check = {
   name: 'own-metrics',
   remedy: 'remove it and use /metrics of ClusterModule.forRoot(), which merges all workers',
-  look: (app) => find(app, /^\/metrics\/?$/i, 'each scrape reads the counters of another worker'),
+  look: (app) =>
+    find(app, /^\/metrics\/?$/i, 'each scrape reads the counters of a different worker'),
 };
 
 function find({ controllers }: AppView, path: RegExp, problem: string) {
@@ -188,7 +185,7 @@ function find({ controllers }: AppView, path: RegExp, problem: string) {
   });
 }
 
-/** Whether a method answers GET on a path. Prefixes and versions, which belong to the app, are ignored. */
+/** Whether a method answers GET on a path. Ignores the app's prefixes and versions. */
 function answers(type: Class, method: object, path: RegExp): boolean {
   if (metadataOf('method', method) !== GET) return false;
   return pathsOf(type).some((prefix) =>
@@ -206,12 +203,12 @@ function pathsOf(target: object): string[] {
   return [metadataOf('path', target) ?? []].flat().filter((path) => typeof path === 'string');
 }
 
-/** The key under which `@CpuBound()` stores the methods of a class: a Map by their names. */
+/** The metadata key under which `@CpuBound()` stores the methods of a class, in a Map by name. */
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 
 export const cpuBoundInline: Check = {
   name: 'cpu-bound-inline',
-  remedy: 'import ClusterModule.forRoot() into the app',
+  remedy: 'import ClusterModule.forRoot() in the root module',
   look: ({ controllers, providers }) =>
     // `Offload` is the provider of ClusterModule that runs the methods in threads.
     providers.some(({ instance }) => classOf(instance) === 'Offload')
@@ -224,6 +221,6 @@ export const cpuBoundInline: Check = {
           .map(({ type, module }) => ({
             where: `${type!.name} (${module})`,
             problem:
-              '@CpuBound() methods run on the event loop, since the app has no ClusterModule',
+              '@CpuBound() methods run on the event loop, because the app has no ClusterModule',
           })),
 };

@@ -16,22 +16,22 @@ const MAX_CONNECTIONS = 99_999;
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .summary('Finds what does not work correctly in several workers')
+    .summary('Finds the parts of an app that do not work correctly with several workers')
     .description(
-      'Starts the app once, in one process on a free port, examines it and ends it. ' +
-        'Reports each problem with several workers, its place and its remedy. ' +
+      'Starts the app once, in one process on a free port, examines it, and stops it. ' +
+        'Reports each problem that several workers cause, with its place and remedy. ' +
         'The app starts as usual: it connects to its database, and its hooks run. ' +
         'The exit code is 1 if it finds a problem.',
     )
     .argument('[main]', 'the file that calls bootstrap()', 'dist/main.js')
     .option(
       '--workers <n>',
-      'number of workers to assume (default: what the app would start here)',
+      'number of workers to assume (default: the number that the app would start here)',
       workerCount,
     )
     .option(
       '--max-connections <n>',
-      'connection limit of the database (default: that of an unconfigured database)',
+      'connection limit of the database (default: the usual limit of such a database)',
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option('--json', 'print JSON', false)

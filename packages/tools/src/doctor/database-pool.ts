@@ -1,21 +1,21 @@
 import { at, type Check, classOf, nameOf } from './finding.js';
 
-/** A pool of connections, as read from an object of a library. */
+/** A connection pool, read from an object of a library. */
 interface Pool {
-  /** The library's name for the kind of database. */
+  /** The library's name for the type of database. */
   readonly kind: string;
   readonly size: number;
 }
 
-/** The connections that a database allows by default. */
+/** The default connection limits of databases. */
 const ALLOWED: readonly (readonly [kind: RegExp, name: string, connections: number])[] = [
   [/^(pg|postgres)/i, 'PostgreSQL', 100],
   [/^(mysql|mariadb)/i, 'MySQL', 151],
-  // A self-hosted server allows far more by default. The smallest clusters of Atlas allow 500.
-  [/^mongo/i, 'the smallest MongoDB of Atlas', 500],
+  // The smallest Atlas clusters allow 500 connections. A self-hosted server allows far more by default.
+  [/^mongo/i, 'the smallest MongoDB Atlas cluster', 500],
 ];
 
-/** Databases in files, as TypeORM and Knex name them. They do not limit the connections. */
+/** File databases, by their names in TypeORM and Knex. They have no connection limit. */
 const IN_FILE = /sqlite|sqljs|cordova|expo|capacitor|nativescript|react-native/i;
 
 /** The default size of a pool in pg, mysql2 and Knex's tarn. The MongoDB driver has another default. */
@@ -24,14 +24,14 @@ const DEFAULT_MONGO_SIZE = 100;
 
 export const databasePool: Check = {
   name: 'database-pool',
-  remedy: 'make the pool of each worker smaller, or put a pooler such as PgBouncer in front',
+  remedy: 'reduce the pool size, or put a pooler such as PgBouncer in front of the database',
   look: ({ providers }, { workers, maxConnections }) =>
     providers.flatMap((provider) => {
       const pool = poolOf(provider.instance);
       const [, database, byDefault] = ALLOWED.find(([kind]) => kind.test(pool?.kind ?? '')) ?? [];
       const allowed = maxConnections ?? byDefault;
       if (pool === undefined || allowed === undefined || IN_FILE.test(pool.kind)) return [];
-      // During a reload there is one more worker: the new one starts before the old one ends.
+      // A reload runs one extra worker, because the new worker starts before the old worker exits.
       const needed = pool.size * (workers + 1);
       if (needed <= allowed) return [];
       const limit =
@@ -41,7 +41,7 @@ export const databasePool: Check = {
       return [
         {
           where: nameOf(provider),
-          problem: `pools of ${pool.size} connections in ${workers} workers, and in one more during a reload, are ${needed} connections; ${limit}`,
+          problem: `${workers} workers, plus one during a reload, with pools of ${pool.size} connections need ${needed} connections; ${limit}`,
         },
       ];
     }),

@@ -13,11 +13,11 @@ interface Subject {
   readonly maxConnections?: number | undefined;
 }
 
-/** How long the app may take to start. Some apps wait for ever for a database. */
+/** Maximum time for the app to start. Some apps wait forever for a database. */
 const READY_MS = 60_000;
 
 /**
- * Starts an app in one process, examines it, and ends all processes that were started.
+ * Starts an app in one process, examines it, and ends all started processes.
  *
  * @throws ToolError if the app does not start.
  */
@@ -29,7 +29,7 @@ export async function examineApp(
   const examined = new AbortController();
   const app = new AppProcess(
     [process.execPath, '--import', preloadOf(subject), resolve(subject.main)],
-    // The app sees this number of workers, and starts none.
+    // The app reads this number of workers, but starts no workers.
     subject.workers === undefined ? {} : { CLUSTER_WORKERS: String(subject.workers) },
     (message) => {
       examination = message as Examination;

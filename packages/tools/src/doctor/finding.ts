@@ -1,16 +1,15 @@
 import type { FindingName } from 'nestjs-cluster/bootstrap';
 
-/** A part of an app that does not work correctly in several workers. */
+/** A part of an app that does not work correctly with several workers. */
 export interface Finding {
   readonly name: FindingName;
   /** The class and its module, or the file. */
   readonly where: string;
-  /** The effect of several workers. */
+  /** The consequence of running several workers. */
   readonly problem: string;
   readonly remedy: string;
 }
 
-/** A class of the app. */
 export type Class = abstract new (...args: never[]) => unknown;
 
 /** A provider or controller in Nest's container. */
@@ -18,26 +17,26 @@ export interface Member {
   /** Name of the module that declares it. */
   readonly module: string;
   readonly token: unknown;
-  /** `undefined` if a factory has made the instance. */
+  /** `undefined` if a factory created the instance. */
   readonly type: Class | undefined;
   readonly instance: unknown;
 }
 
-/** The parts of an app that checks look at. `bootstrap()` of nestjs-cluster has read them. */
+/** The parts of an app that checks read. `bootstrap()` of nestjs-cluster collects them. */
 export interface AppView {
   readonly providers: readonly Member[];
   readonly controllers: readonly Member[];
   readonly socketServers: readonly unknown[];
 }
 
-/** The values from which the numbers of a finding are computed. */
+/** The inputs for the numbers in findings. */
 export interface Situation {
   readonly workers: number;
-  /** Maximum number of connections of the database; `undefined` = the default of such a database. */
+  /** Connection limit of the database; `undefined` = the usual limit of such a database. */
   readonly maxConnections?: number | undefined;
 }
 
-/** Looks for one kind of finding. Reads tokens, class names and metadata, and loads no library. */
+/** A check for one kind of finding. Checks read tokens, class names and metadata, and load no library. */
 export interface Check extends Pick<Finding, 'name' | 'remedy'> {
   readonly look: (
     app: AppView,
@@ -45,7 +44,7 @@ export interface Check extends Pick<Finding, 'name' | 'remedy'> {
   ) => readonly Pick<Finding, 'where' | 'problem'>[];
 }
 
-/** A check that throws finds nothing: the app may have an unexpected version of a library. */
+/** Runs the checks. Ignores a check that throws, because the app may use an unexpected version of a library. */
 export function findingsOf(
   checks: readonly Check[],
   app: AppView,
@@ -60,7 +59,7 @@ export function findingsOf(
   });
 }
 
-/** The name of an object's class, without the number that a bundler may have added (`Adapter$1`). */
+/** The name of an object's class, without a bundler's suffix (`Adapter$1`). */
 export function classOf(value: unknown): string {
   const name = at(value, 'constructor', 'name');
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
@@ -75,7 +74,7 @@ export function at(value: unknown, ...path: (string | symbol)[]): unknown {
   );
 }
 
-/** Metadata that a decorator has set; `undefined` if nothing has loaded reflect-metadata. */
+/** Metadata set by a decorator; `undefined` if reflect-metadata is not loaded. */
 export function metadataOf(key: string, target: object): unknown {
   const reflect = Reflect as { getMetadata?(key: string, target: object): unknown };
   return reflect.getMetadata?.(key, target);

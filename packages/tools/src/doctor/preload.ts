@@ -13,10 +13,10 @@ import { databasePool } from './database-pool.js';
 import { type AppView, type Check, type Finding, findingsOf } from './finding.js';
 import { SignalListeners } from './signal-listeners.js';
 
-/** `bootstrap()` of nestjs-cluster calls a function of this name when the app listens. */
+/** Key of a global function that `bootstrap()` of nestjs-cluster calls when the app listens. */
 const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
-/** The result of the start, from `bootstrap()`. With all findings it is the message to the command. */
+/** The startup result from `bootstrap()`. With all findings, it is sent to the command. */
 export interface Examination {
   readonly findings: readonly Finding[];
   readonly warnings: readonly string[];
@@ -25,7 +25,7 @@ export interface Examination {
 }
 
 const CHECKS: readonly Check[] = [
-  // Must be the first check, because the other checks allocate memory themselves.
+  // Must be the first check, because the other checks allocate memory.
   memory(),
   inProcessEvents,
   schemaSynchronization,

@@ -2,21 +2,20 @@ import type { FindingName } from 'nestjs-cluster/bootstrap';
 import { oneLine } from '../output.js';
 import type { Finding } from './finding.js';
 
-/** The doctor's report on an app. */
 export interface DoctorReport {
-  /** The file that was started, as it was given. */
+  /** The started file, as the user gave it. */
   readonly main: string;
   /** The number of workers that the findings assume. */
   readonly workers: number;
   readonly findings: readonly Finding[];
-  /** The names in the app's option `warnings.ignore`. Findings with these names are left out. */
+  /** The names in the app's option `warnings.ignore`. Findings with these names are omitted. */
   readonly ignored: readonly string[];
 }
 
-/** The end of a warning that has a name: `silencedBy()` of nestjs-cluster writes it. */
+/** Matches the end of a warning with a name, which `silencedBy()` of nestjs-cluster writes. */
 const NAMED = /; warnings: \{ ignore: \['([\w-]+)'\] \} of bootstrap\(\) silences this$/;
 
-/** Turns a warning of the start into a finding. The last "; " separates the problem from the remedy. */
+/** Converts a startup warning to a finding. The last "; " separates the problem from the remedy. */
 export function findingOf(warning: string, main: string): Finding {
   const name = (NAMED.exec(warning)?.[1] ?? 'warning') as FindingName;
   const text = warning.replace(NAMED, '');
@@ -29,7 +28,7 @@ export function findingOf(warning: string, main: string): Finding {
   };
 }
 
-/** The report as text: each finding's name and place, with its problem and remedy below. */
+/** Formats the report as text: the name and place of each finding, and below them its problem and remedy. */
 export function pageOf({ main, workers, findings, ignored }: DoctorReport): string {
   const width = Math.max(...findings.map(({ name }) => name.length), 0);
   const indent = ' '.repeat(width + 2);

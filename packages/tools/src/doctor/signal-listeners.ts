@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
 import type { Finding } from './finding.js';
 
-/** The signals that ask an app to end. */
+/** The signals that ask an app to exit. */
 const SIGNALS: ReadonlySet<string | symbol> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
 
 /** The file and line of a stack frame. Frames of Node itself have no path. */
@@ -12,7 +12,7 @@ const PLACE = /(?:\(|at )(?:file:\/\/)?(\/[^()]+:\d+):\d+\)?$/;
 /** Node's function that `on()`, `once()` and `prependListener()` call. */
 const ADDS = ' _addListener (node:events:';
 
-/** Notes where the app's code adds listeners to signals. Listeners of libraries are ignored. */
+/** Records where the app's code adds listeners for signals. Ignores listeners of libraries. */
 export class SignalListeners {
   readonly #places = new Set<string>();
   /** The files of nestjs-cluster, which may be linked to the app. */
@@ -28,7 +28,7 @@ export class SignalListeners {
     return [...this.#places].map((where) => ({
       name: 'signal-listener',
       where,
-      problem: 'a listener for a signal that ends the app runs while requests are still in flight',
+      problem: 'a listener for a termination signal runs while requests are still in flight',
       remedy: 'move it into a shutdown hook, such as onApplicationShutdown()',
     }));
   }
@@ -36,7 +36,7 @@ export class SignalListeners {
   readonly #note = (signal: string | symbol): void => {
     if (!SIGNALS.has(signal)) return;
     const frames = (new Error().stack ?? '').split('\n');
-    // The frames above this function of Node emit 'newListener', and a package may have replaced `emit()`.
+    // The caller follows Node's function. A package may have replaced `emit()`, so the number of frames varies.
     const adds = frames.findIndex((line) => line.includes(ADDS));
     const caller = frames
       .slice(adds + 1)
@@ -49,9 +49,9 @@ export class SignalListeners {
 
 function directoryOf(manifest: string): string | undefined {
   try {
-    // resolve() does not always follow a link: after other lookups, Node 20 returned the link's path.
+    // realpathSync() is needed, because resolve() on Node 20 sometimes returns the path of a symlink.
     return join(realpathSync(createRequire(process.argv[1]!).resolve(manifest)), '../dist/');
   } catch {
-    return undefined; // the program will say that it is not installed
+    return undefined; // the app itself reports that the package is missing
   }
 }

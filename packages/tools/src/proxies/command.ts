@@ -5,7 +5,7 @@ import { iptablesRemovalScript, iptablesScript } from './iptables.js';
 import { nginxConfiguration } from './nginx.js';
 
 interface ProxyOptions {
-  /** The port of the first worker. The others have the ports that follow. */
+  /** The port of the first worker. The other workers have the next ports. */
   readonly port: number;
   readonly workers: number;
   /** The public port. */
@@ -30,9 +30,9 @@ export function addProxyCommands(program: Command): void {
   generator(
     program,
     'iptables',
-    'Prints a shell script of iptables rules that balance over the workers',
+    'Prints a shell script with iptables rules that load-balance across the workers',
   )
-    .option('--ipv6', 'rules of ip6tables', false)
+    .option('--ipv6', 'print rules for ip6tables', false)
     .option('--remove', 'print the script that removes the rules', false)
     .action((options: IptablesOptions) => {
       process.stdout.write(
@@ -51,7 +51,7 @@ function generator(program: Command, name: string, description: string): Command
     .option('--listen <port>', 'public port', portNumber, 80)
     .option(
       '--name <name>',
-      'name of the upstream or chain, one for each cluster',
+      'name of the upstream or chain, different for each cluster',
       identifier,
       'nestjs_cluster',
     );

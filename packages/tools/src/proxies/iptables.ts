@@ -4,9 +4,9 @@ interface IptablesOptions {
 }
 
 /**
- * A shell script that spreads connections to the public port over the workers in turn. The rules
- * are in a chain of their own. Running the script again replaces the rules, even if the port
- * or the number of workers has changed.
+ * A shell script that distributes connections to the public port among the workers in turn. The rules
+ * have their own chain. Running the script again replaces the rules, even if the port or the number of
+ * workers has changed.
  */
 export function iptablesScript(
   ports: readonly number[],
@@ -14,11 +14,11 @@ export function iptablesScript(
 ): string {
   const { iptables, chain, jump } = words(options);
   return `#!/bin/sh
-# ${ports.length} workers of nestjs-cluster behind port ${listen}. Run it as root. The workers have to
+# ${ports.length} workers of nestjs-cluster behind port ${listen}. Run it as root. The workers must
 # listen on all interfaces (no "host", or '0.0.0.0').
 set -e
 
-# The chain is replaced at once: no connection finds it half full.
+# iptables-restore replaces the chain atomically.
 ${iptables}-restore --wait --noflush <<'RULES'
 *nat
 :${chain} - [0:0]

@@ -1,7 +1,7 @@
-/** nginx has to close an idle connection before Node does. Node's default is 5 s. */
+/** nginx must close an idle connection before Node does. Node's default is 5 s. */
 const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
 
-/** The idle connections that each nginx process keeps open, for each worker. */
+/** Idle connections per worker that each nginx process keeps open. */
 const CONNECTIONS_PER_WORKER = 32;
 
 /**
@@ -15,10 +15,10 @@ export function nginxConfiguration(
   return `# ${ports.length} workers of nestjs-cluster. Include it in the http block, e.g. as conf.d/${name}.conf.
 upstream ${name} {
   least_conn;
-  # The primary holds the ports: while a worker is replaced, its port takes connections.
+  # The primary keeps the ports open, so a port accepts connections while its worker is replaced.
 ${ports.map((port) => `  server 127.0.0.1:${port} max_fails=0;`).join('\n')}
   keepalive ${ports.length * CONNECTIONS_PER_WORKER};
-  # Shorter than Node's own (5 s), so that no request meets a connection that is being closed.
+  # Shorter than Node's timeout (5 s), so that nginx never uses a connection that Node is closing.
   keepalive_timeout ${UPSTREAM_KEEP_ALIVE_SECONDS}s;
 }
 
@@ -34,7 +34,7 @@ server {
     proxy_pass http://${name};
     proxy_http_version 1.1;
     proxy_set_header Host $http_host;
-    # A client may send any of these headers: the workers get only what nginx knows.
+    # Clients can forge these headers, so nginx replaces them.
     # Behind another proxy: https://nginx.org/en/docs/http/ngx_http_realip_module.html
     proxy_set_header X-Forwarded-For $remote_addr;
     proxy_set_header X-Forwarded-Proto $scheme;
@@ -44,9 +44,9 @@ server {
     proxy_set_header Forwarded "";
     proxy_set_header Upgrade $http_upgrade;
     proxy_set_header Connection $${name}_connection;
-    # WebSockets and streams may be silent for long.
+    # WebSockets and streams may be idle for a long time.
     proxy_read_timeout 1h;
-    # nginx writes a body to its disk before it passes it on, and answers a larger one with 413.
+    # nginx buffers a request body on disk before it forwards the body. Larger bodies get 413.
     client_max_body_size 1m;
   }
 }

@@ -14,7 +14,7 @@ interface TuneArguments {
   readonly healthPath: string;
 }
 
-/** The default number of connections. With it, each worker always has requests waiting. */
+/** The default number of connections, enough to keep requests waiting in each worker. */
 const CONNECTIONS = 32;
 const CONNECTIONS_PER_WORKER = 8;
 const MAX_CONNECTIONS = 10_000;
@@ -27,10 +27,10 @@ export function addTuneCommand(program: Command): void {
     .summary('Finds the best number of workers for an app')
     .description(
       'Finds the number of workers that a route of an app needs on this machine. Starts the app with ' +
-        '1, 2, … workers, puts the same load on the route each time, and ends the app. Stops when two ' +
-        'numbers in a row bring less than 5 % more throughput. Prints a table and, in the last line, ' +
+        '1, 2, … workers, puts the same load on the route each time, and stops the app. Ends when two ' +
+        'numbers in a row add less than 5 % throughput. Prints a table and, in the last line, ' +
         'the environment variable to set; progress goes to standard error. ' +
-        'Needs autocannon, installed in the project.',
+        'Needs autocannon in the project.',
     )
     .argument('<command...>', "the command that starts the app, after '--'")
     .requiredOption('--url <path>', 'the route: a path on http://127.0.0.1:3000, or a URL', httpUrl)
@@ -42,17 +42,17 @@ export function addTuneCommand(program: Command): void {
     )
     .option(
       '--connections <n>',
-      `connections that send requests without pause (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker if that is more)`,
+      `number of connections that send requests continuously (default: ${CONNECTIONS}, or ${CONNECTIONS_PER_WORKER} for each worker if that is more)`,
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option(
       '--seconds <n>',
-      'seconds of each measurement, after a warm-up',
+      'length of each measurement in seconds, after a warm-up',
       wholeNumber(MAX_SECONDS, 'a whole number'),
       5,
     )
     .option('--header <name: value>', 'a request header; can be repeated', addHeader)
-    .option('--health-path <path>', 'health.path of the app', '/health')
+    .option('--health-path <path>', "path of the app's health endpoint", '/health')
     .action(run);
 }
 

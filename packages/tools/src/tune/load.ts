@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { resolveFromApp } from '../resolve-from-app.js';
 import { ToolError } from '../output.js';
 
-/** The used part of autocannon. */
+/** The part of autocannon that is used here. */
 export type Autocannon = (
   options: Omit<Load, 'seconds'> & {
     /** The duration of the load, in seconds. */
@@ -14,7 +14,7 @@ export type Autocannon = (
   },
 ) => EventEmitter & { stop(): void };
 
-/** The route to load, and the duration. */
+/** The route for the load, and the duration. */
 export interface Load {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -27,30 +27,30 @@ export interface LoadReport {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** The number of requests that got another status, or no answer. */
+  /** The number of requests with another status or without an answer. */
   readonly failed: number;
-  /** The share of the time in which the event loop of this process was busy. */
+  /** The utilization of this process's event loop, 0..1. */
   readonly generatorUtilization: number;
 }
 
 const US_PER_MS = 1_000;
 
-/** The warm-up does not count. It takes this long to compile the code and to balance the connections. */
+/** The warm-up is not measured. In this time, code is compiled and connections are balanced. */
 const WARM_UP_MS = 1_000;
 
-/** Added to autocannon's own duration, so that it does not end before it is stopped here. */
+/** Added to autocannon's own duration, so that autocannon does not end before it is stopped here. */
 const SPARE_SECONDS = 60;
 
-/** @throws ToolError with the command that installs autocannon. */
+/** @throws ToolError with the install command if autocannon is not installed. */
 export async function loadAutocannon(): Promise<Autocannon> {
   const file = resolveFromApp('autocannon');
   if (file === undefined) {
-    throw new ToolError('tune needs autocannon; npm install --save-dev autocannon');
+    throw new ToolError('tune needs autocannon; run npm install --save-dev autocannon');
   }
   return ((await import(pathToFileURL(file).href)) as { default: Autocannon }).default;
 }
 
-/** Sends requests over `connections` without pause, until `over` aborts or `seconds` have been measured. */
+/** Sends requests continuously over `connections`, until `over` aborts or `seconds` have been measured. */
 export async function load(
   autocannon: Autocannon,
   { seconds, ...target }: Load,
@@ -64,8 +64,8 @@ export async function load(
     ...target,
     duration: seconds + SPARE_SECONDS,
     setupClient(client) {
-      // Measured here, because autocannon's latency is wrong (8.0 and 9.0): after the server has
-      // closed a connection, as the balancing does, it measures from the request before.
+      // Measured here, because the latency of autocannon 8.0 and 9.0 is wrong: after the server has
+      // closed a connection, for example to rebalance, it counts from the previous request.
       let sentAt = 0;
       client.on('request', () => (sentAt = performance.now()));
       client.on('response', (status: number) => {

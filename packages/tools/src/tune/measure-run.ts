@@ -5,14 +5,14 @@ import { ToolError } from '../output.js';
 import { sum } from '../sum.js';
 import { type Autocannon, type Load, load, type LoadReport } from './load.js';
 
-/** How long to wait for an answer. A blocked worker does not answer; the caller asks again. */
+/** How long to wait for an answer. A blocked worker does not answer, so the caller retries. */
 const TIMEOUT_MS = 5_000;
 
-/** Longer than the default `readyTimeoutMs`, so that a failing app can first report the reason. */
+/** Longer than the default `readyTimeoutMs`, so that a failing app reports the reason first. */
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
 
-/** The used part of `/health`. */
+/** The part of `/health` that is used here. */
 type ClusterHealth = Pick<ClusterSnapshot, 'desired' | 'ready' | 'workers'>;
 
 /** The app to measure, and the load. */
@@ -23,17 +23,16 @@ export interface Plan {
   readonly load: Load;
 }
 
-/** One run of the app under load. */
 export interface Run extends LoadReport {
   readonly workers: number;
   /** The memory of all workers. */
   readonly memoryBytes: number;
-  /** The share of the time in which the busiest worker's event loop was busy. */
+  /** The event loop utilization of the busiest worker, 0..1. */
   readonly eventLoopUtilization: number;
 }
 
 /**
- * Starts the app with this number of workers, loads it and ends it.
+ * Starts the app with this number of workers, puts load on it, and ends it.
  *
  * @throws ToolError if the app cannot be measured.
  */
@@ -48,7 +47,7 @@ export async function measureRun(
     return await measure(plan, workers, AbortSignal.any([interrupted, app.ended]));
   } catch (error) {
     interrupted.throwIfAborted();
-    // If the app has ended, its end is the cause of all other errors.
+    // If the app has exited, its exit is the cause of any other error.
     throw app.ended.aborted ? app.failure : error;
   } finally {
     await app.end();
@@ -61,10 +60,10 @@ async function measure(plan: Plan, workers: number, over: AbortSignal): Promise<
   const report = await load(autocannon, plan.load, over);
   if (report.requestsPerSecond === 0) {
     throw new ToolError(
-      `GET ${plan.load.url} never answered 2xx or 3xx; choose another route, add a --header that it needs, or use fewer --connections`,
+      `GET ${plan.load.url} never answered 2xx or 3xx; choose another route, add a missing --header, or use fewer --connections`,
     );
   }
-  // The figures of the last heartbeat interval, a second, which was under load.
+  // Values of the last heartbeat interval (1 s), which was under load.
   const { workers: each } = await healthOf(healthUrl, over);
   return {
     ...report,
@@ -74,7 +73,7 @@ async function measure(plan: Plan, workers: number, over: AbortSignal): Promise<
   };
 }
 
-/** @throws ToolError if another program answers there, because it would be measured instead. */
+/** @throws ToolError if another program already answers at the URL: it would be measured instead. */
 async function refuseTakenAddress(url: string): Promise<void> {
   const isTaken = await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(1_000) }).then(
     () => true,
@@ -82,26 +81,26 @@ async function refuseTakenAddress(url: string): Promise<void> {
   );
   if (!isTaken) return;
   throw new ToolError(
-    `another program answers at ${url}; stop it, or use another port for the app and in --url`,
+    `another program already answers at ${url}; stop it, or use another port for the app and in --url`,
     69,
   );
 }
 
-/** @throws ToolError if the answer does not show a cluster, and the error of `fetch` if there is none. */
+/** @throws ToolError if the answer is not from a cluster, the error of `fetch` without an answer. */
 async function healthOf(url: string, over: AbortSignal): Promise<ClusterHealth> {
   const response = await fetch(url, {
-    // The app would rebalance a kept connection, which would also outlive the app.
+    // The app would rebalance a keep-alive connection, and the connection would outlive the app.
     headers: { connection: 'close' },
     signal: AbortSignal.any([over, AbortSignal.timeout(TIMEOUT_MS)]),
   });
-  // A 503 is read too: other health checks of the app do not matter here.
+  // A 503 is accepted, because the app's other health checks do not matter here.
   const body = (await response.json().catch(() => ({}))) as {
     readonly details?: { readonly cluster?: ClusterHealth };
   };
   const cluster = body.details?.cluster;
   if (cluster !== undefined) return cluster;
   throw new ToolError(
-    `${url} shows no cluster (status ${response.status}). The app needs ClusterModule.forRoot() with health.details; --health-path sets another path`,
+    `${url} does not report a cluster (status ${response.status}). The app needs ClusterModule.forRoot() with health.details; --health-path sets another path`,
   );
 }
 
@@ -123,7 +122,7 @@ async function waitForWorkers(url: string, workers: number, over: AbortSignal): 
     await delay(POLL_MS, undefined, { signal: over });
   }
   throw new ToolError(
-    `${url} did not show ${workers} ready workers within ${READY_TIMEOUT_MS / 1_000} s. If the app listens elsewhere, pass its address with --url`,
+    `${url} did not report ${workers} ready workers within ${READY_TIMEOUT_MS / 1_000} s. If the app listens elsewhere, pass its address with --url`,
     69,
   );
 }

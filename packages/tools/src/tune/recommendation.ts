@@ -2,27 +2,27 @@ import { percent } from '../output.js';
 import { sum } from '../sum.js';
 import type { Run } from './measure-run.js';
 
-/** A gain below this share does not count, because two runs of the same setting may differ by that much. */
+/** A smaller gain is ignored, because two runs with the same number of workers may differ by this ratio. */
 const MARGIN_RATIO = 0.05;
 
-/** Stops after this many numbers in a row that do not help. With a single one, that may be chance. */
+/** Stops after this many numbers in a row without a gain. A single one may be noise. */
 const STOP_AFTER = 2;
 
-/** Up to this number of workers, each step adds 1. After that, each step adds half of the number. */
+/** Up to this number of workers, each step adds 1 worker. After that, each step adds half of the number. */
 const ONE_BY_ONE = 8;
 
-/** If event loops are busy for at most this share of the time, the route waits for something else. */
+/** At or below this event loop utilization, the route waits for something else, such as a database. */
 const IDLE_UTILIZATION = 0.6;
 
-/** If rounds differ from their median by more than this share, other programs were running. */
+/** If rounds differ from their median by more than this ratio, other programs were running. */
 const NOISY_RATIO = 0.15;
 
-/** A load generator whose event loop is busy for more than this share cannot send more requests. */
+/** Above this event loop utilization, the load generator cannot send more requests. */
 const GENERATOR_LIMIT = 0.9;
 
-/** The run with the median throughput of all runs with a number of workers. */
+/** Among all runs with the same number of workers, the run with the median throughput. */
 export interface Measurement extends Run {
-  /** The failures of all runs. */
+  /** The number of failed requests in all runs. */
   readonly failed: number;
   /** Half the difference between the best and the worst throughput of the runs, as a share of the median. */
   readonly spreadRatio: number;
@@ -32,11 +32,11 @@ export interface Recommendation {
   readonly workers: number;
   /** The reason for the number, in one sentence. */
   readonly reason: string;
-  /** Other findings of the measurements, and reasons to doubt them. */
+  /** Further findings, and reasons why the measurements may be wrong. */
   readonly notes: readonly string[];
 }
 
-/** @param runs of the same number of workers, at least one. */
+/** @param runs at least one run, all with the same number of workers. */
 export function measurementOf(runs: readonly Run[]): Measurement {
   const sorted = runs.toSorted((a, b) => a.requestsPerSecond - b.requestsPerSecond);
   const median = sorted[Math.floor(sorted.length / 2)]!;
@@ -63,7 +63,7 @@ function noLongerHelps(measured: readonly Measurement[]): boolean {
 }
 
 /**
- * The fewest workers with as much throughput as the best number.
+ * Recommends the smallest number of workers whose throughput is within the margin of the best.
  *
  * @returns `undefined` if requests failed with every number of workers.
  */
@@ -95,7 +95,7 @@ function gain(from: Measurement, to: Measurement): number {
   return to.requestsPerSecond / from.requestsPerSecond - 1;
 }
 
-/** The minimum gain that counts. It is at least the spread of the rounds of each of the two numbers. */
+/** The minimum relevant gain between two measurements: at least the spread of each. */
 function margin(a: Measurement, b: Measurement): number {
   return Math.max(MARGIN_RATIO, a.spreadRatio, b.spreadRatio);
 }
@@ -105,11 +105,11 @@ function notesOf(measured: readonly Measurement[], chosen: Measurement): string[
   const spread = Math.max(...measured.map(({ spreadRatio }) => spreadRatio));
   const busy = measured.filter((each) => each.generatorUtilization > GENERATOR_LIMIT);
   return [
-    failing.length > 0 && `requests failed with ${failing.map(nameOf).join(', ')}: excluded`,
+    failing.length > 0 && `excluded ${failing.map(nameOf).join(', ')}, because requests failed`,
     spread > NOISY_RATIO &&
-      `rounds of the same setting differ by ${percent(spread)} from their median: other programs were running; measure again on an idle machine, or with more --seconds`,
+      `rounds with the same number of workers differ by ${percent(spread)} from their median: other programs were running; measure again on an idle machine, or with more --seconds`,
     busy.length > 0 &&
-      `the load generator was the limit with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, which may be faster; measure such a light route from another machine`,
+      `the load generator was the bottleneck with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, so the app may be faster; for such a light route, generate the load on another machine`,
     chosen.eventLoopUtilization <= IDLE_UTILIZATION &&
       `the event loops were busy for at most ${percent(chosen.eventLoopUtilization)} of the time: the route waits for something else, such as a database`,
   ].filter((note) => note !== false);

@@ -2,7 +2,7 @@ import { type Column, formatTable, printLines, ToolError } from '../output.js';
 import { measureRun, type Plan, type Run } from './measure-run.js';
 import { type Measurement, measurementOf, nextWorkers, recommend } from './recommendation.js';
 
-/** The number of measurements of each number of workers. Their median counts. */
+/** The number of measurements for each number of workers. The median is used. */
 const ROUNDS = 3;
 
 const COLUMNS: readonly Column<Measurement>[] = [
@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<Measurement>[] = [
   { title: 'memory MB', value: ({ memoryBytes }) => (memoryBytes / 1e6).toFixed(0) },
 ];
 
-/** Measures one number of workers after the other, and prints the best one with the reason. */
+/** Measures several numbers of workers in turn, and prints the best number with the reason. */
 export async function tune(
   plan: Plan,
   maxWorkers: number,
@@ -30,8 +30,8 @@ export async function tune(
   };
   const measurements = (): Measurement[] => [...runs.values()].map(measurementOf);
 
-  // The first round finds the numbers. Each further round measures all of them again in turn, so
-  // that other load on the machine affects all alike.
+  // The first round selects the numbers of workers. Each further round measures them all again, so
+  // that other load on the machine affects all numbers equally.
   for (;;) {
     const workers = nextWorkers(measurements(), maxWorkers);
     if (workers === undefined) break;

@@ -137,7 +137,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
   it('shows one line without the token, and the cluster when it has it', async () => {
     const other = await (await browser.newContext()).newPage();
     await other.goto(new URL('/', url).href);
-    await other.getByText('Open the address that the dashboard command has printed.').waitFor();
+    await other.getByText('Open the URL printed by the dashboard command.').waitFor();
     expect(await other.getByRole('button').count()).toBe(0);
 
     await other.goto(url);

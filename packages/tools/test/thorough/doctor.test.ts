@@ -139,13 +139,13 @@ describe('an app that does not start', () => {
       what: 'throws',
       program: PROGRAMS.app,
       env: { BEHAVE: pathOfBehaviour('crashes#initRejects') },
-      says: ['error: the app ended with code 1; its last output:\n  | '],
+      says: ['error: the app exited with code 1; its last output:\n  | '],
     },
     {
       what: 'has a wrong option',
       program: fixture('nan.mjs'),
       env: {},
-      says: ['error: the app ended with code 78; ', 'readyTimeoutMs: NaN'],
+      says: ['error: the app exited with code 78; ', 'readyTimeoutMs: NaN'],
     },
     {
       what: 'has @CpuBound() methods that no thread can run',

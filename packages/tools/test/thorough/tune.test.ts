@@ -30,7 +30,7 @@ it.each([
     what: 'a command that does not exist',
     code: 1,
     command: ['nodd', 'main.js'],
-    says: 'cannot run: spawn nodd ENOENT',
+    says: 'cannot start the app: spawn nodd ENOENT',
   },
   {
     what: 'an app that takes its number of workers from elsewhere',
@@ -60,7 +60,7 @@ it('refuses an address that is in use', async () => {
   const { code, stderr } = await tools(['tune', '--url', url, '--', ...SAMPLE_APP]);
   expect([code, stderr]).toEqual([
     69,
-    expect.stringContaining(`another program answers at ${url}`),
+    expect.stringContaining(`another program already answers at ${url}`),
   ]);
 });
 

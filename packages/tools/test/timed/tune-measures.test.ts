@@ -27,7 +27,7 @@ it(
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('round 3 of 3: CLUSTER_WORKERS=1: ');
     // If `tune` itself notes that other programs ran, the number is not checked.
-    const wanted = stdout.includes('note: rounds of the same') ? '\\d+' : availableParallelism();
+    const wanted = stdout.includes('note: rounds with the same') ? '\\d+' : availableParallelism();
     expect(stdout).toMatch(new RegExp(`\nCLUSTER_WORKERS=${wanted}\n$`));
     for (const row of rowsOf(stdout)) {
       expect(row['failed']).toBe(0);

@@ -177,7 +177,7 @@ it('knows JSON and regular expressions by the line that runs, unless it is a who
 it('says why there is nothing to gain', () => {
   const program: Frame = ['(program)', ''];
 
-  expect(advise([[900, IDLE]]).nothing).toMatch(/busy for 0\.0 %: profile again/);
+  expect(advise([[900, IDLE]]).nothing).toMatch(/busy for only 0\.0 % of the time: profile again/);
   const busy = advise([
     [100, program],
     [900, IDLE],

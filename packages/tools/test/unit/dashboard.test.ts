@@ -96,7 +96,7 @@ describe('the token', () => {
         headers: { 'www-authenticate': 'Bearer' },
       });
       expect(JSON.parse(answer.body)).toEqual({
-        error: { message: 'Open the address that the dashboard command has printed.' },
+        error: { message: 'Open the URL printed by the dashboard command.' },
       });
     }
     expect(asked).toEqual([]);

@@ -80,9 +80,9 @@ describe('the recommendation', () => {
 
   it.each([
     [{ spreadRatio: 0.3 }, 'differ by 30 %'],
-    [{ generatorUtilization: 0.97 }, 'load generator was the limit with 2 workers'],
+    [{ generatorUtilization: 0.97 }, 'load generator was the bottleneck with 2 workers'],
     [{ eventLoopUtilization: 0.4 }, 'busy for at most 40 % of the time'],
-    [{ failed: 1 }, 'requests failed with 2 workers'],
+    [{ failed: 1 }, 'excluded 2 workers, because requests failed'],
     [{}, ''],
   ])('has notes: %j', (given, says) => {
     const { notes } = recommend([measured(2, 200, given), measured(3, 201)])!;

@@ -32,7 +32,7 @@ it('warns of a listener that throws or rejects, and calls the others', async () 
   await Promise.resolve();
 
   expect(other).toHaveBeenCalledOnce();
-  const message = "a listener of 'worker-ready' threw";
+  const message = "a listener for 'worker-ready' threw";
   expect(warn.mock.calls).toMatchObject([
     [message, { name: 'Error', message: 'now' }],
     [message, { name: 'Error', message: 'later' }],

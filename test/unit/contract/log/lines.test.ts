@@ -146,12 +146,12 @@ warn  worker=2 restarting in 100 ms
 error worker=2 restarting in 15000 ms (6 failures in a row) (crash loop: degraded)
 info  ${IDENTITY} draining (cause=shutdown)
 info  ${IDENTITY} stopped after 15 ms (cause=shutdown)
-warn  ${IDENTITY} stopped after 10.0 s (cause=reload); in the end destroyed 3 connections with 2 requests
+warn  ${IDENTITY} stopped after 10.0 s (cause=reload); the drain destroyed 3 connections with 2 requests
 error ${IDENTITY} stopped after 1 ms (cause=reload): onModuleDestroy threw
-warn  ${IDENTITY} stopped after 1 ms (cause=reload); in the end destroyed 25 connections with 5 requests and 20 WebSockets
-error ${IDENTITY} stopped after 1 ms (cause=reload); in the end destroyed 1 connections with 1 requests: it was killed
+warn  ${IDENTITY} stopped after 1 ms (cause=reload); the drain destroyed 25 connections with 5 requests and 20 WebSockets
+error ${IDENTITY} stopped after 1 ms (cause=reload); the drain destroyed 1 connections with 1 requests: it was killed
 info  SIGHUP: reload gen=3 started
-error reload gen=3 is rolled back to gen=2: exited
+error rolling back reload gen=3 to gen=2: exited
 info  reload gen=3 completed in 4.2 s
 info  reload gen=3 aborted after 480 ms: the cluster is shutting down
 error reload gen=3 reverted after 480 ms: exited

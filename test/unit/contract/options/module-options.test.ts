@@ -133,7 +133,7 @@ it('refuses an unknown key with those that are known', () => {
   expect(refusal({ health: { detail: false } })).toMatch(
     /health\.detail:.*path, details, minReady/,
   );
-  expect(refusal({ helth: {} })).toMatch(/helth:.*known are health, metrics/);
+  expect(refusal({ helth: {} })).toMatch(/helth:.*known options: health, metrics/);
 });
 
 describe('offload', () => {
@@ -197,7 +197,7 @@ it('checks the options of @CpuBound(), and names its method', () => {
     ['timeoutMs', 'a number of milliseconds from 1', [0, NaN, MAX_TIMER_MS + 1, '5']],
     ['abortOnDisconnect', 'true or false', [1, null]],
     ['queue', "1 to 100 letters, digits and '_', '.' or '-'", ['', 'a:b', 'x'.repeat(101)]],
-    ['timeout', 'known are name, timeoutMs, abortOnDisconnect', [5]],
+    ['timeout', 'known options: name, timeoutMs, abortOnDisconnect', [5]],
   ] as const) {
     for (const value of values) {
       const message = refusalOf(() => check({ [key]: value }));

@@ -84,7 +84,7 @@ it.each<[key: string, value: unknown, shown: string, allowed: string]>([
   ['log.level', 'loud', '"loud"', LEVELS],
   ['log.write', 'app.log', '"app.log"', 'a function that takes a line and its level'],
   ['warnings', true, 'true', 'false, or an object with ignore'],
-  ['warnings.ignore', 'cache', '"cache"', 'an array of findings'],
+  ['warnings.ignore', 'cache', '"cache"', 'an array of finding names'],
 ])('refuses %s: %j', (key, value, shown, allowed) => {
   expect(refusal(nested(key, value))).toContain(
     `${key}: ${shown} is not allowed; expected ${allowed}`,
@@ -151,13 +151,15 @@ describe('a rule', () => {
   });
 
   it('for unknown keys: they are refused with the value seen and the keys that are known', () => {
-    expect(refusal({ portt: 3001 })).toMatch(/portt: 3001 .*known are port, host, path, workers/);
+    expect(refusal({ portt: 3001 })).toMatch(
+      /portt: 3001 .*known options: port, host, path, workers/,
+    );
     expect(refusal({ shutdown: { drain: 7 } })).toMatch(/shutdown\.drain: 7 .*drainTimeoutMs/);
     expect(refusal({ portt: undefined })).toContain('portt:');
     for (const key of ['toString', 'constructor', '__proto__']) {
       expect(refusal(JSON.parse(`{"${key}": 1}`))).toContain(`${key}:`);
       expect(refusal({ admin: JSON.parse(`{ "port": 1, "${key}": 1 }`) })).toContain(
-        `admin.${key}: 1 is not allowed; no such option here; known are port, host`,
+        `admin.${key}: 1 is not allowed; no such option here; known options: port, host`,
       );
     }
   });

@@ -32,7 +32,7 @@ it.each<[ClusterOptions, string]>([
   ],
   [
     { memory: { profile: true } },
-    'memory.profile is set, and needs memory.softLimitBytes and watchdog: true',
+    'memory.profile needs memory.softLimitBytes and watchdog: true; set both',
   ],
   [{ memory: { softLimitBytes: GIB, profile: true }, watchdog: false }, 'and watchdog: true'],
   [{ balancing: 'ports', path }, `balancing 'ports' needs a port, but path is "${path}"`],

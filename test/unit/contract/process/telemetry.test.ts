@@ -36,7 +36,7 @@ describe('endTelemetry()', () => {
   it('ends after its timeout if the collector does not answer', async () => {
     register(() => new Promise(() => {}));
     expect(await endTelemetry(5)).toBe(
-      'its last spans, metrics and logs may be lost: not exported within 5 ms; look whether the collector of OpenTelemetry answers',
+      'its last spans, metrics and logs may be lost: the export took longer than 5 ms; check that the OpenTelemetry collector answers',
     );
   });
 

@@ -92,7 +92,7 @@ describe('a candidate that fails', () => {
     ],
     [
       'by leaving of its own accord',
-      'it received a signal of its own',
+      'it received a signal',
       (cluster) => {
         cluster.newest(0).becomeReady();
         cluster.newest(0).say({ type: 'leaving' });
@@ -129,12 +129,12 @@ describe('a restart of one slot', () => {
     const reason = 'exited with code 1';
     expect(await answer).toEqual({ outcome: 'aborted', slot: 1, reason });
     const worker = cluster.current(1).handle.identity;
-    const message = `is not replaced (cause=restart): ${reason}`;
+    const message = `was not replaced (cause=restart): ${reason}`;
     expect(cluster.events('warning')).toEqual([{ message, worker }]);
   });
 
   it('is refused if there is no such slot', async () => {
-    const reason = 'there is no slot 7: slots are 0, 1';
+    const reason = 'slot 7 does not exist: the slots are 0, 1';
     const answer = await start().supervisor.restart(7, 'test');
     expect(answer).toEqual({ outcome: 'aborted', slot: 7, reason });
   });

@@ -120,7 +120,7 @@ describe('a worker above the hard limit', () => {
     check();
     expect(worker.signals).toEqual(['SIGKILL']);
     worker.exit({ signal: 'SIGKILL' });
-    const detail = 'it held 401 MB of memory, above memory.hardLimitBytes (400 MB), and was killed';
+    const detail = 'it used 401 MB of memory, above memory.hardLimitBytes (400 MB), and was killed';
     if (state === 'draining') expect(cluster.events('worker-stopped')[0]!.problem).toBe(detail);
     else expect(cluster.events('worker-died')).toMatchObject([{ cause: 'memory', detail }]);
   });
@@ -166,7 +166,7 @@ describe('a replacement that fails', () => {
     expect(cluster.events('warning')).toEqual([
       {
         worker: cluster.serving(0).handle.identity,
-        message: 'is not replaced (cause=memory), next try in 15000 ms: exited with code 1',
+        message: 'was not replaced (cause=memory), next attempt in 15000 ms: exited with code 1',
       },
     ]);
     expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);

@@ -221,7 +221,7 @@ describe('an error that nobody caught in a worker on its way out', () => {
       { worker: worker.handle.identity, error, requests: [] },
     ]);
     expect(await left(started)).toMatchObject({
-      problem: 'uncaught error while it drained: Error: too late',
+      problem: 'uncaught error while draining: Error: too late',
     });
   });
 });

@@ -21,7 +21,7 @@ describe('a process that SIGKILL does not end', () => {
     expect(cluster.forks.slice(2)).toMatchObject([{ slot: 0 }]);
     expect(cluster.events('worker-died')).toMatchObject([{ cause: 'hang' }]);
     expect(cluster.events('warning')).toMatchObject([
-      { worker: stuck.handle.identity, message: expect.stringContaining('is abandoned') },
+      { worker: stuck.handle.identity, message: expect.stringContaining('was abandoned') },
     ]);
     // It ends at last: that is old news.
     stuck.exit({ signal: 'SIGKILL' });

@@ -70,7 +70,7 @@ describe('the start of a cluster', () => {
       vi.advanceTimersByTime(1_000);
     }
     expect(cluster.events('failed')).toMatchObject([
-      { exitCode: 70, message: 'no worker stayed up until its threads had loaded, in 2 attempts' },
+      { exitCode: 70, message: 'every worker ended before its threads had loaded, in 2 attempts' },
     ]);
   });
 

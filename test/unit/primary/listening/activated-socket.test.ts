@@ -28,7 +28,7 @@ describe('a socket of systemd', () => {
   it('is refused together with others, and no child gets the variables', () => {
     const env = own('2');
     expect(() => take(env)).toThrow(
-      'systemd passes 2 sockets (LISTEN_FDS), and a cluster takes one; keep one ListenStream=',
+      'systemd passes 2 sockets (LISTEN_FDS), but a cluster uses only one; keep one ListenStream=',
     );
     expect(env).toEqual({ HOME: '/' });
   });
@@ -37,7 +37,7 @@ describe('a socket of systemd', () => {
     'is refused with balancing %s, which needs sockets of its own',
     (balancing) => {
       expect(() => take(own('1'), { balancing })).toThrow(
-        `balancing '${balancing}' needs sockets of its own; set balancing to 'shared', or remove`,
+        `balancing '${balancing}' needs its own sockets; set balancing to 'shared', or remove`,
       );
     },
   );

@@ -143,7 +143,7 @@ describe('a worker that cannot have a hub', () => {
     const find = vi.fn(() => Promise.reject(new Error(reason)));
     const hub = new HubClient(dialSocket(find, 0, warn));
     await vi.advanceTimersByTimeAsync(10_000);
-    const words = 'there is no hub: read-only file system';
+    const words = 'the hub is unavailable: read-only file system';
     await expect(hub.ask(GET, 1_000)).rejects.toMatchObject({
       failure: 'unavailable',
       message: words,
@@ -172,7 +172,7 @@ describe('a worker that cannot have a hub', () => {
     for (const failure of failures) {
       expect(failure).toMatchObject({
         failure: 'unavailable',
-        message: 'there is no hub: read-only file system',
+        message: 'the hub is unavailable: read-only file system',
       });
     }
     expect([performance.now() - before, await hub.ready(3_000)]).toEqual([0, false]);
@@ -207,7 +207,8 @@ describe('a lock that is held', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect([kept.grant, kept.token, kept.signal.aborted]).toEqual([9, 1, false]);
     expect(lost.signal.reason).toMatchObject({
-      message: "the place in the limit 'tenant' for 'lost' was lost: the hub ended or hung",
+      message:
+        "the place in the limit 'tenant' for 'lost' was lost: the hub ended or did not respond",
     });
     held.release(kept);
     expect(sent.at(-1)).toEqual({ op: 'unlock', grant: 9 });
@@ -326,7 +327,7 @@ describe('a shared cache', () => {
 
   it.each([
     [{ ttlMs: -1 }, /ttlMs: -1 is not allowed; expected a number, 0 or more/],
-    [{ ttl: 5 }, /ttl is not allowed; known are ttlMs/],
+    [{ ttl: 5 }, /ttl is not allowed; known keys: ttlMs/],
     [60_000, /60000 is not allowed/],
   ])('refuses the options %o of a value', async (options, message) => {
     inProcess();
@@ -343,7 +344,7 @@ describe('a shared cache', () => {
 
   it.each([
     [{ maxBytes: 10 }, /maxBytes: 10 is not allowed; expected a whole number from 65536 to \d+/],
-    [{ maxbytes: 1e9 }, /maxbytes is not allowed; known are maxBytes, name/],
+    [{ maxbytes: 1e9 }, /maxbytes is not allowed; known keys: maxBytes, name/],
     [{ name: '' }, /name: "" is not allowed; expected a string of 1 to 256 characters/],
   ])('refuses the options %o', (options, message) => {
     for (const make of [

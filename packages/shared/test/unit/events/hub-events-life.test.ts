@@ -168,9 +168,13 @@ describe('two apps of one process', () => {
     for (let n = 0; n < 3; n += 1) {
       expect(await asker.events.request('who', n, { to: 1 })).toBe(1);
     }
-    await expect(asker.events.request('other', 0, { to: 1 })).rejects.toThrow(/no listener for it/);
+    await expect(asker.events.request('other', 0, { to: 1 })).rejects.toThrow(
+      /no listener for this event/,
+    );
     await app.close();
-    await expect(asker.events.request('who', 0, { to: 1 })).rejects.toThrow(/no listener for it/);
+    await expect(asker.events.request('who', 0, { to: 1 })).rejects.toThrow(
+      /no listener for this event/,
+    );
   });
 });
 

@@ -47,7 +47,7 @@ describe('a listener of an event', () => {
     await idle();
     await idle();
     expect(unhandled).not.toHaveBeenCalled();
-    expect(logged.mock.calls[0]?.[0]).toMatch(/a listener of the event 'n' threw: /);
+    expect(logged.mock.calls[0]?.[0]).toMatch(/a listener for the event 'n' threw: /);
     expect(logged.mock.calls[0]?.[0]).toContain(words);
   });
 
@@ -70,7 +70,9 @@ describe('a request', () => {
     emitter.onAny(() => 'heard');
     emitter.on('order:*', (n: number) => n + 1);
     await expect(worker.events.request('order:total', 1)).resolves.toBe(2);
-    await expect(worker.events.request('item:total', 1)).rejects.toThrow(/no listener for it/);
+    await expect(worker.events.request('item:total', 1)).rejects.toThrow(
+      /no listener for this event/,
+    );
   });
 
   it('fails in words where its answer cannot be copied, or what is thrown has no text', async () => {

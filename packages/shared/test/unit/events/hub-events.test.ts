@@ -115,7 +115,7 @@ describe('what is no event', () => {
   it.each([
     [{ to: 'all' }, /to: "all" is not allowed; expected 'one' or the number of a slot/],
     [{ to: 256 }, /to: 256 is not allowed/],
-    [{ timeoutMs: 50 }, /timeoutMs is not allowed; known are to, deadlineMs/],
+    [{ timeoutMs: 50 }, /timeoutMs is not allowed; known keys: to, deadlineMs/],
     [{ deadlineMs: NaN }, /deadlineMs/],
     [{ deadlineMs: 2 ** 31 }, /deadlineMs/],
   ])('is a request with the options %o', async (options, message) => {
@@ -163,7 +163,7 @@ describe('a request to another worker', () => {
     await expect(asker!.events.request('double', 21, { to: 1 })).resolves.toBe(42);
     await expect(asker!.events.request('fails', 0, { to: 1 })).rejects.toThrow(/no such order/);
     await expect(asker!.events.request('other', 0, { to: 1 })).rejects.toThrow(
-      /no listener for it/,
+      /no listener for this event/,
     );
     await expect(asker!.events.request('double', 1, { to: 9 })).rejects.toMatchObject({
       code: 'CLUSTER_REQUEST',
@@ -179,10 +179,10 @@ describe('a request to another worker', () => {
     asker!.hub.closed();
     await lost;
     asker!.hub.opened('a');
-    const closed = expect(ask()).rejects.toThrow(/this app is closed/);
+    const closed = expect(ask()).rejects.toThrow(/this app was closed/);
     await idle();
     asker!.events.onApplicationShutdown();
     await closed;
-    await expect(ask()).rejects.toThrow(/this app is closed/);
+    await expect(ask()).rejects.toThrow(/this app was closed/);
   });
 });

@@ -152,7 +152,7 @@ describe('a limit of the cluster', () => {
     ['tenant', { max: 0 }, /max: 0 is not allowed/],
     ['tenant', { max: 1, maxWaiting: -1 }, /maxWaiting: -1 is not allowed/],
     ['tenant', { max: 1, waitMs: 2 ** 31 }, /waitMs: 2147483648 is not allowed/],
-    ['tenant', { max: 1, wait: 1 }, /wait is not allowed; known are max, maxWaiting, waitMs/],
+    ['tenant', { max: 1, wait: 1 }, /wait is not allowed; known keys: max, maxWaiting, waitMs/],
   ])('refuses the name %o with the options %o', (name, options, message) => {
     expect(() => new ClusterLimit(name, options as never)).toThrow(message);
   });

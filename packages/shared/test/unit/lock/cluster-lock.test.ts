@@ -5,7 +5,7 @@ import { forgetHub } from '../support/hub-workers.js';
 afterEach(forgetHub);
 
 it.each([
-  [{ waitms: 5 }, /waitms is not allowed; known are waitMs/],
+  [{ waitms: 5 }, /waitms is not allowed; known keys: waitMs/],
   [{ waitMs: -1 }, /waitMs: -1 is not allowed; expected a number of milliseconds from 0 to/],
   [{ waitMs: 2 ** 31 }, /waitMs: 2147483648 is not allowed/],
 ])('runExclusive() refuses the options %o, and runs nothing', async (options, message) => {

@@ -82,7 +82,7 @@ describe('a request of a worker', () => {
     core.leave(other.peer);
     expect(asker.told).toEqual([]);
     core.leave(answers.peer);
-    expect(asker.told).toEqual([{ t: 'refused', id: 2, why: 'its worker has ended' }]);
+    expect(asker.told).toEqual([{ t: 'refused', id: 2, why: 'the worker has exited' }]);
   });
 
   it('is answered once, by the worker that has got it', () => {
