@@ -1,13 +1,15 @@
 import cluster from 'node:cluster';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { channel } from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   ClusterAddressError,
   ClusterConfigurationError,
 } from '../../../../src/contract/errors/errors.js';
 import type { BalancingStrategy } from '../../../../src/contract/options/resolve.js';
+import { LISTENING } from '../../../../src/contract/process/accept-queue.js';
 import type { WorkerState } from '../../../../src/contract/snapshot/types.js';
 import type { BoundSocket } from '../../../../src/primary/listening/bound-socket.js';
-import { Listening } from '../../../../src/primary/listening/listening.js';
+import { ClusterAcceptors, Listening } from '../../../../src/primary/listening/listening.js';
 import { FakeWorker } from '../../support/fake-worker.js';
 
 const NOW = 100_000;
@@ -366,4 +368,25 @@ describe('the default address', () => {
     await settled();
     expect(opened[0]!.closed).toBe(1);
   });
+});
+
+it('an accept queue of node:cluster that stays full is closed after 5 s', async () => {
+  const patience = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(patience.signal);
+  const handle = { fd: 2 ** 20, listen: vi.fn(), onconnection: () => {}, close: vi.fn() };
+  const acceptors = new ClusterAcceptors();
+  const server: { _handle: object | null } = { _handle: handle };
+  channel(LISTENING).publish({ server });
+  server._handle = null; // node:cluster has taken it
+  const closed = acceptors.close();
+  for (let turn = 0; turn < 10; turn += 1) {
+    handle.onconnection();
+    await new Promise(setImmediate);
+  }
+  expect(handle.close).not.toHaveBeenCalled();
+  patience.abort();
+  await closed;
+  expect(handle.close).toHaveBeenCalledOnce();
+  expect(timeout).toHaveBeenCalledExactlyOnceWith(5_000);
+  timeout.mockRestore();
 });
