@@ -98,12 +98,6 @@ describe('a command without --cluster in the directory of an app', () => {
     },
   );
 
-  it('names no cluster by a part of its name, and ends with 69', async () => {
-    await running('billing', 4712);
-    inAppOf();
-    expect(await commandLine('status', '-c', 'bill')).toMatchObject({ code: 69, stdout: '' });
-  });
-
   it.each(['status', 'reload'])('ends with 69 if no cluster answers: %s', async (command) => {
     const path = join(runtime, 'none.sock');
     const { code, stderr } = await commandLine(command, '-c', path);

@@ -87,13 +87,4 @@ describe('a worker more that would have nothing to listen on', () => {
       expect(cluster.events('scaling')).toEqual([]);
     },
   );
-
-  it('is refused also to a worker that asks, with the address and the reason', () => {
-    const cluster = start(2);
-    cluster.refuseToListen = taken;
-    const worker = askBy(cluster, 3);
-    expect(worker.sent('answer')).toMatchObject([
-      { id: 7, refusal: { address: 'http://127.0.0.1:3002', code: 'EADDRINUSE' } },
-    ]);
-  });
 });

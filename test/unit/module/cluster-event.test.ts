@@ -8,7 +8,6 @@ import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
 import type { ClusterEventMap } from '../../../src/contract/log/events.js';
 import { ProcessLink } from '../../../src/worker/link/process-link.js';
-import { FakeWorker } from '../support/fake-worker.js';
 
 const EXIT: ClusterEventMap['worker-exit'] = {
   worker: { slot: 1, generation: 0, pid: 42 },
@@ -123,38 +122,4 @@ it('ClusterService calls listeners until they are removed', async () => {
 
   expect(listener.mock.calls).toEqual([[EXIT]]);
   expect(() => cluster.on('worker-exploded' as never, listener)).toThrow('name of an event');
-});
-
-describe('a worker with listeners', () => {
-  const emit = ({ handle }: FakeWorker, times = 1) => {
-    for (let i = 0; i < times; i += 1) handle.tell('worker-exit', EXIT);
-  };
-
-  it('gets the events that they want, and no others', () => {
-    const worker = new FakeWorker();
-    emit(worker);
-    expect(worker.sent('event')).toEqual([]);
-
-    worker.handle.wants = new Set(['worker-exit']);
-    emit(worker);
-    worker.handle.tell('stopped', { exitCode: 0, uptimeMs: 1 });
-    expect(worker.sent('event')).toEqual([
-      expect.objectContaining({ name: 'worker-exit', event: EXIT, missed: 0 }),
-    ]);
-  });
-
-  it('misses events while it does not read its channel, and gets their number', () => {
-    const worker = new FakeWorker();
-    worker.handle.wants = new Set(['worker-exit']);
-    worker.clogged = true;
-    emit(worker, 100);
-    expect(worker.sent('event')).toHaveLength(32);
-    // There is room for what is asked and answered.
-    worker.handle.send({ type: 'collect' });
-    expect(worker.sent('collect')).toHaveLength(1);
-
-    worker.unclog();
-    emit(worker, 2);
-    expect(worker.sent('event').slice(32)).toMatchObject([{ missed: 68 }, { missed: 0 }]);
-  });
 });

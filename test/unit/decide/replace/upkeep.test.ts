@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
-import { FakeWorker, STATS } from '../../support/fake-worker.js';
+import { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -174,22 +174,6 @@ describe('a replacement that fails', () => {
 });
 
 describe('a reading of a worker', () => {
-  it.runIf(process.platform === 'linux')(
-    'has its memory as the kernel knows it: a hung worker reports nothing',
-    () => {
-      const { handle } = new FakeWorker({ pid: process.pid });
-      handle.report({ ...STATS, residentMemoryBytes: 1 });
-      expect(handle.reading().residentBytes).toBeGreaterThan(10 * MB);
-    },
-  );
-
-  it('has its own report if the kernel knows no such process', () => {
-    const { handle } = new FakeWorker({ pid: 2 ** 22 + 1 });
-    handle.report(STATS);
-    const { residentMemoryBytes: residentBytes, requestsTotal: requests } = STATS;
-    expect(handle.reading()).toEqual({ residentBytes, requests });
-  });
-
   it.each([
     [{}, false],
     [SOFT, true],
