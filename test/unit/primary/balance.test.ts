@@ -159,19 +159,6 @@ describe('a surplus', () => {
     round(2, 0);
     expect(given()[0]).toHaveLength(23);
   });
-
-  it('is given away again after it was gone', () => {
-    const { round, given } = start(2);
-    for (let i = 0; i < 40; i += 1) round(2, 0);
-    const before = given()[0]!.length;
-    for (const shares of [
-      [1, 1],
-      [2, 0],
-      [2, 0],
-    ])
-      round(...shares);
-    expect(given()[0]).toHaveLength(before + 2);
-  });
 });
 
 describe('the next round begins', () => {

@@ -38,14 +38,6 @@ describe('a connection that is to leave', () => {
     expect(client.closed).toBe(true);
   });
 
-  it('may stay as long as its client has not been asked', () => {
-    client.connection.leave();
-    client.use(1).connection.stay();
-    expect(client.connection.movable).toBe(true);
-    client.use(5);
-    expect(client.closed).toBe(false);
-  });
-
   it('may not stay once its client has been asked', () => {
     client.connection.leave();
     const asked = client.use(1).send();
@@ -235,12 +227,10 @@ describe('an HTTP/2 connection', () => {
   });
 });
 
-describe('a connection', () => {
-  it('whose client goes away has no request in flight any more', () => {
-    client.send();
-    client.send();
-    expect(server.tracker.requestsInFlight).toBe(2);
-    client.close();
-    expect(server.tracker).toMatchObject({ requestsInFlight: 0, openConnections: 0 });
-  });
+it('a connection whose client goes away has no request in flight any more', () => {
+  client.send();
+  client.send();
+  expect(server.tracker.requestsInFlight).toBe(2);
+  client.close();
+  expect(server.tracker).toMatchObject({ requestsInFlight: 0, openConnections: 0 });
 });
