@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import net from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectionLimit, openFilesLimit } from '../../../../src/worker/listen/sockets.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
@@ -37,6 +37,17 @@ describe('connections over the limit', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
   };
   const counts = () => [tracker.openConnections, tracker.droppedConnections];
+
+  /** Connects; whether the connection is there once the server has looked at it. */
+  async function connect(): Promise<net.Socket> {
+    const before = tracker.openConnections + tracker.droppedConnections;
+    const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+    clients.push(socket.on('error', () => {}).resume());
+    while (tracker.openConnections + tracker.droppedConnections === before) {
+      await new Promise(setImmediate);
+    }
+    return socket;
+  }
 
   it('are rejected, counted, and reported in one line that says what to do', async () => {
     await limited();
