@@ -79,15 +79,6 @@ describe('@OnClusterEvent()', () => {
     expect(link.events.names).toEqual(['worker-exit', 'started']);
   });
 
-  it('logs what the method throws', async () => {
-    const { app, link, warned } = await start([Base]);
-    app.get(Base).received.push = () => {
-      throw new Error('full');
-    };
-    link.events.call('worker-exit', EXIT);
-    expect(warned.mock.calls).toEqual([["a listener of 'worker-exit' threw: full"]]);
-  });
-
   it('is refused on a class with another scope', async () => {
     class Each {
       onExit() {}

@@ -82,22 +82,3 @@ describe('the loop of the supervisor', () => {
     }
   });
 });
-
-it('a worker goes from starting to ready, draining and exited, and never back', () => {
-  const cluster = new FakeCluster(1, {}, 'starting');
-  const worker = cluster.newest(0);
-  const states = [worker.handle.state];
-  for (const next of [() => worker.becomeReady(), () => worker.collapse(), () => worker.exit()]) {
-    next();
-    worker.becomeReady();
-    states.push(worker.handle.state);
-  }
-  worker.exit();
-  expect(states).toEqual(['starting', 'ready', 'draining', 'exited']);
-  expect(cluster.story).toEqual([
-    'worker-ready',
-    'worker-failing',
-    'worker-restarting',
-    'worker-died',
-  ]);
-});

@@ -19,7 +19,6 @@ describe('the heartbeat', () => {
     const cluster = new FakeCluster(workers, { ...patient, ...options }, state);
     return { cluster, worker: cluster.newest(0) };
   }
-  const pings = (worker: FakeWorker) => worker.sent('ping').map(({ seq }) => seq);
   const wait = (ms: number) => void vi.advanceTimersByTime(ms);
   /** Waits: it is killed at the end of that time, not before. */
   function expectKill(worker: FakeWorker, afterMs: number): void {
@@ -28,8 +27,6 @@ describe('the heartbeat', () => {
     wait(1);
     expect(worker.signals).toEqual(['SIGKILL']);
   }
-  const attachDebugger = (worker: FakeWorker) =>
-    worker.say({ type: 'pong', seq: pings(worker).at(-1)!, stats: {}, debugged: true });
 
   const report = (forMs: number) => ({
     forMs,
@@ -49,46 +46,6 @@ describe('the heartbeat', () => {
     expect(cluster.events('worker-died')).toMatchObject([
       { cause: 'hang', detail: 'it did not answer for 10000 ms (hangTimeoutMs) and was killed' },
     ]);
-  });
-
-  it.each<[who: string, reported: boolean]>(
-    ['who is starting', 'who is draining', 'under a debugger', 'where it is off'].flatMap((who) => [
-      [who, false],
-      [who, true],
-    ]),
-  )('kills nobody %s (with the report of a watchdog: %s)', (who, reported) => {
-    const { worker } = start(
-      1,
-      who === 'where it is off' ? { hangTimeoutMs: false } : {},
-      'starting',
-    );
-    if (who !== 'who is starting') worker.becomeReady();
-    if (who === 'who is draining') worker.say({ type: 'leaving' });
-    wait(1_000);
-    if (who === 'under a debugger') attachDebugger(worker);
-    wait(1_000);
-    if (reported) tellBlock(worker, 100_000);
-    wait(600_000);
-    expect(worker.signals).toEqual([]);
-    const asked = { 'who is starting': 0, 'under a debugger': 2 }[who] ?? 1;
-    expect(pings(worker)).toHaveLength(asked);
-  });
-
-  it('judges a worker again after its debugger has left', () => {
-    const { worker } = start();
-    wait(1_000);
-    attachDebugger(worker);
-    wait(1_000);
-    worker.say({ type: 'pong', seq: pings(worker).at(-1)!, stats: {}, debugged: false });
-    expectKill(worker, 11_000);
-  });
-
-  it('postpones judgement after a late round: the answers may lie unread', () => {
-    const { worker } = start();
-    wait(1_500);
-    clock.frozenMs = 3_600_000;
-    wait(500);
-    expectKill(worker, 10_000);
   });
 
   it.each([
@@ -133,20 +90,6 @@ describe('the heartbeat', () => {
     ]);
   });
 
-  it('takes an answer that says less: what it leaves out stays as it was', () => {
-    const { cluster, worker } = start();
-    wait(1_000);
-    worker.answerPing(STATS);
-    wait(1_000);
-    attachDebugger(worker);
-    wait(1_000);
-    worker.answerPing({ requestsTotal: 11 });
-    wait(60_000);
-    expect(cluster.slot(0)).toMatchObject([{ ...STATS, requestsTotal: 11 }]);
-    expect(pings(worker)).toHaveLength(4);
-    expect(worker.signals).toEqual([]);
-  });
-
   describe('with the report of a watchdog', () => {
     /** Pinged at 1 000 ms; blocked since 400 ms, as is told at 5 400 ms. */
     function blocked() {
@@ -156,14 +99,6 @@ describe('the heartbeat', () => {
       return started;
     }
 
-    it('begins the time of a block again after a late round of the primary, also without an open ping', () => {
-      const { worker } = blocked();
-      worker.answerPing();
-      clock.frozenMs = 20_000;
-      wait(600); // a round
-      expectKill(worker, 10_000);
-    });
-
     it('kills the worker when its time is up by that: between two rounds, and before the ping would tell', () => {
       const { cluster, worker } = blocked();
       expectKill(worker, 5_000);
@@ -171,16 +106,6 @@ describe('the heartbeat', () => {
       expect(cluster.events('worker-died')).toMatchObject([
         { cause: 'hang', blocked: report(10_000) },
       ]);
-    });
-
-    it('judges nobody between two rounds where the next one is late: answers may lie unread', () => {
-      const { worker } = blocked();
-      wait(4_601); // just after a round
-      clock.frozenMs = 2_000;
-      wait(998); // just before the next
-      expect(worker.signals).toEqual([]);
-      wait(1);
-      expectKill(worker, 10_000);
     });
   });
 });

@@ -70,23 +70,6 @@ describe('a worker of the new release that dies while the reload is under way', 
     });
   });
 
-  it('is told also where the release before was overwritten in place: nobody rolls on', async () => {
-    const cluster = start(3);
-    const told = cluster.reload();
-    cluster.replaceSlots(1);
-    failToComeUp(cluster, 0);
-    await cluster.settled();
-    expect(told).toEqual([
-      {
-        outcome: 'aborted',
-        generation: 1,
-        reason:
-          'worker=0 gen=1: exited with code 1; the previous release, gen=0, cannot be restored: it has the same path',
-      },
-    ]);
-    expect(picture(cluster)).toEqual(expect.arrayContaining(['1: gen=0 ready', '2: gen=0 ready']));
-  });
-
   it('says so where the files of the release before are gone', async () => {
     const { cluster, told } = halfway(3, 2);
     cluster.missing = new Error('/app is not there');
@@ -113,38 +96,6 @@ describe('a worker of the new release that dies while the reload is under way', 
     cluster.serving(1).exit({ code: 1 });
     vi.advanceTimersByTime(200);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
-  });
-});
-
-describe('a failure that a request may have caused', () => {
-  const crash = (cluster: FakeCluster, slot: number, message: string): void => {
-    cluster.current(slot).say({ type: 'fatal', error: { name: 'Error', message }, requests: [] });
-    vi.advanceTimersByTime(1_000);
-    cluster.newest(slot).becomeReady();
-  };
-  const taken = (cluster: FakeCluster) => cluster.events('reload-reverting').length > 0;
-
-  it.each([
-    ['in two slots', [0, 1]],
-    ['twice in the same slot', [1, 1]],
-  ])('takes it back %s', (_, slots) => {
-    const cluster = observed(2);
-    for (const slot of slots) crash(cluster, slot, 'new');
-    expect(cluster.events('reload-reverting')).toMatchObject([
-      { generation: 1, to: 0, reason: expect.stringContaining('Error: new') },
-    ]);
-  });
-
-  it('takes it back never, if the release before had the same error', () => {
-    const cluster = start(2);
-    crash(cluster, 0, 'old');
-    cluster.deploy('1');
-    cluster.replaceSlots(2);
-    for (const slot of [0, 1, 0, 1]) crash(cluster, slot, 'old');
-    crash(cluster, 0, 'new');
-    expect(taken(cluster)).toBe(false);
-    crash(cluster, 1, 'other');
-    expect(taken(cluster)).toBe(true);
   });
 });
 
@@ -188,16 +139,6 @@ describe('a release that is observed', () => {
     const cluster = observed(2, observeMs);
     vi.advanceTimersByTime(afterMs);
     cluster.restart(0);
-    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
-    expect(cluster.events('reload-reverting')).toEqual([]);
-  });
-
-  it('stays if its workers are killed from outside, however often', () => {
-    const cluster = observed(2);
-    for (let kill = 1; kill <= 3; kill += 1) {
-      cluster.restart(0, { signal: 'SIGKILL', code: null });
-      if (kill < 3) cluster.newest(0).becomeReady(); // the last kill ends a worker that starts
-    }
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
     expect(cluster.events('reload-reverting')).toEqual([]);
   });
