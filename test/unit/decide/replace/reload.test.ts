@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CANARY_MS } from '../../../../src/decide/replace/replacement.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
@@ -77,4 +77,76 @@ it('a reload of a program that is not there is aborted before anything is forked
   cluster.replaceSlots(2);
   await cluster.settled();
   expect(next).toEqual([{ ...COMPLETED, generation: 2 }]);
+});
+
+/** A worker of a slot is killed from outside, and the next one of its release does not come up. */
+function failToComeUp(cluster: FakeCluster, slot: number): void {
+  cluster.current(slot).exit({ signal: 'SIGKILL', code: null });
+  vi.advanceTimersByTime(200);
+  cluster.newest(slot).exit({ code: 1 });
+}
+
+/** The first slots run release 1 in a reload of the others. */
+function halfway(workers: number, reloaded: number) {
+  const cluster = start(workers);
+  const told = cluster.deploy('1');
+  cluster.replaceSlots(reloaded);
+  return { cluster, told };
+}
+
+describe('a worker of the new release that dies while the reload is under way', () => {
+  it('aborts the reload, and the slots that run the release go back to the one before', async () => {
+    const { cluster, told } = halfway(4, 2);
+    const candidate = cluster.newest(2);
+    candidate.becomeReady();
+
+    failToComeUp(cluster, 0);
+
+    expect(candidate.handle.state).toBe('draining');
+    vi.advanceTimersByTime(200);
+    expect(cluster.forks.slice(-2)).toMatchObject([
+      { slot: 1, generation: 0, script: '/app/main.js' },
+      { slot: 0, generation: 0, script: '/app/main.js' },
+    ]);
+    cluster.newest(0).becomeReady();
+    candidate.exit({ code: 0 });
+    cluster.succeed(1);
+    await cluster.settled();
+    const reason = 'worker=0 gen=1: exited with code 1';
+    expect(told).toEqual([{ outcome: 'aborted', generation: 1, reason }]);
+    expect(cluster.picture.toSorted()).toEqual([0, 1, 2, 3].map((slot) => `${slot}: gen=0 ready`));
+    expect(cluster.events('reload-reverting')).toEqual([{ generation: 1, to: 0, reason }]);
+    expect(cluster.supervisor.snapshot()).toMatchObject({
+      generation: 0,
+      reloads: { completed: 0, aborted: 1, reverted: 0 },
+    });
+  });
+
+  it('says so where the files of the release before are gone', async () => {
+    const { cluster, told } = halfway(3, 2);
+    cluster.missing = new Error('/app is not there');
+    failToComeUp(cluster, 0);
+    await cluster.settled();
+    expect(told[0]?.reason).toBe(
+      'worker=0 gen=1: exited with code 1; the previous release, gen=0, cannot be restored: /app is not there',
+    );
+    vi.advanceTimersByTime(1_000);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 1 });
+  });
+
+  it('ends the way back where that fails, and says so', async () => {
+    const { cluster, told } = halfway(3, 2);
+    failToComeUp(cluster, 0);
+    vi.advanceTimersByTime(200);
+    cluster.newest(1).exit({ code: 1 });
+    await cluster.settled();
+    expect(told[0]?.reason).toBe(
+      'worker=0 gen=1: exited with code 1; not every worker could be rolled back: worker=1 gen=0: exited with code 1',
+    );
+    // It serves, and its next worker runs the release before.
+    expect(cluster.picture).toContain('1: gen=1 ready');
+    cluster.serving(1).exit({ code: 1 });
+    vi.advanceTimersByTime(200);
+    expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 0 });
+  });
 });
