@@ -38,15 +38,6 @@ describe('a connection that is to leave', () => {
     expect(client.closed).toBe(true);
   });
 
-  it('may not stay once its client has been asked', () => {
-    client.connection.leave();
-    const asked = client.use(1).send();
-    client.connection.stay();
-    expect(client.connection.movable).toBe(false);
-    expect(asked.finish().asksToClose).toBe(true);
-    expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
-  });
-
   it('asks for nothing where the response closes it anyway', () => {
     client.connection.leave();
     client.use(1);
