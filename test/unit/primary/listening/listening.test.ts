@@ -138,24 +138,6 @@ describe('a socket for each slot', () => {
     expect(sockets.map(({ closed }) => closed)).toEqual([1, 1, 1]);
   });
 
-  it('is added for more slots, and none is closed for fewer', async () => {
-    const { listening, sockets } = await start(2, 'ports');
-    for (const slots of [4, 4, 1, 4]) listening.reserve(slots);
-    expect(listening.ports).toEqual([3_000, 3_001, 3_002, 3_003]);
-    expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 0, 0]);
-  });
-
-  it('is not added at all if one of several cannot be bound', async () => {
-    const { listening, sockets, refuse } = await start(2, 'ports');
-    refuse.port = 3_004;
-    expect(() => listening.reserve(6)).toThrow(ClusterAddressError);
-    expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 1, 1]);
-    expect(listening.ports).toEqual([3_000, 3_001]);
-    refuse.port = -1;
-    listening.reserve(3);
-    expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
-  });
-
   it('is not added if its port would be above 65535', async () => {
     const { listening } = await start(2, 'ports');
     expect(() => listening.reserve(62_537)).toThrow(
@@ -223,19 +205,6 @@ describe('a socket whose worker is gone', () => {
   );
 });
 
-it('a socket is not adopted before it was granted: no connection can wait in it', async () => {
-  const { listening, settle } = await start(2);
-  const [a, failing] = [new Worker(0), new Worker(1, 'starting')];
-  settle(a, failing);
-  listening.reserve(4);
-  settle(a, failing);
-  expect(a.fresh()).toBe('');
-  listening.grant(failing.handle);
-  failing.enter('exited');
-  settle(a);
-  expect(a.fresh()).toBe('adopt 1');
-});
-
 describe('a socket whose worker does not answer', () => {
   it.each([
     [1_999, '', ''],
@@ -248,20 +217,6 @@ describe('a socket whose worker does not answer', () => {
     b.enter('ready');
     settle(a, b, c);
     expect(fresh()).toEqual([released, '', released]);
-  });
-
-  it('is not adopted if its slot has another worker that answers', async () => {
-    const { settle, a, b, c, fresh } = await serving();
-    b.silentFor(5_000);
-    settle(a, b, c, new Worker(1));
-    expect(fresh()).toEqual(['', '', '']);
-  });
-
-  it('is adopted by other blocked workers too, because one of them may answer first', async () => {
-    const { settle, a, b, c, fresh } = await serving();
-    for (const worker of [a, b, c]) worker.silentFor(5_000);
-    settle(a, b, c);
-    expect(fresh()).toEqual(['adopt 1, adopt 2', 'adopt 0, adopt 2', 'adopt 0, adopt 1']);
   });
 });
 
