@@ -21,11 +21,6 @@ async function end(cluster: FakeCluster, code = 0): Promise<number | undefined> 
   return cluster.exitCode;
 }
 
-const exitCode = async (cluster: FakeCluster) => {
-  await cluster.settled();
-  return cluster.exitCode;
-};
-
 it('the first request to stop drains every worker, the old and the new of a slot that is being replaced', () => {
   const { cluster, signal } = start();
   cluster.reload();
@@ -37,6 +32,18 @@ it('the first request to stop drains every worker, the old and the new of a slot
     expect(worker.handle.state).toBe('draining');
   }
   expect(cluster.events('stopping')).toEqual([{ reason: 'SIGTERM', workers: 3, force: 'drain' }]);
+});
+
+it('a shutdown tells whoever reloads or scales, now or later', async () => {
+  const { cluster, signal } = start();
+  const [reloaded, scaled] = [cluster.reload(), cluster.scale(1)];
+  signal();
+  const later = cluster.reload();
+  await cluster.settled();
+  const aborted = { outcome: 'aborted', reason: 'the cluster is shutting down' };
+  expect(reloaded).toEqual([{ ...aborted, generation: 1 }]);
+  expect(later).toEqual([{ ...aborted, generation: 0 }]);
+  expect(scaled).toMatchObject([{ desired: 1 }]);
 });
 
 describe('each further request to stop', () => {

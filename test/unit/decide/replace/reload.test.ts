@@ -79,6 +79,23 @@ it('a reload of a program that is not there is aborted before anything is forked
   expect(next).toEqual([{ ...COMPLETED, generation: 2 }]);
 });
 
+it.each([0, 1, 2])(
+  'a worker that reloads its own cluster is replaced last, and told before it drains: slot %d',
+  (slot) => {
+    const cluster = start(3);
+    const asker = cluster.current(slot);
+    asker.say({ type: 'reload-request', id: 7 });
+    cluster.replaceSlots(2);
+    cluster.reachCheck(slot).answerCheck(true);
+    // Once it has drained it could not hear of it.
+    expect(asker.inbox.filter((type) => type === 'answer' || type === 'drain')).toEqual([
+      'answer',
+      'drain',
+    ]);
+    expect(asker.sent('answer')).toMatchObject([{ id: 7, result: COMPLETED }]);
+  },
+);
+
 /** A worker of a slot is killed from outside, and the next one of its release does not come up. */
 function failToComeUp(cluster: FakeCluster, slot: number): void {
   cluster.current(slot).exit({ signal: 'SIGKILL', code: null });
