@@ -132,13 +132,6 @@ describe('a scrape', () => {
     expect(answers).toMatchObject([{ workers: [{ body: body(0) }, { body: body(1) }] }]);
     expect(answers[0]!.retired).toEqual([]);
   });
-
-  it('by the primary is answered at once without workers', async () => {
-    const { answers, askByPrimary } = start(0);
-    askByPrimary();
-    await passed();
-    expect(answers).toMatchObject([{ workers: [], retired: [] }]);
-  });
 });
 
 it('requests at the same time share one collection, and the requesters are not waited for', async () => {
