@@ -7,21 +7,19 @@ import type { FakeWorker } from '../../support/fake-worker.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const SHUTDOWN = { lameDuckMs: 1_000, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 };
 const CLEAN = { code: 0 };
 const KILLED = { signal: 'SIGKILL' } as const;
 const ERROR = { name: 'TypeError', message: 'x' };
 
 /** A cluster of one, in which nobody is judged by the pings that nobody answers here. */
 function start(options: ClusterOptions = {}, state?: 'starting') {
-  const all = { hangTimeoutMs: false, shutdown: SHUTDOWN, ...options } as const;
-  const cluster = new FakeCluster(1, all, state);
+  const cluster = new FakeCluster(1, { hangTimeoutMs: false, ...options }, state);
   return { cluster, worker: cluster.newest(0) };
 }
 
 /** Its worker has been asked to leave. */
-function leaving(options?: ClusterOptions, state?: 'starting') {
-  const started = start(options, state);
+function leaving(options?: ClusterOptions) {
+  const started = start(options);
   started.cluster.supervisor.stop('test');
   return started;
 }
@@ -38,7 +36,7 @@ async function left({ cluster, worker }: ReturnType<typeof leaving>, exit: objec
 it.each(['lameDuckMs', 'drainTimeoutMs', 'killTimeoutMs'])(
   'a worker that is asked to leave is not killed at once where its %s is the longest there is: the sum overflows a timer',
   (key) => {
-    const { worker } = leaving({ shutdown: { ...SHUTDOWN, [key]: 2 ** 31 - 1 } });
+    const { worker } = leaving({ shutdown: { [key]: 2 ** 31 - 1 } });
     vi.advanceTimersByTime(60_000);
     expect(worker.signals).toEqual([]);
   },
@@ -218,20 +216,8 @@ describe('a process that SIGKILL does not end', () => {
     expect(cluster.events('worker-died')).toHaveLength(1);
     expect(cluster.forked).toHaveLength(3);
   });
-
-  it('does not keep the primary from its end', async () => {
-    const cluster = new FakeCluster(1, { hangTimeoutMs: false });
-    cluster.supervisor.stop('SIGTERM', 'SIGTERM');
-    for (const signal of ['SIGTERM', 'SIGTERM'] as const) cluster.supervisor.stop(signal, signal);
-    expect(cluster.newest(0).signals).toContain('SIGKILL');
-    vi.advanceTimersByTime(GIVEN_UP_MS - 1);
-    await cluster.settled();
-    expect(cluster.exitCode).toBeUndefined();
-    vi.advanceTimersByTime(1);
-    await cluster.settled();
-    expect(cluster.exitCode).toBe(128 + 15);
-  });
 });
+
 describe('an error that keeps workers from coming up', () => {
   /** The last slot still starts: until it has, the cluster does not give up. */
   function start(workers = 3) {
