@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { isRecyclingDue } from '../../../../src/decide/replace/upkeep.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
-import { FakeWorker } from '../../support/fake-worker.js';
+import type { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
