@@ -98,12 +98,6 @@ describe('a command without --cluster in the directory of an app', () => {
     },
   );
 
-  it('names no cluster by a part of its name, and ends with 69', async () => {
-    await running('billing', 4712);
-    inAppOf();
-    expect(await commandLine('status', '-c', 'bill')).toMatchObject({ code: 69, stdout: '' });
-  });
-
   it.each(['status', 'reload'])('ends with 69 if no cluster answers: %s', async (command) => {
     const path = join(runtime, 'none.sock');
     const { code, stderr } = await commandLine(command, '-c', path);
@@ -167,15 +161,13 @@ it('finds a cluster whose name had no room in the path of its socket', async () 
   expect(await commandLine('status', '-c', 'the-gateway')).toMatchObject({ code: 69 });
 });
 
-describe('ps', () => {
-  it('shows an address only if something listens there', async () => {
-    const options = { port: 3000, host: null };
-    await running('shop', 4711, { options });
-    await running('mails', 4712, { options, cluster: { ...STATUS.cluster, balancing: 'none' } });
+it('ps shows an address only if something listens there', async () => {
+  const options = { port: 3000, host: null };
+  await running('shop', 4711, { options });
+  await running('mails', 4712, { options, cluster: { ...STATUS.cluster, balancing: 'none' } });
 
-    const { stdout } = await commandLine('ps');
+  const { stdout } = await commandLine('ps');
 
-    expect(stdout).toMatch(/^shop .* \*:3000 +24/m);
-    expect(stdout).toMatch(/^mails .* - +24/m);
-  });
+  expect(stdout).toMatch(/^shop .* \*:3000 +24/m);
+  expect(stdout).toMatch(/^mails .* - +24/m);
 });

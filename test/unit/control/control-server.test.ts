@@ -55,20 +55,18 @@ async function serve(cluster: Partial<ControlledCluster> = {}) {
 
 const CHANGES = ['/v1/reload', '/v1/scale', '/v1/stop', '/v1/workers/0/restart'] as const;
 
-describe('the status', () => {
-  it('is what is documented, without anything that is not on its list', async () => {
-    vi.stubEnv('DATABASE_URL', 'postgres://u:SECRET@db');
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const { ask } = await serve();
-    const { status, text, json } = await ask('/v1/status');
-    expect(status).toBe(200);
-    const keys = 'name pid version node startedAt options cluster primary';
-    expect(Object.keys(json).join(' ')).toBe(keys);
-    expect(json).toMatchObject({ name: 'shop', pid: process.pid, version: expect.any(String) });
-    expect(json.cluster).toMatchObject({ status: 'down', desired: 2, workers: [{ slot: 0 }, {}] });
-    expect(json.options).toMatchObject({ port: expect.any(Number), admin: { port: 1, host: 'h' } });
-    expect(text).not.toContain('SECRET');
-  });
+it('the status is what is documented, without anything that is not on its list', async () => {
+  vi.stubEnv('DATABASE_URL', 'postgres://u:SECRET@db');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { ask } = await serve();
+  const { status, text, json } = await ask('/v1/status');
+  expect(status).toBe(200);
+  const keys = 'name pid version node startedAt options cluster primary';
+  expect(Object.keys(json).join(' ')).toBe(keys);
+  expect(json).toMatchObject({ name: 'shop', pid: process.pid, version: expect.any(String) });
+  expect(json.cluster).toMatchObject({ status: 'down', desired: 2, workers: [{ slot: 0 }, {}] });
+  expect(json.options).toMatchObject({ port: expect.any(Number), admin: { port: 1, host: 'h' } });
+  expect(text).not.toContain('SECRET');
 });
 
 describe('a change', () => {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LEASE_MS } from '../../../src/decide/leadership.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 import type { FakeWorker } from '../support/fake-worker.js';
 
@@ -30,14 +29,6 @@ describe('the leader', () => {
     expect(first.sent('lead')).toMatchObject([{ seq: 1, done: [] }]);
     expect(first.sent('lead')[0]).not.toHaveProperty('since');
     expect(second.sent('lead')).toEqual([]);
-  });
-
-  it('is sent nothing where no worker has asked', () => {
-    const cluster = new FakeCluster();
-    vi.advanceTimersByTime(2 * LEASE_MS);
-    cluster.current(0).exit();
-    expect(leaderOf(cluster)).toBe(1);
-    expect(cluster.forked.flatMap((worker) => worker.sent('lead'))).toEqual([]);
   });
 
   it('knows what has begun that is to run once', () => {

@@ -5,12 +5,6 @@ import { FakeCluster } from '../support/fake-cluster.js';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const MISCONFIGURED = {
-  name: 'Error',
-  message: 'port: "x" is not allowed',
-  code: 'CLUSTER_CONFIGURATION',
-};
-
 /** A cluster, and how it is asked to stop by a signal. */
 function start(workers = 2, options: ClusterOptions = {}) {
   const cluster = new FakeCluster(workers, options);
@@ -27,59 +21,29 @@ async function end(cluster: FakeCluster, code = 0): Promise<number | undefined> 
   return cluster.exitCode;
 }
 
-const exitCode = async (cluster: FakeCluster) => {
+it('the first request to stop drains every worker, the old and the new of a slot that is being replaced', () => {
+  const { cluster, signal } = start();
+  cluster.reload();
+  cluster.newest(0).becomeReady();
+  signal();
+  expect(cluster.forked).toHaveLength(3);
+  for (const worker of cluster.forked) {
+    expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown', signal: 'SIGTERM' }]);
+    expect(worker.handle.state).toBe('draining');
+  }
+  expect(cluster.events('stopping')).toEqual([{ reason: 'SIGTERM', workers: 3, force: 'drain' }]);
+});
+
+it('a shutdown tells whoever reloads or scales, now or later', async () => {
+  const { cluster, signal } = start();
+  const [reloaded, scaled] = [cluster.reload(), cluster.scale(1)];
+  signal();
+  const later = cluster.reload();
   await cluster.settled();
-  return cluster.exitCode;
-};
-
-describe('the first request to stop', () => {
-  it('drains every worker, the old and the new of a slot that is being replaced', () => {
-    const { cluster, signal } = start();
-    cluster.reload();
-    cluster.newest(0).becomeReady();
-    signal();
-    expect(cluster.forked).toHaveLength(3);
-    for (const worker of cluster.forked) {
-      expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown', signal: 'SIGTERM' }]);
-      expect(worker.handle.state).toBe('draining');
-    }
-    expect(cluster.events('stopping')).toEqual([{ reason: 'SIGTERM', workers: 3, force: 'drain' }]);
-  });
-
-  it('ends with 0 when the last worker is gone, not before', async () => {
-    const { cluster, signal } = start();
-    signal();
-    cluster.forked[0]!.exit({ code: 0 });
-    expect(await exitCode(cluster)).toBeUndefined();
-    expect(await end(cluster)).toBe(0);
-  });
-
-  it('ends with 1 where a worker did not end as it should', async () => {
-    const { cluster, signal } = start();
-    signal();
-    cluster.forked[0]!.exit({ code: 1 });
-    expect(await end(cluster)).toBe(1);
-  });
-
-  it('answers who waits for a snapshot now, not when the workers are gone', async () => {
-    const { cluster, signal } = start();
-    const told = cluster.scale(1); // waits for the end of the worker of slot 1
-    await cluster.settled();
-    expect(told).toEqual([]);
-    signal();
-    await cluster.settled();
-    expect(told).toMatchObject([{ desired: 1 }]);
-    expect(await end(cluster)).toBe(0);
-  });
-
-  it.each([0, 700])('holds the socket for the lame duck of %d ms', (lameDuckMs) => {
-    const { cluster, signal } = start(2, { shutdown: { lameDuckMs } });
-    signal();
-    if (lameDuckMs > 0) vi.advanceTimersByTime(lameDuckMs - 1);
-    expect(cluster.listeningClosed).toBe(0);
-    vi.advanceTimersByTime(1);
-    expect(cluster.listeningClosed).toBe(1);
-  });
+  const aborted = { outcome: 'aborted', reason: 'the cluster is shutting down' };
+  expect(reloaded).toEqual([{ ...aborted, generation: 1 }]);
+  expect(later).toEqual([{ ...aborted, generation: 0 }]);
+  expect(scaled).toMatchObject([{ desired: 1 }]);
 });
 
 describe('each further request to stop', () => {
@@ -101,16 +65,6 @@ describe('each further request to stop', () => {
       'kill',
       'kill',
     ]);
-  });
-
-  it('is nothing more where it is a call: only a signal is impatience', async () => {
-    const { cluster, signal } = start(1);
-    const worker = cluster.current(0);
-    signal();
-    for (let i = 0; i < 2; i += 1) cluster.supervisor.stop('shutdown()');
-    expect([worker.sent('force').length, worker.signals]).toEqual([0, []]);
-    expect([cluster.events('stopping').length, cluster.events('warning')]).toEqual([1, []]);
-    expect(await end(cluster)).toBe(0);
   });
 
   it('kills at once who cannot be told to destroy anything', () => {
@@ -149,18 +103,12 @@ describe('a cluster that cannot go on', () => {
     expect(await end(cluster)).toBe(70);
   });
 
-  it('ends with the code of the error, also where workers do not end as they should', async () => {
-    const cluster = new FakeCluster(2, {}, 'starting');
-    const [serving, failing] = cluster.forked;
-    serving!.becomeReady({ verifiable: true });
-    for (const _ of [1, 2]) {
-      failing!.say({ type: 'boot-failed', error: MISCONFIGURED });
-    }
-    expect(cluster.events('failed')).toEqual([
-      { message: MISCONFIGURED.message, exitCode: 78, error: null },
-    ]);
-    expect(serving!.sent('drain')).toHaveLength(1);
-    expect(await end(cluster, 1)).toBe(78);
+  it('points to the output of a worker that reported no error', () => {
+    const cluster = new FakeCluster(1, {}, 'starting');
+    cluster.restart(0);
+    cluster.fail(0);
+    const message = 'exited with code 1; see its output above';
+    expect(cluster.events('failed')).toMatchObject([{ error: { message } }]);
   });
 
   it.each([

@@ -1,14 +1,12 @@
-import 'reflect-metadata';
-import { Inject, Injectable, Module, Scope } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Inject, Injectable, Scope } from '@nestjs/common';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { setCurrentLink } from '../../../src/contract/snapshot/current-link.js';
 import { OnClusterEvent } from '../../../src/module/on-cluster-event.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
 import type { ClusterEventMap } from '../../../src/contract/log/events.js';
 import { ProcessLink } from '../../../src/worker/link/process-link.js';
-import { FakeWorker } from '../support/fake-worker.js';
+import { contextOf } from '../support/nest-app.js';
 
 const EXIT: ClusterEventMap['worker-exit'] = {
   worker: { slot: 1, generation: 0, pid: 42 },
@@ -19,40 +17,27 @@ const EXIT: ClusterEventMap['worker-exit'] = {
 
 afterEach(() => setCurrentLink(undefined));
 
-/** Decorates a method as a compiler does. */
-function listens(type: new (...of: never[]) => object, method: string, ...events: string[]) {
-  const descriptor = Object.getOwnPropertyDescriptor(type.prototype, method)!;
-  for (const event of events)
-    OnClusterEvent(event as 'warning')(type.prototype, method, descriptor);
-}
-
 class Base {
   readonly received: unknown[] = [];
+  @OnClusterEvent('started')
+  @OnClusterEvent('worker-exit')
   onExit(event: unknown) {
     this.received.push(event);
   }
+}
+
+class Alerts extends Base {
+  @OnClusterEvent('worker-exit')
   onFailure(event: unknown) {
     this.received.push(['failure', event]);
   }
 }
-listens(Base, 'onExit', 'worker-exit', 'started');
-
-class Alerts extends Base {}
-listens(Alerts, 'onFailure', 'worker-exit');
 
 async function start(providers: object[]) {
-  const warned = vi.fn();
-  const link = new ProcessLink({ logWarning: warned });
+  const link = new ProcessLink();
   setCurrentLink(link);
-  class AppModule {}
-  Module({
-    imports: [ClusterModule.forRoot({ health: false, metrics: false })],
-    providers: providers as never[],
-  })(AppModule);
-  const settings = { logger: false, abortOnError: false } as const;
-  const app = await NestFactory.createApplicationContext(AppModule, settings);
-  onTestFinished(() => app.close());
-  return { app, link, warned };
+  const imports = [ClusterModule.forRoot({ health: false, metrics: false })];
+  return { link, app: await contextOf({ imports, providers: providers as never[] }) };
 }
 
 describe('@OnClusterEvent()', () => {
@@ -80,38 +65,28 @@ describe('@OnClusterEvent()', () => {
     expect(link.events.names).toEqual(['worker-exit', 'started']);
   });
 
-  it('logs what the method throws', async () => {
-    const { app, link, warned } = await start([Base]);
-    app.get(Base).received.push = () => {
-      throw new Error('full');
-    };
-    link.events.call('worker-exit', EXIT);
-    expect(warned.mock.calls).toEqual([["a listener for 'worker-exit' threw: full"]]);
-  });
-
   it('is refused on a class with another scope', async () => {
+    @Injectable({ scope: Scope.REQUEST })
     class Each {
-      onExit() {}
+      @OnClusterEvent('worker-exit') onExit() {}
     }
-    listens(Each, 'onExit', 'worker-exit');
-    Injectable({ scope: Scope.REQUEST })(Each);
     await expect(start([Each])).rejects.toThrow(
-      '@OnClusterEvent() on Each.onExit cannot work: the class does not have the default scope',
+      '@OnClusterEvent() on Each.onExit cannot work: the class is not in the default scope',
     );
   });
 
   it('is refused with an unknown event', async () => {
-    class Wrong extends Base {}
-    listens(Wrong, 'onExit', 'worker-exploded');
+    class Wrong {
+      @OnClusterEvent('worker-exploded' as 'warning') onExit() {}
+    }
     await expect(start([Wrong])).rejects.toThrow('name of an event: "worker-exploded"');
   });
 });
 
 it('ClusterService calls listeners until they are removed', async () => {
   class Subject {
-    constructor(readonly cluster: ClusterService) {}
+    constructor(@Inject(ClusterService) readonly cluster: ClusterService) {}
   }
-  Inject(ClusterService)(Subject, undefined, 0);
   const { app, link } = await start([Subject]);
   const { cluster } = app.get(Subject);
   const listener = vi.fn();
@@ -123,38 +98,4 @@ it('ClusterService calls listeners until they are removed', async () => {
 
   expect(listener.mock.calls).toEqual([[EXIT]]);
   expect(() => cluster.on('worker-exploded' as never, listener)).toThrow('name of an event');
-});
-
-describe('a worker with listeners', () => {
-  const emit = ({ handle }: FakeWorker, times = 1) => {
-    for (let i = 0; i < times; i += 1) handle.tell('worker-exit', EXIT);
-  };
-
-  it('gets the events that they want, and no others', () => {
-    const worker = new FakeWorker();
-    emit(worker);
-    expect(worker.sent('event')).toEqual([]);
-
-    worker.handle.wants = new Set(['worker-exit']);
-    emit(worker);
-    worker.handle.tell('stopped', { exitCode: 0, uptimeMs: 1 });
-    expect(worker.sent('event')).toEqual([
-      expect.objectContaining({ name: 'worker-exit', event: EXIT, missed: 0 }),
-    ]);
-  });
-
-  it('misses events while it does not read its channel, and gets their number', () => {
-    const worker = new FakeWorker();
-    worker.handle.wants = new Set(['worker-exit']);
-    worker.clogged = true;
-    emit(worker, 100);
-    expect(worker.sent('event')).toHaveLength(32);
-    // There is room for what is asked and answered.
-    worker.handle.send({ type: 'collect' });
-    expect(worker.sent('collect')).toHaveLength(1);
-
-    worker.unclog();
-    emit(worker, 2);
-    expect(worker.sent('event').slice(32)).toMatchObject([{ missed: 68 }, { missed: 0 }]);
-  });
 });

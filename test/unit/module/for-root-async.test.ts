@@ -1,43 +1,35 @@
-import 'reflect-metadata';
 import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { ClusterService } from '../../../src/module/cluster.service.js';
 import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { type ClusterModuleOptions, MODULE_OPTIONS } from '../../../src/contract/options/module.js';
+import { contextOf } from '../support/nest-app.js';
 
 const NO_ENDPOINTS = { health: false, metrics: false } as const;
 
 class Settings {
   readonly maxQueue: number = 7;
 }
+@Module({ providers: [Settings], exports: [Settings] })
 class SettingsModule {}
-Module({ providers: [Settings], exports: [Settings] })(SettingsModule);
 
+@Injectable()
 class Factory {
-  constructor(private readonly settings: Settings) {}
+  constructor(@Inject(Settings) private readonly settings: Settings) {}
   async createClusterModuleOptions(): Promise<ClusterModuleOptions> {
     return { ...NO_ENDPOINTS, offload: { maxQueue: this.settings.maxQueue } };
   }
 }
-Injectable()(Factory);
-Inject(Settings)(Factory, undefined, 0);
 
+@Module({ imports: [SettingsModule], providers: [Factory], exports: [Factory] })
 class FactoryModule {}
-Module({ imports: [SettingsModule], providers: [Factory], exports: [Factory] })(FactoryModule);
 
+@Module({})
 class Tasks {}
-Module({})(Tasks);
 
 async function start(...imports: unknown[]) {
-  class AppModule {}
-  Module({ imports: imports as DynamicModule[] })(AppModule);
-  const app = await NestFactory.createApplicationContext(AppModule, {
-    logger: false,
-    abortOnError: false,
-  });
-  onTestFinished(() => app.close());
+  const app = await contextOf({ imports: imports as DynamicModule[] });
   return app.get<{ offload: object }>(MODULE_OPTIONS, { strict: false });
 }
 
@@ -77,10 +69,11 @@ describe('the module', () => {
   ])(
     'of %s is global: other modules inject ClusterService without importing it',
     async (_, make) => {
-      class User {}
-      Inject(ClusterService)(User, undefined, 0);
+      class User {
+        constructor(@Inject(ClusterService) readonly cluster: ClusterService) {}
+      }
+      @Module({ providers: [User] })
       class OtherModule {}
-      Module({ providers: [User] })(OtherModule);
       await expect(start(make(), OtherModule)).resolves.toBeDefined();
     },
   );
@@ -89,8 +82,8 @@ describe('the module', () => {
     ['alone', []],
     ['beside one that has them', [ClusterModule.forRoot(NO_ENDPOINTS)]],
   ])('is refused without options, %s', async (_, others) => {
+    @Module({ imports: [ClusterModule] })
     class Feature {}
-    Module({ imports: [ClusterModule] })(Feature);
     const starting = start(...others, Feature);
     await expect(starting).rejects.toThrow(ClusterConfigurationError);
     await expect(starting).rejects.toThrow(

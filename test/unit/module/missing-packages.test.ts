@@ -1,11 +1,9 @@
-import 'reflect-metadata';
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import { afterEach, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { HealthEndpoints } from '../../../src/observe/health/health.endpoints.js';
 import { MetricsEndpoint } from '../../../src/observe/metrics/metrics.endpoint.js';
+import { appOf } from '../support/nest-app.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -13,10 +11,7 @@ afterEach(() => void vi.restoreAllMocks());
 async function refusal(metrics: Error, health: Error): Promise<unknown> {
   vi.spyOn(MetricsEndpoint.prototype, 'measure').mockRejectedValue(metrics);
   vi.spyOn(HealthEndpoints.prototype, 'prepare').mockRejectedValue(health);
-  class AppModule {}
-  Module({ imports: [ClusterModule.forRoot()] })(AppModule);
-  const app = await NestFactory.create(AppModule, { logger: false, abortOnError: false });
-  return app.init().catch((error: unknown) => error);
+  return appOf({ imports: [ClusterModule.forRoot()] }).catch((error: unknown) => error);
 }
 
 it('names all packages that are missing in one error', async () => {

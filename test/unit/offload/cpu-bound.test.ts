@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { Controller, Get, HttpCode, SetMetadata, UseGuards } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { CpuBound, definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
@@ -49,39 +48,6 @@ describe('a method with @CpuBound()', () => {
     expect(definitionsOf(Dogs.prototype).map(({ body }) => body())).toEqual([1, 2]);
     expect([new Dogs().above(), new Dogs().below()]).toEqual([2, 2]);
   });
-});
-
-it('metadata of other decorators is there wherever @CpuBound() stands', () => {
-  class Guard {
-    canActivate = () => true;
-  }
-  @Controller('cats')
-  class Handlers {
-    @CpuBound()
-    @Get('above')
-    @HttpCode(202)
-    @UseGuards(Guard)
-    @SetMetadata('role', 'admin')
-    above(): void {}
-
-    @Get('below')
-    @HttpCode(202)
-    @UseGuards(Guard)
-    @SetMetadata('role', 'admin')
-    @CpuBound()
-    below(): void {}
-  }
-  for (const method of ['above', 'below'] as const) {
-    const handler = Handlers.prototype[method];
-    const read = (key: string) => Reflect.getMetadata(key, handler) as unknown;
-    expect(['path', 'method', '__httpCode__', '__guards__', 'role'].map(read)).toEqual([
-      method,
-      0,
-      202,
-      [Guard],
-      'admin',
-    ]);
-  }
 });
 
 it('a class has its own methods, and those that it inherits and does not override', () => {

@@ -1,9 +1,7 @@
-import 'reflect-metadata';
 import {
   Body,
   Controller,
   createParamDecorator,
-  type INestApplicationContext,
   Inject,
   Injectable,
   Module,
@@ -17,9 +15,9 @@ import {
   Sse,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryModule, NestFactory } from '@nestjs/core';
+import { DiscoveryModule } from '@nestjs/core';
 import { EMPTY, type Observable } from 'rxjs';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CpuBound, definitionsOf } from '../../../src/offload/cpu-bound.decorator.js';
 import {
   OffloadExplorer,
@@ -27,23 +25,15 @@ import {
   refusalOfModule,
   type Subject,
 } from '../../../src/offload/offload.explorer.js';
-
-const contexts: INestApplicationContext[] = [];
-afterEach(async () => {
-  for (const context of contexts.splice(0)) await context.close();
-});
+import { contextOf } from '../support/nest-app.js';
 
 /** Explores an app. */
 async function explore(metadata: ModuleMetadata, hasModule = false) {
-  @Module({
+  const context = await contextOf({
     ...metadata,
     imports: [DiscoveryModule, ...(metadata.imports ?? [])],
     providers: [OffloadExplorer, ...(metadata.providers ?? [])],
-  })
-  class App {}
-  const options = { logger: false, abortOnError: false } as const;
-  const context = await NestFactory.createApplicationContext(App, options);
-  contexts.push(context);
+  });
   const { found, refusals } = context
     .get(OffloadExplorer)
     .explore({ hasModule, threads: true, mainFile: undefined });

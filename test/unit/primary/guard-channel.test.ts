@@ -48,30 +48,28 @@ describe('reading from a worker', () => {
   });
 });
 
-describe('a message to a worker', () => {
-  it.each<[what: string, status: number, code: string | undefined]>([
-    ['was written', 0, undefined],
-    ['failed with ENOMEM', -constants.errno.ENOMEM, 'ENOMEM'],
-    // ETOOMANYREFS, for which libuv has no name. Node would wait for the worker's acknowledgement.
-    ['failed with an unknown error', -109, 'Unknown system error -109'],
-    // The exit of the worker follows.
-    ["met the worker's end: EPIPE", -constants.errno.EPIPE, undefined],
-    ["met the worker's end: ECONNRESET", -constants.errno.ECONNRESET, undefined],
-    ["met the worker's end: ECANCELED", -constants.errno.ECANCELED, undefined],
-  ])('that %s', async (_, status, code) => {
-    const write = vi.fn((..._args: unknown[]) => 0);
-    const { handle, broken } = guarded({ onread: vi.fn(), writeUtf8String: write });
-    const request: { oncomplete?: (status: number) => void } = {};
-    expect(handle.writeUtf8String(request, '{}\n', FAILURE)).toBe(0);
-    expect(write).toHaveBeenCalledExactlyOnceWith(request, '{}\n', FAILURE);
-    // As in Node: `oncomplete` is set after the write has begun, and libuv calls it later.
-    const completed = vi.fn();
-    request.oncomplete = completed;
-    await new Promise(setImmediate);
-    request.oncomplete(status);
-    expect(completed).toHaveBeenCalledExactlyOnceWith(status);
-    expect(broken.mock.calls.map(([error]) => (error as Error).message)).toEqual(
-      code === undefined ? [] : [`a message could not be written: ${code}`],
-    );
-  });
+it.each<[what: string, status: number, code: string | undefined]>([
+  ['was written', 0, undefined],
+  ['failed with ENOMEM', -constants.errno.ENOMEM, 'ENOMEM'],
+  // ETOOMANYREFS, for which libuv has no name. Node would wait for the worker's acknowledgement.
+  ['failed with an unknown error', -109, 'Unknown system error -109'],
+  // The exit of the worker follows.
+  ["met the worker's end: EPIPE", -constants.errno.EPIPE, undefined],
+  ["met the worker's end: ECONNRESET", -constants.errno.ECONNRESET, undefined],
+  ["met the worker's end: ECANCELED", -constants.errno.ECANCELED, undefined],
+])('a message to a worker that %s', async (_, status, code) => {
+  const write = vi.fn((..._args: unknown[]) => 0);
+  const { handle, broken } = guarded({ onread: vi.fn(), writeUtf8String: write });
+  const request: { oncomplete?: (status: number) => void } = {};
+  expect(handle.writeUtf8String(request, '{}\n', FAILURE)).toBe(0);
+  expect(write).toHaveBeenCalledExactlyOnceWith(request, '{}\n', FAILURE);
+  // As in Node: `oncomplete` is set after the write has begun, and libuv calls it later.
+  const completed = vi.fn();
+  request.oncomplete = completed;
+  await new Promise(setImmediate);
+  request.oncomplete(status);
+  expect(completed).toHaveBeenCalledExactlyOnceWith(status);
+  expect(broken.mock.calls.map(([error]) => (error as Error).message)).toEqual(
+    code === undefined ? [] : [`a message to it could not be written: ${code}`],
+  );
 });

@@ -132,13 +132,6 @@ describe('a scrape', () => {
     expect(answers).toMatchObject([{ workers: [{ body: body(0) }, { body: body(1) }] }]);
     expect(answers[0]!.retired).toEqual([]);
   });
-
-  it('by the primary is answered at once without workers', async () => {
-    const { answers, askByPrimary } = start(0);
-    askByPrimary();
-    await passed();
-    expect(answers).toMatchObject([{ workers: [], retired: [] }]);
-  });
 });
 
 it('requests at the same time share one collection, and the requesters are not waited for', async () => {
@@ -157,18 +150,16 @@ it('requests at the same time share one collection, and the requesters are not w
   }
 });
 
-describe('the metrics of ended workers', () => {
-  it('are one body for each slot, however many have ended', async () => {
-    const { answers, live, store, die, askByPrimary } = start(0);
-    for (let i = 0; i < 300; i += 1) {
-      const worker = new FakeWorker({ slot: i % 2 });
-      live.push(worker);
-      // A worker without ClusterModule has an empty body.
-      store(worker, i % 3 === 0 ? '' : body(i % 2 === 0 ? 1 : 0.5));
-      die(worker);
-    }
-    askByPrimary();
-    await passed();
-    expect(answers[0]!.retired.map(decodeMetrics)).toEqual([[counter(50)], [counter(100)]]);
-  });
+it('the metrics of ended workers are one body for each slot, however many have ended', async () => {
+  const { answers, live, store, die, askByPrimary } = start(0);
+  for (let i = 0; i < 300; i += 1) {
+    const worker = new FakeWorker({ slot: i % 2 });
+    live.push(worker);
+    // A worker without ClusterModule has an empty body.
+    store(worker, i % 3 === 0 ? '' : body(i % 2 === 0 ? 1 : 0.5));
+    die(worker);
+  }
+  askByPrimary();
+  await passed();
+  expect(answers[0]!.retired.map(decodeMetrics)).toEqual([[counter(50)], [counter(100)]]);
 });

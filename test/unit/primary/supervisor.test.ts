@@ -35,19 +35,6 @@ describe('a request', () => {
     cluster.newest(0).say({ type: 'scale-request', id: 5, workers: 3 });
     expect(cluster.newest(0).sent('answer')).toMatchObject([{ id: 5, refusal }]);
   });
-
-  it('of a function call is answered by its promise', async () => {
-    const cluster = new FakeCluster(2);
-    const { supervisor } = cluster;
-    const [reload, same] = [supervisor.reload('test'), supervisor.scale(2, 'test')];
-    const refused = supervisor.restart(7, 'test');
-    cluster.refuseToListen = TAKEN;
-    await expect(supervisor.scale(3, 'test')).rejects.toBe(TAKEN);
-    expect(await same).toMatchObject({ desired: 2 });
-    expect(await refused).toMatchObject({ outcome: 'aborted', slot: 7 });
-    supervisor.stop('test');
-    expect(await reload).toMatchObject({ outcome: 'aborted' });
-  });
 });
 
 describe('the loop of the supervisor', () => {
@@ -81,23 +68,4 @@ describe('the loop of the supervisor', () => {
       ]);
     }
   });
-});
-
-it('a worker goes from starting to ready, draining and exited, and never back', () => {
-  const cluster = new FakeCluster(1, {}, 'starting');
-  const worker = cluster.newest(0);
-  const states = [worker.handle.state];
-  for (const next of [() => worker.becomeReady(), () => worker.collapse(), () => worker.exit()]) {
-    next();
-    worker.becomeReady();
-    states.push(worker.handle.state);
-  }
-  worker.exit();
-  expect(states).toEqual(['starting', 'ready', 'draining', 'exited']);
-  expect(cluster.story).toEqual([
-    'worker-ready',
-    'worker-failing',
-    'worker-restarting',
-    'worker-died',
-  ]);
 });

@@ -43,8 +43,9 @@ describe('a worker that does not read its messages', () => {
 
   it('gets no event beside 32 messages, and the next event says how many it has missed', () => {
     const worker = clogged(31);
+    worker.handle.tell('stopped', { exitCode: 0, uptimeMs: 1 }); // it has no listener
     for (let i = 0; i < 4; i += 1) worker.handle.tell('worker-ready', READY);
-    expect(worker.sent('event')).toMatchObject([{ missed: 0 }]);
+    expect(worker.sent('event')).toMatchObject([{ name: 'worker-ready', event: READY, missed: 0 }]);
     worker.unclog();
     for (let i = 0; i < 2; i += 1) worker.handle.tell('worker-ready', READY);
     expect(worker.sent('event').map(({ missed }) => missed)).toEqual([0, 3, 0]);

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { Injectable, Logger, Module, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ClusterScheduleModule, EveryWorker } from '../../../src/schedule/index.js';
 import { ClusterTestingModule } from '../../../src/testing/index.js';
+import { contextOf } from '../support/nest-app.js';
 import { appOf, NOW } from '../support/scheduled-app.js';
 
 /** Names of what has run. */
@@ -89,13 +89,8 @@ describe('ClusterScheduleModule', () => {
   });
 
   it('is refused without ScheduleModule, with what to do', async () => {
-    @Module({ imports: [ClusterTestingModule.forRoot(), ClusterScheduleModule] })
-    class AppModule {}
-    const start = NestFactory.createApplicationContext(AppModule, {
-      logger: false,
-      abortOnError: false,
-    });
-    await expect(start).rejects.toThrow('add ScheduleModule.forRoot() of ');
+    const start = contextOf({ imports: [ClusterTestingModule.forRoot(), ClusterScheduleModule] });
+    await expect(start).rejects.toThrow('add ScheduleModule.forRoot() to the imports');
   });
 });
 

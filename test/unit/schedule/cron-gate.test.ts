@@ -28,16 +28,17 @@ function passes(ms: number): void {
   onTestFinished(() => clock.mockRestore());
 }
 
-describe('the due time of a tick', () => {
-  it.each([true, false])('is the planned time (started before: %s)', (isStarted) => {
+it.each([true, false])(
+  'the due time of a tick is the planned time (started before: %s)',
+  (isStarted) => {
     const { dues, ran } = start({ isStarted });
     passes(1_600);
     vi.advanceTimersByTime(500);
     expect(Date.now()).toBe(NOW + 1_600);
     expect(dues()).toEqual([NOW]);
     expect(ran).toHaveLength(1);
-  });
-});
+  },
+);
 
 describe('a tick', () => {
   it('does not run the job if this worker does not own it', () => {

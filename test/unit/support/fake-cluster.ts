@@ -1,5 +1,4 @@
 import { vi } from 'vitest';
-import { MAX_BACKOFF_MS } from '../../../src/decide/policies/failure.policy.js';
 import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import {
   type ClusterEventName,
@@ -71,12 +70,11 @@ export class FakeCluster {
   /** Pids above the maximum of Linux, so that /proc has none of them. */
   #pid = 2 ** 22;
 
-  /** @param jitters whether waits and limits are random. Every worker is of generation 0. */
+  /** Every worker is of generation 0. */
   constructor(
     workers: ClusterOptions['workers'] = 2,
     options: ClusterOptions = {},
     state: 'starting' | 'ready' = 'ready',
-    jitters = false,
   ) {
     this.options = resolveOptions({ ...options, workers }, {});
     const listening = {
@@ -99,8 +97,7 @@ export class FakeCluster {
       revive: (release: unknown) => release,
     } as unknown as Program;
     this.supervisor = new Supervisor(this.options, listening, program, this.emit, () => 0, {
-      decide: (core, ...rest) =>
-        transition(jitters ? core : { ...core, seed: NO_JITTER_SEED }, ...rest),
+      decide: (core, ...rest) => transition({ ...core, seed: NO_JITTER_SEED }, ...rest),
       acceptors: { close: () => Promise.resolve() },
       threads: { path: this.threadOf },
       startProcess: ({ slot, release, printsBootError }, _program, _options, tell) => {
@@ -178,27 +175,13 @@ export class FakeCluster {
     return candidate;
   }
 
-  /** The new worker of a reload takes over; returns the one before, which drains. */
-  takeOver(slot = this.forked.at(-1)!.handle.identity.slot): FakeWorker {
-    const old = this.current(slot);
-    this.reachCheck(slot).answerCheck(true);
-    return old;
-  }
-
-  /** A reload replaces so many slots; returns in which order. */
-  replaceSlots(count: number): number[] {
-    return Array.from({ length: count }, () => {
-      const old = this.takeOver();
+  /** A reload replaces so many slots: each new worker takes over, and the one before it ends. */
+  replaceSlots(count: number): void {
+    for (let i = 0; i < count; i += 1) {
+      const { slot } = this.forked.at(-1)!.handle.identity;
+      const old = this.current(slot);
+      this.reachCheck(slot).answerCheck(true);
       old.exit({ code: 0 });
-      return old.handle.identity.slot;
-    });
-  }
-
-  /** The worker of a slot crashes, so many times; the next one is starting then. */
-  crash(slot: number, times = 1): void {
-    for (let i = 0; i < times; i += 1) {
-      this.current(slot).exit({ code: 1 });
-      vi.advanceTimersByTime(MAX_BACKOFF_MS);
     }
   }
 

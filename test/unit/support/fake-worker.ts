@@ -1,4 +1,3 @@
-import type { ErrorReport } from '../../../src/contract/errors/error-report.js';
 import {
   type DrainReport,
   type PrimaryMessage,
@@ -176,11 +175,6 @@ export class FakeWorker {
   /** Types of everything that it was sent, oldest first. */
   get inbox(): PrimaryMessage['type'][] {
     return this.messages.map(({ type }) => type);
-  }
-
-  /** An error that nobody caught: it drains by itself. */
-  collapse(error: ErrorReport = { name: 'TypeError', message: 'x is undefined' }): void {
-    this.say({ type: 'fatal', error, requests: [] });
   }
 
   /** It tells what its drain had to cut off. */

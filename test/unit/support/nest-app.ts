@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { type INestApplication, Module } from '@nestjs/common';
+import { type INestApplication, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { onTestFinished } from 'vitest';
 
@@ -16,4 +16,14 @@ export async function appOf(
   onTestFinished(() => app.close());
   prepare(app);
   return app.init();
+}
+
+/** An app without a server. */
+export async function contextOf(metadata: Metadata): Promise<INestApplicationContext> {
+  @Module(metadata)
+  class AppModule {}
+  const options = { logger: false, abortOnError: false } as const;
+  const context = await NestFactory.createApplicationContext(AppModule, options);
+  onTestFinished(() => context.close());
+  return context;
 }

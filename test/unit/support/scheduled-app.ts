@@ -1,10 +1,9 @@
-import { type DynamicModule, Module, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import type { DynamicModule, Type } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { onTestFinished } from 'vitest';
 import { ClusterScheduleModule } from '../../../src/schedule/index.js';
 import { ClusterTestingModule } from '../../../src/testing/index.js';
 import { MetricsEndpoint } from '../../../src/observe/metrics/metrics.endpoint.js';
+import { contextOf } from './nest-app.js';
 
 /** A whole second, so that no tick is due in between. */
 export const NOW = Date.UTC(2030, 0, 1, 12, 0, 0);
@@ -24,7 +23,7 @@ export async function appOf(isLeader: boolean, provider: Type, ...more: (Type | 
   const counted: string[] = [];
   const client = countingClient(counted);
   const metrics = { extend: (contribute: (given: typeof client) => unknown) => contribute(client) };
-  @Module({
+  const app = await contextOf({
     imports: [
       ClusterTestingModule.forRoot({ isLeader }),
       ScheduleModule.forRoot(),
@@ -32,9 +31,6 @@ export async function appOf(isLeader: boolean, provider: Type, ...more: (Type | 
       ...more,
     ],
     providers: [provider, { provide: MetricsEndpoint, useValue: metrics }],
-  })
-  class AppModule {}
-  const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
-  onTestFinished(() => app.close());
+  });
   return { app, counted };
 }

@@ -1,7 +1,5 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import 'reflect-metadata';
-import { Injectable, Inject, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Injectable, Inject } from '@nestjs/common';
+import { describe, expect, it } from 'vitest';
 import { ClusterService } from '../../../src/module/cluster.service.js';
 import { ClusterTestingModule, type FakeCluster } from '../../../src/testing/index.js';
 import {
@@ -9,21 +7,16 @@ import {
   EventLoopHealthIndicator,
   OffloadHealthIndicator,
 } from '../../../src/observe/health/indicators.js';
+import { contextOf } from '../support/nest-app.js';
 
 /** A class of the user that a test would inject the service into. */
+@Injectable()
 class Subject {
-  constructor(readonly cluster: ClusterService) {}
+  constructor(@Inject(ClusterService) readonly cluster: ClusterService) {}
 }
-Injectable()(Subject);
-Inject(ClusterService)(Subject, undefined, 0);
 
-async function start(cluster?: FakeCluster) {
-  class AppModule {}
-  Module({ imports: [ClusterTestingModule.forRoot(cluster)], providers: [Subject] })(AppModule);
-  const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
-  onTestFinished(() => app.close());
-  return app;
-}
+const start = (cluster?: FakeCluster) =>
+  contextOf({ imports: [ClusterTestingModule.forRoot(cluster)], providers: [Subject] });
 
 describe('ClusterTestingModule', () => {
   it('is worker 0 of one, by default', async () => {

@@ -27,8 +27,8 @@ const OPTIONS = {
 
 const options = resolveOptions(OPTIONS);
 
+@Module({})
 class AppModule {}
-Module({})(AppModule);
 
 const create = (module: object = AppModule) => NestFactory.create(module, { logger: false });
 
@@ -106,16 +106,15 @@ it('leaves nothing behind if the app cannot be created', async () => {
 
 it('warns of the connections and requests that the drain has cut off', async () => {
   const asked = vi.fn();
+  @Controller()
   class Endless {
-    wait() {
+    @Get() wait() {
       asked();
       return new Promise<void>(() => {});
     }
   }
-  Controller()(Endless);
-  Get()(Endless.prototype, 'wait', Object.getOwnPropertyDescriptor(Endless.prototype, 'wait')!);
+  @Module({ controllers: [Endless] })
   class App {}
-  Module({ controllers: [Endless] })(App);
   const warning = vi.fn();
   const runtime = await runStandalone(
     () => create(App),

@@ -165,22 +165,20 @@ it.each<[what: string, membership: string | undefined, files?: Files]>([
   });
 });
 
-describe('workers: auto', () => {
-  it.each([
-    [0.25, Infinity, 1],
-    [1.99999, Infinity, 1],
-    [2.5, Infinity, 2],
-    [8, Infinity, 8],
-    [16, Infinity, 8],
-    [Infinity, Infinity, 8],
-    [Infinity, 16, 1],
-    [Infinity, 512, 1],
-    [Infinity, 544, 2],
-    [Infinity, 1_024, 5],
-    [Infinity, 4_096, 8],
-    [6, 704, 3],
-    [2, 704, 2],
-  ])('with %s cores and %s MiB is %d on a machine of 8', (cpus, mib, workers) => {
-    expect(availableWorkers({ cpus, memoryBytes: mib * MIB }, 8)).toBe(workers);
-  });
+it.each([
+  [0.25, Infinity, 1],
+  [1.99999, Infinity, 1],
+  [2.5, Infinity, 2],
+  [8, Infinity, 8],
+  [16, Infinity, 8],
+  [Infinity, Infinity, 8],
+  [Infinity, 16, 1],
+  [Infinity, 512, 1],
+  [Infinity, 544, 2],
+  [Infinity, 1_024, 5],
+  [Infinity, 4_096, 8],
+  [6, 704, 3],
+  [2, 704, 2],
+])('workers: auto with %s cores and %s MiB is %d on a machine of 8', (cpus, mib, workers) => {
+  expect(availableWorkers({ cpus, memoryBytes: mib * MIB }, 8)).toBe(workers);
 });

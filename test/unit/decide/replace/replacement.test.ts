@@ -23,36 +23,6 @@ function reloading(workers = 2, options: ClusterOptions = {}) {
 const restarted = (cluster: FakeCluster) =>
   cluster.events('worker-restarting').map(({ slot }) => slot);
 
-describe('a worker that is replaced by a reload', () => {
-  it('serves on beside the new one until that is ready, old enough and well', () => {
-    const { cluster, old, candidate } = reloading();
-    const undisturbed = () => {
-      expect([old.handle.state, old.sent('drain')]).toEqual(['ready', []]);
-    };
-
-    undisturbed();
-    candidate.becomeReady();
-    undisturbed();
-    vi.advanceTimersByTime(CANARY_MS - 1);
-    expect(candidate.sent('check')).toEqual([]);
-    undisturbed();
-    vi.advanceTimersByTime(1);
-    expect(candidate.sent('check')).toHaveLength(1);
-    undisturbed();
-
-    candidate.answerCheck(true);
-    expect(old.sent('drain')).toMatchObject([{ cause: 'reload' }]);
-    expect(cluster.current(0)).toBe(candidate);
-    // From now on the slot is the new one's: what comes after it is of its release.
-    candidate.exit(CRASH);
-    vi.advanceTimersByTime(1_000);
-    expect(cluster.forks.slice(2)).toMatchObject([
-      { slot: 0, generation: 1 },
-      { slot: 0, generation: 1 },
-    ]);
-  });
-});
-
 describe('a candidate that fails', () => {
   const WAYS: readonly [string, string, (cluster: FakeCluster) => void][] = [
     ['at boot', 'exited with code 1', (cluster) => cluster.newest(0).exit(CRASH)],
@@ -137,45 +107,5 @@ describe('a restart of one slot', () => {
     const reason = 'slot 7 does not exist: the slots are 0, 1';
     const answer = await start().supervisor.restart(7, 'test');
     expect(answer).toEqual({ outcome: 'aborted', slot: 7, reason });
-  });
-});
-
-describe('a slot that is not wanted any more', () => {
-  it.each(['reload', 'recycle'])('ends its replacement (%s) without a failure', (cause) => {
-    const cluster = start();
-    if (cause === 'reload') {
-      cluster.reload();
-      cluster.replaceSlots(1);
-    } else {
-      cluster.outgrow(1);
-    }
-    const candidate = cluster.newest(1);
-    cluster.scale(1);
-    candidate.exit({ signal: 'SIGTERM' });
-    expect(cluster.events('warning')).toEqual([]);
-    expect(cluster.events('reload-ended').map(({ outcome }) => outcome)).toEqual(
-      cause === 'reload' ? ['completed'] : [],
-    );
-    expect(restarted(cluster)).toEqual([]);
-    expect(cluster.supervisor.snapshot()).toMatchObject({ desired: 1, ready: 1 });
-  });
-});
-
-describe('a cluster that shuts down', () => {
-  it('replaces nobody any more, and says so to whoever reloads', async () => {
-    const { cluster, candidate, told } = reloading(3);
-    cluster.outgrow(1);
-    cluster.supervisor.stop('test');
-    const later = cluster.reload();
-    candidate.becomeReady();
-    vi.advanceTimersByTime(CANARY_MS);
-    candidate.exit(CRASH);
-    vi.advanceTimersByTime(60_000);
-    await cluster.settled();
-    const aborted = { outcome: 'aborted', reason: 'the cluster is shutting down' };
-    expect(told).toEqual([{ ...aborted, generation: 1 }]);
-    expect(later).toEqual([{ ...aborted, generation: 0 }]);
-    expect([candidate.sent('check'), restarted(cluster)]).toEqual([[], []]);
-    expect(cluster.forked).toHaveLength(4);
   });
 });

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
+import { isRecyclingDue } from '../../../../src/decide/replace/upkeep.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
-import { FakeWorker, STATS } from '../../support/fake-worker.js';
+import type { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -94,19 +95,9 @@ describe('a worker is replaced, and serves until the new one is ready', () => {
   });
 });
 
-describe('a worker above the soft limit', () => {
-  it('is counted as a restart by memory, once its successor has taken over', () => {
-    const cluster = start(SOFT);
-    holds(cluster.newest(0), 300);
-    check();
-    expect(cluster.slot(0)[0]!.restartsByCause).toEqual({});
-    cluster.succeed(0);
-    expect(cluster.slot(0)[0]!.restartsByCause).toEqual({ memory: 1 });
-  });
-});
-
-describe('a worker above the hard limit', () => {
-  it.each(['starting', 'ready', 'draining'] as const)('is killed, also while it is %s', (state) => {
+it.each(['starting', 'ready', 'draining'] as const)(
+  'a worker above the hard limit is killed, also while it is %s',
+  (state) => {
     const cluster = start(BOTH, 1, 'starting');
     const worker = cluster.newest(0);
     if (state !== 'starting') worker.becomeReady();
@@ -123,34 +114,8 @@ describe('a worker above the hard limit', () => {
     const detail = 'it used 401 MB of memory, above memory.hardLimitBytes (400 MB), and was killed';
     if (state === 'draining') expect(cluster.events('worker-stopped')[0]!.problem).toBe(detail);
     else expect(cluster.events('worker-died')).toMatchObject([{ cause: 'memory', detail }]);
-  });
-
-  it('is killed also where it hangs and owes an answer', () => {
-    const cluster = start(HARD, 1);
-    const worker = cluster.newest(0);
-    check();
-    expect(worker.sent('ping')).toHaveLength(1);
-    worker.say({ type: 'blocked', forMs: 1, requests: [], frames: [] });
-    worker.handle.report({ residentMemoryBytes: 500 * MB });
-    check();
-    expect(worker.signals).toEqual(['SIGKILL']);
-  });
-});
-
-describe('a worker that has served long enough', () => {
-  it('is no failure, and the next one has its own requests counted, not those of the slot', () => {
-    const cluster = start(BUSY, 1);
-    serves(cluster.newest(0), 1_000);
-    check();
-    cluster.succeed(0);
-    serves(cluster.newest(0), 10);
-    check();
-    expect(cluster.forked).toHaveLength(2);
-    expect(cluster.slot(0)).toMatchObject([
-      { requestsTotal: 1_010, restarts: 0, restartsByCause: {} },
-    ]);
-  });
-});
+  },
+);
 
 describe('a replacement that fails', () => {
   function failed(options = SOFT) {
@@ -173,33 +138,36 @@ describe('a replacement that fails', () => {
   });
 });
 
-describe('a reading of a worker', () => {
-  it.runIf(process.platform === 'linux')(
-    'has its memory as the kernel knows it: a hung worker reports nothing',
-    () => {
-      const { handle } = new FakeWorker({ pid: process.pid });
-      handle.report({ ...STATS, residentMemoryBytes: 1 });
-      expect(handle.reading().residentBytes).toBeGreaterThan(10 * MB);
-    },
-  );
-
-  it('has its own report if the kernel knows no such process', () => {
-    const { handle } = new FakeWorker({ pid: 2 ** 22 + 1 });
-    handle.report(STATS);
-    const { residentMemoryBytes: residentBytes, requestsTotal: requests } = STATS;
-    expect(handle.reading()).toEqual({ residentBytes, requests });
-  });
-
-  it.each([
-    [{}, false],
-    [SOFT, true],
-    [HARD, true],
-    [OLD, true],
-    [BUSY, true],
-  ] as const)('with %j is taken every second: %s', (options, taken) => {
-    const cluster = start(options);
-    const reading = vi.spyOn(cluster.newest(0).handle, 'reading');
-    check();
-    expect(reading.mock.calls.length > 0).toBe(taken);
-  });
+it.each([
+  [{}, false],
+  [SOFT, true],
+  [HARD, true],
+  [OLD, true],
+  [BUSY, true],
+] as const)('a reading of a worker with %j is taken every second: %s', (options, taken) => {
+  const cluster = start(options);
+  const reading = vi.spyOn(cluster.newest(0).handle, 'reading');
+  check();
+  expect(reading.mock.calls.length > 0).toBe(taken);
 });
+
+it.each([
+  [0, 900],
+  [0.25, 950],
+  [0.5, 1_000],
+  [1, 1_100],
+])(
+  'a worker with the jitter %d and a limit of 1000 has served long enough at %d',
+  (jitter, limit) => {
+    const never = { maxRequests: Infinity, maxAgeMs: Infinity };
+    const due = (requests: number, ageMs: number, limits: object) =>
+      isRecyclingDue({ requests, ageMs }, { ...never, ...limits }, jitter);
+    for (const [amount, expected] of [
+      [limit - 1, false],
+      [limit, true],
+    ] as const) {
+      expect(due(amount, 0, { maxRequests: 1_000 })).toBe(expected);
+      expect(due(0, amount, { maxAgeMs: 1_000 })).toBe(expected);
+    }
+  },
+);

@@ -9,7 +9,10 @@ import {
 } from '../../../../src/observe/health/indicators.js';
 import type { Offload } from '../../../../src/offload/offload.service.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
-import { TERMINUS_11, TERMINUS_12 } from '../../support/fake-terminus.js';
+
+/** What is known of each version of terminus. */
+const TERMINUS_11 = { knowsDegraded: false };
+const TERMINUS_12 = { knowsDegraded: true };
 
 const ready = { state: 'ready', responsive: true } as const;
 const blocked = { state: 'ready', responsive: false } as const;
@@ -94,77 +97,68 @@ describe('the health of the cluster', () => {
     { ...ready, slot: 0, pid: 200 },
   ];
 
-  it.each<[string, readonly Worker[], Partial<ClusterSnapshot>, Asked, object]>([
+  it.each<[string, readonly Worker[], Asked & { degraded?: number }, string, reason?: string]>([
     [
       'workers are missing',
       [ready, ready, gone, silent],
-      {},
       { minReady: 'all' },
-      { status: 'down', reason: '2 of 4 required workers are ready' },
+      'down',
+      '2 of 4 needed workers are ready',
     ],
     [
       'two ready workers have one slot',
       replaced(ready),
-      {},
       { minReady: 2 },
-      { status: 'down', reason: '1 of 2 required workers are ready' },
+      'down',
+      '1 of 2 needed workers are ready',
     ],
     [
       'a needed worker does not answer',
       [ready, blocked, gone, gone],
-      {},
       { minReady: 2 },
-      {
-        status: 'down',
-        reason: '1 of 2 required workers are ready and answer; 1 worker does not answer',
-      },
+      'down',
+      '1 of 2 needed workers are ready and answer; 1 worker does not answer',
     ],
     [
-      'required workers do not answer',
+      'needed workers do not answer',
       [ready, blocked, blocked, ready],
-      {},
       { minReady: 'all' },
-      {
-        status: 'down',
-        reason: '2 of 4 required workers are ready and answer; 2 workers do not answer',
-      },
+      'down',
+      '2 of 4 needed workers are ready and answer; 2 workers do not answer',
     ],
     [
       'another worker does not answer',
       replaced(blocked),
       {},
-      {},
-      { status: 'degraded', reason: '1 worker does not answer' },
+      'degraded',
+      '1 worker does not answer',
     ],
-    ['only the primary waits for this worker', [blocked, gone], {}, { pid: 100 }, { status: 'up' }],
-    ['a worker that starts does not answer', [ready, silent], {}, {}, { status: 'up' }],
+    ['only the primary waits for this worker', [blocked, gone], { pid: 100 }, 'up'],
+    ['a worker that starts does not answer', [ready, silent], {}, 'up'],
     [
       'there is a crash loop, and a worker does not answer',
       [ready, blocked, gone, gone],
       { degraded: 2 },
-      {},
-      {
-        status: 'degraded',
-        reason: '2 of 4 workers are in a crash loop; 1 worker does not answer',
-      },
+      'degraded',
+      '2 of 4 workers are in a crash loop; 1 worker does not answer',
     ],
     [
       'there is a crash loop, and too few are ready',
       [gone],
       { degraded: 4 },
-      {},
-      { status: 'down', reason: '0 of 1 required workers are ready' },
+      'down',
+      '0 of 1 needed workers are ready',
     ],
     [
       'there is a crash loop, and terminus has no degraded',
       [ready],
-      { degraded: 1 },
-      { terminus: TERMINUS_11 },
-      { status: 'up', reason: '1 of 4 workers are in a crash loop' },
+      { degraded: 1, terminus: TERMINUS_11 },
+      'up',
+      '1 of 4 workers are in a crash loop',
     ],
-  ])('if %s', async (_, workers, about, asked, expected) => {
-    const { status, reason } = (await check(workers, about, asked)) as Record<string, unknown>;
-    expect({ status, ...(reason !== undefined && { reason }) }).toEqual(expected);
+  ])('if %s', async (_, workers, { degraded = 0, ...asked }, status, reason) => {
+    const report = await check(workers, { degraded }, asked);
+    expect([report.status, Reflect.get(report, 'reason')]).toEqual([status, reason]);
   });
 });
 

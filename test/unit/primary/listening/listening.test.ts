@@ -1,13 +1,15 @@
 import cluster from 'node:cluster';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { channel } from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   ClusterAddressError,
   ClusterConfigurationError,
 } from '../../../../src/contract/errors/errors.js';
 import type { BalancingStrategy } from '../../../../src/contract/options/resolve.js';
+import { LISTENING } from '../../../../src/contract/process/accept-queue.js';
 import type { WorkerState } from '../../../../src/contract/snapshot/types.js';
 import type { BoundSocket } from '../../../../src/primary/listening/bound-socket.js';
-import { Listening } from '../../../../src/primary/listening/listening.js';
+import { ClusterAcceptors, Listening } from '../../../../src/primary/listening/listening.js';
 import { FakeWorker } from '../../support/fake-worker.js';
 
 const NOW = 100_000;
@@ -136,24 +138,6 @@ describe('a socket for each slot', () => {
     expect(sockets.map(({ closed }) => closed)).toEqual([1, 1, 1]);
   });
 
-  it('is added for more slots, and none is closed for fewer', async () => {
-    const { listening, sockets } = await start(2, 'ports');
-    for (const slots of [4, 4, 1, 4]) listening.reserve(slots);
-    expect(listening.ports).toEqual([3_000, 3_001, 3_002, 3_003]);
-    expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 0, 0]);
-  });
-
-  it('is not added at all if one of several cannot be bound', async () => {
-    const { listening, sockets, refuse } = await start(2, 'ports');
-    refuse.port = 3_004;
-    expect(() => listening.reserve(6)).toThrow(ClusterAddressError);
-    expect(sockets.map(({ closed }) => closed)).toEqual([0, 0, 1, 1]);
-    expect(listening.ports).toEqual([3_000, 3_001]);
-    refuse.port = -1;
-    listening.reserve(3);
-    expect(listening.ports).toEqual([3_000, 3_001, 3_002]);
-  });
-
   it('is not added if its port would be above 65535', async () => {
     const { listening } = await start(2, 'ports');
     expect(() => listening.reserve(62_537)).toThrow(
@@ -221,19 +205,6 @@ describe('a socket whose worker is gone', () => {
   );
 });
 
-it('a socket is not adopted before it was granted: no connection can wait in it', async () => {
-  const { listening, settle } = await start(2);
-  const [a, failing] = [new Worker(0), new Worker(1, 'starting')];
-  settle(a, failing);
-  listening.reserve(4);
-  settle(a, failing);
-  expect(a.fresh()).toBe('');
-  listening.grant(failing.handle);
-  failing.enter('exited');
-  settle(a);
-  expect(a.fresh()).toBe('adopt 1');
-});
-
 describe('a socket whose worker does not answer', () => {
   it.each([
     [1_999, '', ''],
@@ -246,20 +217,6 @@ describe('a socket whose worker does not answer', () => {
     b.enter('ready');
     settle(a, b, c);
     expect(fresh()).toEqual([released, '', released]);
-  });
-
-  it('is not adopted if its slot has another worker that answers', async () => {
-    const { settle, a, b, c, fresh } = await serving();
-    b.silentFor(5_000);
-    settle(a, b, c, new Worker(1));
-    expect(fresh()).toEqual(['', '', '']);
-  });
-
-  it('is adopted by other blocked workers too, because one of them may answer first', async () => {
-    const { settle, a, b, c, fresh } = await serving();
-    for (const worker of [a, b, c]) worker.silentFor(5_000);
-    settle(a, b, c);
-    expect(fresh()).toEqual(['adopt 1, adopt 2', 'adopt 0, adopt 2', 'adopt 0, adopt 1']);
   });
 });
 
@@ -366,4 +323,25 @@ describe('the default address', () => {
     await settled();
     expect(opened[0]!.closed).toBe(1);
   });
+});
+
+it('an accept queue of node:cluster that stays full is closed after 5 s', async () => {
+  const patience = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(patience.signal);
+  const handle = { fd: 2 ** 20, listen: vi.fn(), onconnection: () => {}, close: vi.fn() };
+  const acceptors = new ClusterAcceptors();
+  const server: { _handle: object | null } = { _handle: handle };
+  channel(LISTENING).publish({ server });
+  server._handle = null; // node:cluster has taken it
+  const closed = acceptors.close();
+  for (let turn = 0; turn < 10; turn += 1) {
+    handle.onconnection();
+    await new Promise(setImmediate);
+  }
+  expect(handle.close).not.toHaveBeenCalled();
+  patience.abort();
+  await closed;
+  expect(handle.close).toHaveBeenCalledOnce();
+  expect(timeout).toHaveBeenCalledExactlyOnceWith(5_000);
+  timeout.mockRestore();
 });

@@ -27,34 +27,6 @@ describe('a connection that is to leave', () => {
     expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
   });
 
-  it('is not closed by the request that is under way when it is chosen', () => {
-    const exchange = client.send();
-    client.connection.leave();
-    exchange.finish();
-    expect(exchange.asksToClose).toBe(false);
-    client.use(1);
-    expect(client.closed).toBe(false);
-    client.use(1);
-    expect(client.closed).toBe(true);
-  });
-
-  it('may stay as long as its client has not been asked', () => {
-    client.connection.leave();
-    client.use(1).connection.stay();
-    expect(client.connection.movable).toBe(true);
-    client.use(5);
-    expect(client.closed).toBe(false);
-  });
-
-  it('may not stay once its client has been asked', () => {
-    client.connection.leave();
-    const asked = client.use(1).send();
-    client.connection.stay();
-    expect(client.connection.movable).toBe(false);
-    expect(asked.finish().asksToClose).toBe(true);
-    expect(server.tracker.rebalancedConnectionsTotal).toBe(1);
-  });
-
   it('asks for nothing where the response closes it anyway', () => {
     client.connection.leave();
     client.use(1);
@@ -102,14 +74,6 @@ describe('a request with a body', () => {
     // The next one is asked instead.
     expect(client.send().asksToClose).toBe(true);
   });
-
-  it('does not ask where another was sent behind it before its body was read', () => {
-    const first = client.send({ 'content-length': '5' });
-    const second = client.parse();
-    first.bodyRead();
-    expect([first.asksToClose, second.asksToClose]).toEqual([false, false]);
-    expect(client.connection.pipelines).toBe(true);
-  });
 });
 
 it('a request with an empty body is asked at once', () => {
@@ -118,19 +82,6 @@ it('a request with an empty body is asked at once', () => {
 });
 
 describe('a client that sends before it has its answers', () => {
-  it('stays, from the first sign of it', () => {
-    client.connection.leave();
-    const [first, second] = [client.send(), client.send()];
-    expect(client.connection).toMatchObject({ closeNotice: undefined, pipelines: true });
-    expect(client.connection.movable).toBe(false);
-    first.finish();
-    second.finish();
-    client.connection.stay();
-    expect(client.connection.movable).toBe(false);
-    client.use(5);
-    expect(client.closed).toBe(false);
-  });
-
   it('stays where its requests came in one piece, and each was answered at once', () => {
     client.connection.leave();
     client.use(1);
@@ -235,12 +186,10 @@ describe('an HTTP/2 connection', () => {
   });
 });
 
-describe('a connection', () => {
-  it('whose client goes away has no request in flight any more', () => {
-    client.send();
-    client.send();
-    expect(server.tracker.requestsInFlight).toBe(2);
-    client.close();
-    expect(server.tracker).toMatchObject({ requestsInFlight: 0, openConnections: 0 });
-  });
+it('a connection whose client goes away has no request in flight any more', () => {
+  client.send();
+  client.send();
+  expect(server.tracker.requestsInFlight).toBe(2);
+  client.close();
+  expect(server.tracker).toMatchObject({ requestsInFlight: 0, openConnections: 0 });
 });

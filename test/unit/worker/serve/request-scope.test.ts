@@ -8,6 +8,7 @@ import { createGunzip, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RequestScope } from '../../../../src/contract/snapshot/types.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
+import { held } from '../../../support/held.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
 const servers: FakeServer[] = [];
@@ -64,12 +65,6 @@ async function listen<S extends net.Server>(server: S) {
     server.close();
   });
   return { server, scopes, port: (server.address() as AddressInfo).port };
-}
-
-function later<T>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
 }
 
 const post = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab`;
@@ -134,7 +129,7 @@ describe('scopes of requests on real connections', () => {
     ['one that was pipelined behind it, with bodies', [post('/first') + post('/second')]],
   ])('never lead from a request that is answered to %s', async (_next, writes) => {
     const { server, scopes, port } = await listen(http.createServer());
-    const [begun, judged] = [later<void>(), later<unknown>()];
+    const [begun, judged] = [held<void>(), held<unknown>()];
     const own: boolean[] = [];
     server.on('request', (request, response) => {
       request.resume().once('end', () => {
@@ -160,7 +155,7 @@ describe('scopes of requests on real connections', () => {
   it('are those of their streams with HTTP/2, and end with their answers', async () => {
     const { server, scopes, port } = await listen(http2.createServer());
     const own: [url: string, boolean][] = [];
-    const [begun, judged] = [later<void>(), later<unknown>()];
+    const [begun, judged] = [held<void>(), held<unknown>()];
     server.on('request', (request, response) => {
       request.resume().once('end', () => {
         own.push([request.url, (scopes.getStore()?.waiting as unknown) === response]);

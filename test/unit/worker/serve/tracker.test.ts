@@ -118,65 +118,59 @@ describe('an idle connection in a drain', () => {
   });
 });
 
-describe('the connections that a drain cuts', () => {
-  it('are counted if the client has sent something, which a plug of the accept queue never does', async () => {
-    await listen();
-    const { port } = server.address() as AddressInfo;
-    const silent = net.connect(port, '127.0.0.1');
-    const asking = net.connect(port, '127.0.0.1');
-    asking.on('error', () => {}).write('GET / HTTP/1.1\r\nHost:');
-    const read = () => [...tracker.connections].map(({ socket }) => socket.bytesRead > 0);
-    await vi.waitUntil(() => read().length === 2 && read().includes(true));
+it('the connections that a drain cuts are counted if the client has sent something, which a plug of the accept queue never does', async () => {
+  await listen();
+  const { port } = server.address() as AddressInfo;
+  const silent = net.connect(port, '127.0.0.1');
+  const asking = net.connect(port, '127.0.0.1');
+  asking.on('error', () => {}).write('GET / HTTP/1.1\r\nHost:');
+  const read = () => [...tracker.connections].map(({ socket }) => socket.bytesRead > 0);
+  await vi.waitUntil(() => read().length === 2 && read().includes(true));
 
-    expect(tracker.destroyAll()).toMatchObject({ destroyedConnections: 1, abortedRequests: 0 });
-    await once(silent, 'close');
-  });
+  expect(tracker.destroyAll()).toMatchObject({ destroyedConnections: 1, abortedRequests: 0 });
+  await once(silent, 'close');
 });
 
-describe('a response in a drain', () => {
-  it('is sent whole to a client that reads late, and its connection is closed then', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const body = Buffer.alloc(20e6, 'x');
-    server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
-      response.end(body);
-    });
-    await listen();
-    const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
-    client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
-    await once(client, 'readable');
-    tracker.closeAfterResponse();
-    vi.advanceTimersByTime(2_000);
-    tracker.closeIdle(false);
-
-    let bytes = 0;
-    client.on('data', (chunk: Buffer) => (bytes += chunk.length));
-    const isWhole = () => bytes > body.length && tracker.requestsInFlight === 0;
-    await vi.waitUntil(() => isWhole() || client.closed, { timeout: PATIENCE_MS });
-    expect(bytes).toBeGreaterThan(body.length);
-    tracker.closeIdle(false);
-    await once(client, 'close');
+it('a response in a drain is sent whole to a client that reads late, and its connection is closed then', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const body = Buffer.alloc(20e6, 'x');
+  server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+    response.end(body);
   });
+  await listen();
+  const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+  await once(client, 'readable');
+  tracker.closeAfterResponse();
+  vi.advanceTimersByTime(2_000);
+  tracker.closeIdle(false);
+
+  let bytes = 0;
+  client.on('data', (chunk: Buffer) => (bytes += chunk.length));
+  const isWhole = () => bytes > body.length && tracker.requestsInFlight === 0;
+  await vi.waitUntil(() => isWhole() || client.closed, { timeout: PATIENCE_MS });
+  expect(bytes).toBeGreaterThan(body.length);
+  tracker.closeIdle(false);
+  await once(client, 'close');
 });
 
-describe('a server of HTTP/2 that answers streams, as that of gRPC does', () => {
-  it('sends its own trailers', async () => {
-    const grpc = http2.createServer();
-    grpc.on('stream', (stream) => {
-      stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
-      stream.respond({ ':status': 200 }, { waitForTrailers: true });
-      stream.end('hello');
-    });
-    await listen(grpc);
-    const session = http2.connect(urlOf(grpc));
-    const request = session.request().resume();
-    const trailers = once(request, 'trailers');
-    await once(request, 'close');
-    session.destroy();
-    grpc.close();
-
-    // Node's own listener would send trailers too, and one of the two would throw.
-    expect(grpc.listenerCount('stream')).toBe(1);
-    expect((await trailers)[0]).toMatchObject({ 'grpc-status': '0' });
+it('a server of HTTP/2 that answers streams, as that of gRPC does, sends its own trailers', async () => {
+  const grpc = http2.createServer();
+  grpc.on('stream', (stream) => {
+    stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.respond({ ':status': 200 }, { waitForTrailers: true });
+    stream.end('hello');
   });
+  await listen(grpc);
+  const session = http2.connect(urlOf(grpc));
+  const request = session.request().resume();
+  const trailers = once(request, 'trailers');
+  await once(request, 'close');
+  session.destroy();
+  grpc.close();
+
+  // Node's own listener would send trailers too, and one of the two would throw.
+  expect(grpc.listenerCount('stream')).toBe(1);
+  expect((await trailers)[0]).toMatchObject({ 'grpc-status': '0' });
 });

@@ -1,26 +1,25 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
+import { PING_INTERVAL_MS } from '../../../../src/decide/worker/liveness.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import type { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const SHUTDOWN = { lameDuckMs: 1_000, drainTimeoutMs: 10_000, killTimeoutMs: 2_000 };
 const CLEAN = { code: 0 };
 const KILLED = { signal: 'SIGKILL' } as const;
 const ERROR = { name: 'TypeError', message: 'x' };
 
 /** A cluster of one, in which nobody is judged by the pings that nobody answers here. */
 function start(options: ClusterOptions = {}, state?: 'starting') {
-  const all = { hangTimeoutMs: false, shutdown: SHUTDOWN, ...options } as const;
-  const cluster = new FakeCluster(1, all, state);
+  const cluster = new FakeCluster(1, { hangTimeoutMs: false, ...options }, state);
   return { cluster, worker: cluster.newest(0) };
 }
 
 /** Its worker has been asked to leave. */
-function leaving(options?: ClusterOptions, state?: 'starting') {
-  const started = start(options, state);
+function leaving(options?: ClusterOptions) {
+  const started = start(options);
   started.cluster.supervisor.stop('test');
   return started;
 }
@@ -34,44 +33,14 @@ async function left({ cluster, worker }: ReturnType<typeof leaving>, exit: objec
   return stopped!;
 }
 
-describe('a worker that is asked to leave while it comes up', () => {
-  it('is ended at once, and killed after a second where it does not become ready', () => {
-    const { worker } = leaving({}, 'starting');
-    vi.advanceTimersByTime(999);
-    expect(worker.signals).toEqual(['SIGTERM']);
-    vi.advanceTimersByTime(1);
-    expect(worker.signals).toEqual(['SIGTERM', 'SIGKILL']);
-  });
-
-  it('drains like any other where it has become ready meanwhile, and once: it serves', () => {
-    const { worker } = leaving({}, 'starting');
-    for (let times = 0; times < 3; times += 1) worker.becomeReady();
-    expect(worker.sent('drain')).toMatchObject([{ cause: 'shutdown' }]);
-    vi.advanceTimersByTime(13_499);
-    expect(worker.signals).toEqual(['SIGTERM']);
-    vi.advanceTimersByTime(1);
-    expect(worker.signals).toEqual(['SIGTERM', 'SIGKILL']);
-  });
-});
-
-describe('a worker that is asked to leave', () => {
-  it('has all the time it was promised before it is killed', () => {
-    const { worker } = leaving();
-    vi.advanceTimersByTime(13_499);
+it.each(['lameDuckMs', 'drainTimeoutMs', 'killTimeoutMs'])(
+  'a worker that is asked to leave is not killed at once where its %s is the longest there is: the sum overflows a timer',
+  (key) => {
+    const { worker } = leaving({ shutdown: { [key]: 2 ** 31 - 1 } });
+    vi.advanceTimersByTime(60_000);
     expect(worker.signals).toEqual([]);
-    vi.advanceTimersByTime(1);
-    expect(worker.signals).toEqual(['SIGKILL']);
-  });
-
-  it.each(['lameDuckMs', 'drainTimeoutMs', 'killTimeoutMs'])(
-    'is not killed at once where its %s is the longest there is: the sum overflows a timer',
-    (key) => {
-      const { worker } = leaving({ shutdown: { ...SHUTDOWN, [key]: 2 ** 31 - 1 } });
-      vi.advanceTimersByTime(60_000);
-      expect(worker.signals).toEqual([]);
-    },
-  );
-});
+  },
+);
 
 describe('the report of a worker that left', () => {
   it('has no problem where it left cleanly, and how long it took', async () => {
@@ -210,38 +179,134 @@ describe('the report of a worker that failed', () => {
   });
 });
 
-describe('an error that nobody caught in a worker on its way out', () => {
-  it('is told at once, and once, and is the problem of its end however that looks', async () => {
-    const started = leaving();
-    const { cluster, worker } = started;
-    const error = { name: 'Error', message: 'too late' };
-    worker.say({ type: 'fatal', error, requests: [] });
-    worker.say({ type: 'fatal', error: ERROR, requests: [] });
-    expect(cluster.events('worker-failing')).toEqual([
-      { worker: worker.handle.identity, error, requests: [] },
-    ]);
-    expect(await left(started)).toMatchObject({
-      problem: 'uncaught error while draining: Error: too late',
-    });
+it('an error that nobody caught in a worker on its way out is told at once, and once, and is the problem of its end however that looks', async () => {
+  const started = leaving();
+  const { cluster, worker } = started;
+  const error = { name: 'Error', message: 'too late' };
+  worker.say({ type: 'fatal', error, requests: [] });
+  worker.say({ type: 'fatal', error: ERROR, requests: [] });
+  expect(cluster.events('worker-failing')).toEqual([
+    { worker: worker.handle.identity, error, requests: [] },
+  ]);
+  expect(await left(started)).toMatchObject({
+    problem: 'uncaught error while it drained: Error: too late',
   });
 });
 
-describe('what the hooks of an app are told', () => {
-  it('is the signal of the cluster, and SIGTERM where there was none', () => {
-    const asked = start();
-    asked.cluster.supervisor.stop('SIGINT', 'SIGINT');
-    const late = start({}, 'starting');
-    late.cluster.supervisor.stop('SIGHUP', 'SIGHUP');
-    late.worker.becomeReady();
-    const recycled = start({ memory: { softLimitBytes: 1e9 } });
-    recycled.cluster.outgrow(0);
-    recycled.cluster.newest(0).becomeReady();
-    const told = [asked, leaving(), late, recycled].map(({ worker }) => worker.sent('drain'));
-    expect(told.map(([drain]) => drain!.signal)).toEqual([
-      'SIGINT',
-      'SIGTERM',
-      'SIGHUP',
-      'SIGTERM',
+describe('a process that SIGKILL does not end', () => {
+  const GIVEN_UP_MS = 10_000;
+
+  it('is abandoned: its slot gets another worker, and one line says so', () => {
+    const cluster = new FakeCluster(2);
+    const stuck = cluster.current(0);
+    for (const worker of cluster.forked) worker.lively = worker !== stuck;
+    vi.advanceTimersByTime(cluster.options.hangTimeoutMs + 2 * PING_INTERVAL_MS);
+    expect(stuck.signals).toContain('SIGKILL');
+    expect(cluster.forked).toHaveLength(2);
+
+    vi.advanceTimersByTime(GIVEN_UP_MS + 1_000);
+
+    expect(cluster.forks.slice(2)).toMatchObject([{ slot: 0 }]);
+    expect(cluster.events('worker-died')).toMatchObject([{ cause: 'hang' }]);
+    expect(cluster.events('warning')).toMatchObject([
+      { worker: stuck.handle.identity, message: expect.stringContaining('is abandoned') },
     ]);
+    // It ends at last: that is old news.
+    stuck.exit({ signal: 'SIGKILL' });
+    expect(cluster.events('worker-died')).toHaveLength(1);
+    expect(cluster.forked).toHaveLength(3);
+  });
+});
+
+describe('an error that keeps workers from coming up', () => {
+  /** The last slot still starts: until it has, the cluster does not give up. */
+  function start(workers = 3) {
+    const options = { hangTimeoutMs: false, readyTimeoutMs: 900_000 } as const;
+    const cluster = new FakeCluster(workers, options, 'starting');
+    /** The newest worker of a slot fails while it starts; what is told of its error. */
+    const fail = (slot: number, message: string | null, name = 'Error') => {
+      const worker = cluster.newest(slot);
+      const error = { name, message: message ?? '', stack: `${name}: ${message}\n at` };
+      if (message !== null) worker.say({ type: 'boot-failed', error });
+      worker.exit();
+      return cluster.events('worker-died').at(-1)!.error;
+    };
+    return {
+      cluster,
+      fail,
+      /** For each slot, whether its newest worker prints its error. */
+      prints: () =>
+        Array.from(
+          { length: workers },
+          (_, slot) => cluster.forks.findLast((fork) => fork.slot === slot)!.printsBootError,
+        ),
+      /** They all fail, and the next ones start. */
+      failAll: (messages: Record<number, string | null>, name?: string) => {
+        for (const [slot, message] of Object.entries(messages)) fail(Number(slot), message, name);
+        vi.advanceTimersByTime(15_000);
+      },
+    };
+  }
+
+  it('is printed by one of those that start together, and by none after it', () => {
+    const { prints, failAll } = start();
+    expect(prints()).toEqual([true, false, false]);
+    failAll({ 1: 'no database' });
+    expect(prints()).toEqual([true, false, false]);
+    failAll({ 0: 'no database' });
+    expect(prints()).toEqual([false, false, false]);
+    failAll({ 0: 'no database', 1: 'no database' });
+    expect(prints()).toEqual([false, false, false]);
+  });
+
+  it('is reported with its stack once, and in short from then on', () => {
+    const { cluster, fail } = start();
+    expect(fail(0, 'no database')).toHaveProperty('stack');
+    expect(fail(1, 'no database')).toEqual({
+      name: 'Error',
+      message: 'no database',
+      repeated: true,
+    });
+    vi.advanceTimersByTime(100);
+    expect(fail(0, 'no queue')).toHaveProperty('stack');
+    expect(cluster.story).not.toContain('failed');
+  });
+
+  it('is news again after a hundred others: a slot that never comes up fills no memory', () => {
+    const { cluster, fail } = start(2);
+    cluster.newest(1).becomeReady();
+    for (let n = 0; n <= 100; n += 1) {
+      fail(0, `request ${n} failed`);
+      vi.advanceTimersByTime(15_000);
+    }
+    expect(fail(0, 'request 100 failed')).not.toHaveProperty('stack');
+    vi.advanceTimersByTime(15_000);
+    expect(fail(0, 'request 0 failed')).toHaveProperty('stack');
+  });
+
+  it('is printed by the next worker where the one that was to print it ended without a word', () => {
+    const { prints, failAll } = start();
+    failAll({ 0: null });
+    expect(prints()).toEqual([true, false, false]);
+  });
+
+  it('is news once a worker has come up, also one that was to leave, and in each reload', () => {
+    const { cluster, prints, fail } = start();
+    fail(0, 'no database');
+    cluster.newest(2).becomeReady();
+    vi.advanceTimersByTime(100);
+    expect(prints()[0]).toBe(true);
+    expect(fail(0, 'no database')).toHaveProperty('stack');
+
+    cluster.newest(1).say({ type: 'leaving' });
+    cluster.newest(1).becomeReady();
+    vi.advanceTimersByTime(200);
+    expect(fail(0, 'no database')).toHaveProperty('stack');
+
+    for (const reason of ['first', 'second']) {
+      void cluster.supervisor.reload(reason);
+      expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, printsBootError: true });
+      expect(fail(0, 'no database')).toHaveProperty('stack');
+    }
   });
 });
