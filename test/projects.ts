@@ -20,7 +20,6 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
       'integration/hang',
       'integration/offload',
       'thorough/accept-queue',
-      'thorough/async-contexts',
       'thorough/descriptors',
       'thorough/metrics-requests',
       'thorough/reuse-port',

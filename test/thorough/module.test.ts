@@ -52,14 +52,17 @@ describe('the options of forRoot()', () => {
     expect(announced.toSorted()).toEqual(moved.toSorted());
   });
 
-  it("metrics.buckets are the histogram's, and health: false leaves its endpoints out", async () => {
-    const cluster = await startWith({ health: false, metrics: { buckets: [0.5, 2, 60] } });
+  it("metrics.buckets are the histogram's, perWorker labels it, and health: false leaves its endpoints out", async () => {
+    const cluster = await startWith({
+      health: false,
+      metrics: { buckets: [0.5, 2, 60], perWorker: true },
+    });
     await request(cluster.url, '/hello');
 
     const page = await scrape(cluster.url);
 
     expect(page.labelValues(`${DURATION}_bucket`, 'le')).toEqual(['0.5', '2', '60', '+Inf']);
-    expect(page.sum(`${DURATION}_count`)).toBe(1);
+    expect(page.values(`${DURATION}_count`, { worker: '0' })).toEqual([1]);
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
     expect(Object.values(await statuses(cluster, ENDPOINTS))).toEqual([404, 404, 404, 200]);
   });
