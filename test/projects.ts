@@ -15,13 +15,12 @@ export const NODE_SENSITIVE: ReadonlyMap<number, readonly string[]> = new Map([
   [
     24,
     [
+      'integration/crash',
       'integration/drain',
       'integration/hang',
       'integration/offload',
       'thorough/accept-queue',
-      'thorough/async-contexts',
       'thorough/descriptors',
-      'thorough/ipc',
       'thorough/metrics-requests',
       'thorough/reuse-port',
     ],

@@ -72,6 +72,15 @@ describe('a running cluster', () => {
     });
   });
 
+  it('is left in peace by a command whose output no one reads', async () => {
+    const script = '{ "$0" "$1" ps; echo $? >&2; } | true';
+    const { stderr } = await runCommand('sh', ['-c', script, NODE, MAIN], {
+      cwd: '/',
+      env: { ...plainEnvironment(), ...env },
+    });
+    expect(stderr).toBe('0\n');
+  });
+
   it('lets nobody in who is another user', async () => {
     const script = `require('net').connect(${JSON.stringify(socket())}).on('connect',()=>console.log('in')).on('error',({code})=>console.log(code))`;
     const result = await runCommand(

@@ -6,6 +6,7 @@ import { expectRestarts, forkedAt, replacementOf, timeOf } from '../support/repl
 import { holdPort } from '../support/free-ports.js';
 import { getJson, Load, type Outcome, request } from '../support/http-client.js';
 import { agentOf } from '../support/keep-alive-agent.js';
+import { describeOnce } from '../support/once.js';
 import { isReaped } from '../support/processes.js';
 
 afterEach(stopAll);
@@ -33,7 +34,7 @@ class PinnedClients {
   }
 }
 
-describe('a worker that is killed', () => {
+describeOnce('a worker that is killed', () => {
   it('takes only its requests in flight with it, and is replaced', async () => {
     // Nobody is moved away from the victim before it is killed.
     const cluster = await ClusterProcess.start({ options: { rebalance: false } });
@@ -102,6 +103,12 @@ describe('a worker that ends by its own fault', () => {
       cause: 'exit',
       detail: 'exited with code 0',
     },
+    {
+      fault: 'that closes its channel, and goes on sending,',
+      path: '/faults/disconnect',
+      cause: 'exit',
+      detail: 'exited with code 0',
+    },
   ])('$fault is replaced, and no other is', async ({ path, cause, detail }) => {
     const cluster = await ClusterProcess.start({ env: behaviour('crashes#faults') });
     const pids = cluster.workerPids;
@@ -129,7 +136,7 @@ function expectBackoff(delays: readonly number[]): void {
   }
 }
 
-describe('a crash loop', () => {
+describeOnce('a crash loop', () => {
   it('of one slot is slowed down and called degraded, while the others serve', async () => {
     const cluster = new ClusterProcess({
       env: { ...runtimeBehaviour('crashes#crashesWhenReady'), TEST_SLOTS: '1' },
@@ -163,7 +170,7 @@ describe('a crash loop', () => {
   });
 });
 
-describe('a primary that is gone', () => {
+describeOnce('a primary that is gone', () => {
   it('leaves no worker and no held port behind when it is killed under load', async () => {
     const cluster = await ClusterProcess.start();
     expect(cluster.survivors()).toHaveLength(3);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { eventually } from '../support/eventually.js';
-import { clusterReport, type HealthBody } from '../support/health.js';
+import type { HealthBody } from '../support/health.js';
 import { HeldBoots } from '../support/held-boots.js';
 import { getJson, request } from '../support/http-client.js';
 import { scrape } from '../support/scrape.js';
@@ -10,19 +10,6 @@ afterEach(stopAll);
 
 /** Kills nobody. */
 const PATIENT = 120_000;
-
-/** An answer within a second: a machine that is busy elsewhere delays one, not each. */
-async function expectAnswerWithinASecond(action: () => Promise<void>): Promise<void> {
-  await eventually(
-    'an answer within a second',
-    async () => {
-      const startedAt = performance.now();
-      await action();
-      return performance.now() - startedAt;
-    },
-    (tookMs) => tookMs < 1_000,
-  );
-}
 
 /** Resolves once it is ready by its own account: heartbeats of a busy machine may be late. */
 async function ready({ url }: ClusterProcess): Promise<void> {
@@ -38,35 +25,26 @@ const worker1 = { worker: '1' };
 
 /** While worker 0 does not answer, worker 1 must answer at once and report worker 0. */
 async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
-  await expectAnswerWithinASecond(async () => {
-    const health = await getJson<HealthBody>(cluster.url, '/health');
-    expect(health.status).toBe(200);
-    expect(health.body.details.cluster.workers).toHaveLength(2);
-    expect((await request(cluster.url, '/health/live')).status).toBe(200);
-    expect((await request(cluster.url, '/health/ready')).status).toBe(200);
-  });
-  await expectAnswerWithinASecond(async () => {
-    expect((await request(cluster.url, '/metrics')).status).toBe(200);
-  });
+  // A machine that is busy elsewhere delays one answer, not each.
+  for (const path of ['/health', '/health/live', '/health/ready', '/metrics']) {
+    await eventually(
+      `an answer of ${path} within a second`,
+      () => request(cluster.url, path),
+      ({ status, tookMs }) => {
+        expect([path, status]).toEqual([path, 200]);
+        return tookMs < 1_000;
+      },
+    );
+  }
 
   // On a busy machine the other may be late too, for a moment.
-  const { status, details } = await eventually(
+  const { details } = await eventually(
     'the cluster to be degraded for it alone',
     async () => (await getJson<HealthBody>(cluster.url, '/health')).body,
     (body) =>
       body.status === 'degraded' && body.details.cluster.reason === '1 worker does not answer',
   );
-  expect(status).toBe('degraded');
-  expect(details.cluster).toMatchObject({ status: 'degraded', ready: 2 });
-
-  // Its age grows, the other's does not.
-  const { workers: before } = await clusterReport(cluster.url);
-  const { workers: later } = await eventually(
-    'the age of its heartbeat to grow',
-    () => clusterReport(cluster.url),
-    ({ workers }) => workers[0]!.heartbeatAgeMs! > before[0]!.heartbeatAgeMs! + 1_000,
-  );
-  expect(later[1]!.heartbeatAgeMs).toBeLessThan(later[0]!.heartbeatAgeMs!);
+  expect(details.cluster).toMatchObject({ status: 'degraded', ready: 2, workers: [{}, {}] });
 
   const page = await eventually(
     'metrics that say so',
@@ -77,10 +55,10 @@ async function expectWorker0Reported(cluster: ClusterProcess): Promise<void> {
       metrics.sum('nestjs_cluster_worker_snapshot_age_seconds', worker0) > 1 &&
       metrics.sum('nestjs_cluster_worker_snapshot_age_seconds', worker1) < 1,
   );
-  expect(page.values('nestjs_cluster_worker_up', worker0)).toEqual([0]);
-  expect(page.values('nestjs_cluster_worker_up', worker1)).toEqual([1]);
   expect(page.sum('nestjs_cluster_worker_heartbeat_age_seconds', worker0)).toBeGreaterThan(1);
-  expect(page.sum('nestjs_cluster_worker_snapshot_age_seconds', worker1)).toBeLessThan(1);
+  expect(page.sum('nestjs_cluster_worker_heartbeat_age_seconds', worker1)).toBeLessThan(
+    page.sum('nestjs_cluster_worker_heartbeat_age_seconds', worker0),
+  );
   // Metrics that worker 0 sent before remain on the page.
   expect(page.values('nestjs_cluster_worker_resident_memory_bytes', worker0)).toHaveLength(1);
 }

@@ -47,45 +47,6 @@ describe('the log', () => {
   });
 });
 
-describe('the option log', () => {
-  it('has each line in its format given to a function of the primary, whose errors end nothing', async () => {
-    const cluster = new ClusterProcess({
-      program: 'bare',
-      options: { workers: 1, log: { format: 'json' } },
-      env: { TEST_WRITE: 'yes', CLUSTER_LOG_FORMAT: '' },
-    });
-    await cluster.until('its start', () => cluster.output.includes('"event":"started"'));
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
-
-    const lines = cluster.output.trimEnd().split('\n');
-    const prefix = `written by ${cluster.pid} as info: `;
-    const given = lines.filter((line) => line.startsWith(prefix));
-    const events = given.map((line) => JSON.parse(line.slice(prefix.length)) as { event: string });
-    expect(events.map(({ event }) => event).toSorted()).toEqual(
-      [
-        'starting',
-        'worker-ready',
-        'listening',
-        'started',
-        'stopping',
-        'worker-draining',
-        'worker-stopped',
-        'stopped',
-      ].toSorted(),
-    );
-    for (const event of events) expect(event).toMatchObject({ level: 'info' });
-    const others = lines.filter((line) => !line.startsWith(prefix));
-    expect(others.map((line) => JSON.parse(line) as object)).toMatchObject([
-      {
-        level: 'warn',
-        error: { message: 'the disk is gone' },
-        message: expect.stringMatching(/^log\.write failed/),
-      },
-    ]);
-  });
-});
-
 describe('process titles', () => {
   it('tell the primary and the workers apart', async () => {
     const cluster = await ClusterProcess.start();

@@ -130,21 +130,8 @@ describe('scaling under load', () => {
 
     expect([status, by]).toEqual([201, { slot: 2, generation: 0, pid: asker }]);
     expect(snapshot).toMatchObject({ desired: 2, ready: 2 });
+    expect(cluster.all('scaling').at(-1)!['reason']).toContain('scale()');
     await serving(cluster, 2);
-    await unnoticed();
-  });
-
-  it('scale() inside a request is answered once the new worker is ready', async () => {
-    const { status, snapshot } = await scaleWithin(cluster, 3);
-
-    expect(status).toBe(201);
-    expect(snapshot).toMatchObject({ desired: 3, ready: 3 });
-    expect(cluster.all('scaling').at(-1)).toMatchObject({
-      from: 2,
-      to: 3,
-      reason: expect.stringContaining('scale()'),
-    });
-    await serving(cluster, 3);
     await unnoticed();
   });
 });

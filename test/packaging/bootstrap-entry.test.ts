@@ -1,17 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { getJson, request } from '../support/http-client.js';
-import { foreignImportsOf, packageNameOf } from './support/imports.js';
 import { packed } from './support/tarball.js';
-import { dependencies, ROOT, TemporaryProject } from './support/temporary-project.js';
-
-const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-  peerDependencies: object;
-};
-const PEERS = Object.keys(peerDependencies);
+import { dependencies, TemporaryProject } from './support/temporary-project.js';
 
 /** The package with none of its peers: what it can load there is what it needs. */
 let project: TemporaryProject;
@@ -37,19 +30,6 @@ afterEach(stopAll);
 afterAll(() => project.remove());
 
 describe('nestjs-cluster/bootstrap', () => {
-  it('can load no peer but Nest’s logger, and the Prometheus clients for the admin listener', () => {
-    const entry = project.path('node_modules/nestjs-cluster/dist/bootstrap/index.js');
-    const foreign = [...foreignImportsOf(entry)];
-
-    expect(foreign).toContain('node:cluster');
-    expect(
-      foreign
-        .map(packageNameOf)
-        .filter((name) => PEERS.includes(name))
-        .toSorted(),
-    ).toEqual(['@nestjs/common', '@prometheus-io/client', 'prom-client']);
-  });
-
   it.each([
     { role: 'primary', workers: 2 },
     { role: 'standalone process', workers: 0 },

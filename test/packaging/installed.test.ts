@@ -65,29 +65,6 @@ const PROGRAMS = [
     `,
   },
   {
-    name: 'an ES module whose primary loads no Nest',
-    type: 'module',
-    module: 'nodenext',
-    main: `
-      import { bootstrap } from 'nestjs-cluster/bootstrap';
-      await bootstrap(async () => {
-        const { NestFactory } = await import('@nestjs/core');
-        const { AppModule } = await import('./app.module.js');
-        return NestFactory.create(AppModule);
-      }, ${OPTIONS});
-    `,
-  },
-  {
-    name: 'CommonJS as Nest 11 sets it up',
-    type: 'commonjs',
-    module: 'nodenext',
-    main: `
-      import { NestFactory } from '@nestjs/core';
-      import { ClusterModule } from 'nestjs-cluster';
-      void ClusterModule.bootstrap(${CREATE_APP}, ${OPTIONS});
-    `,
-  },
-  {
     name: 'CommonJS that turns every import into require()',
     type: 'commonjs',
     module: 'commonjs',

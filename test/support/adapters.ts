@@ -1,10 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { NODE } from './cluster-process.js';
 
-/** The major version of {@link NODE}. */
-export const NODE_MAJOR = Number(
-  execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' }).split('.')[0],
-);
+/** The version of {@link NODE}, and its major version. */
+export const NODE_VERSION = execFileSync(NODE, ['-p', 'process.versions.node'], {
+  encoding: 'utf8',
+}).trim();
+const [MAJOR, MINOR] = NODE_VERSION.split('.').map(Number) as [number, number];
+export const NODE_MAJOR = MAJOR;
+
+/** Node 22.12 is the first that passes SO_REUSEPORT on to libuv. */
+export const HAS_REUSE_PORT =
+  process.platform === 'linux' && (MAJOR > 22 || (MAJOR === 22 && MINOR >= 12));
+
 const adapters = ['express', 'fastify'] as const;
 
 /**

@@ -111,11 +111,6 @@ export class Load extends Clients {
     super(asks, pauseMs);
   }
 
-  get failures(): number {
-    const { ok: _ok, ...failed } = this.outcomes;
-    return Object.values(failed).reduce((sum, count) => sum + count, 0);
-  }
-
   override async stop(): Promise<Record<Outcome, number>> {
     await super.stop();
     return this.outcomes;

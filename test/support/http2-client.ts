@@ -60,10 +60,6 @@ export class Http2Client {
     });
   }
 
-  async getJson<T>(path: string): Promise<T> {
-    return JSON.parse((await this.get(path)).body) as T;
-  }
-
   destroy(): void {
     this.#session.destroy();
   }

@@ -40,20 +40,11 @@ export class WebSocketClient {
     this.#socket.send(text);
   }
 
-  /** Goes on to be read by nobody: the close is not seen. */
-  pause(): void {
-    this.#socket.pause();
-  }
-
   /** Resolves with the next text. */
   next(): Promise<string> {
     return new Promise((resolve) => {
       this.#socket.once('message', (data: Buffer) => resolve(data.toString()));
     });
-  }
-
-  close(): void {
-    this.#socket.close();
   }
 
   terminate(): void {

@@ -1,11 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterOptions } from 'nestjs-cluster';
 import { afterEach, describe, expect, it } from 'vitest';
+import { HAS_REUSE_PORT } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { Burst, SERVED, SERVED_BEFORE, type Target } from '../support/burst.js';
-import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { cutBy, NEVER_MS, NOTHING_CUT } from '../support/drain.js';
 import { freePorts } from '../support/free-ports.js';
 import { IS_FIRST_RUN } from '../support/once.js';
@@ -14,11 +14,6 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 afterEach(stopAll);
 
 const CLIENTS = 200;
-
-const [MAJOR, MINOR] = execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' })
-  .split('.')
-  .map(Number) as [number, number];
-const HAS_REUSE_PORT = MAJOR > 22 || (MAJOR === 22 && MINOR >= 12);
 
 const EXITED_WELL = { code: 0, signal: null };
 

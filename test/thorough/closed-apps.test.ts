@@ -3,6 +3,7 @@ import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ClusterModule, CpuBound } from 'nestjs-cluster';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { threadId } from 'node:worker_threads';
 import { Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 
@@ -10,13 +11,10 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 
 const APPS = 30;
 
-// Before forRoot() is called.
-vi.stubEnv('CLUSTER_OFFLOAD', 'inline');
-
 @Controller()
 class Numbers {
   @CpuBound() @Get() get() {
-    return 1;
+    return threadId;
   }
 }
 
@@ -45,15 +43,21 @@ function unended(prototype: object, begin: string, end: string): ReadonlySet<unk
 }
 
 it('leaves no timer and no context behind, of many apps in one process that were closed', async () => {
+  const info = vi.spyOn(console, 'info').mockReturnValue();
+  onTestFinished(() => info.mockRestore());
   const left = unended(AsyncLocalStorage.prototype, 'enterWith', 'disable');
   const timers = () => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
   const before = timers();
   for (let i = 0; i < APPS; i += 1) {
     const app = await NestFactory.create(AppModule, { logger: false });
     await app.listen(0, '127.0.0.1');
-    await (await fetch(await app.getUrl())).text();
+    expect(await (await fetch(await app.getUrl())).text()).toBe('0');
     await app.close();
   }
   expect(left.size).toBe(0);
   expect(timers()).toBeLessThan(before + APPS);
+  expect(info).toHaveBeenCalledTimes(APPS);
+  expect(info).toHaveBeenLastCalledWith(
+    expect.stringContaining('methods run on the event loop, because this is a Vitest run'),
+  );
 });

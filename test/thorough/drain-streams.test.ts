@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
-import { busiest } from '../support/busiest.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, type LogLine, stopAll } from '../support/cluster-process.js';
 import { began, cutBy, NEVER_MS, NOTHING_CUT, openNow } from '../support/drain.js';
@@ -82,40 +81,6 @@ describe('the drain of WebSockets', () => {
       expectNoCut(cluster);
     },
   );
-
-  itOnce('ends 2,000 of them at an even rate', { timeout: 120_000 }, async () => {
-    const cluster = await ClusterProcess.start({
-      env: { ...on(ONE_ADAPTER, 'drain-attached-ws'), TEST_WS: 'attached' },
-    });
-    const endedAt: number[] = [];
-    for (let opened = 0; opened < 2_000; opened += 50) {
-      const clients = await many(50, () => WebSocketClient.open(cluster.url));
-      for (const { closed } of clients) void closed.then(() => endedAt.push(performance.now()));
-    }
-
-    cluster.kill('SIGHUP');
-    await cluster.until(
-      '2,000 closed WebSockets',
-      () => cluster.all('worker-stopped').length === 2,
-    );
-
-    await eventually(
-      'all closed',
-      () => endedAt.length,
-      (count) => count === 2_000,
-    );
-    // Each of the two workers ends its own, the second one after a pause.
-    const second = endedAt.findIndex((at, index) => at - (endedAt[index - 1] ?? at) > 500);
-    expect(second).toBeGreaterThan(500);
-    for (const times of [endedAt.slice(0, second), endedAt.slice(second)]) {
-      const spanMs = times.at(-1)! - times[0]!;
-      const mean = (times.length / spanMs) * 100;
-      expect(busiest(times, 100) / mean).toBeLessThanOrEqual(1.5);
-    }
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual(EXITED_WELL);
-    expectNoCut(cluster);
-  });
 
   itOnce('tells one that the app talks to all the time, between two messages', async () => {
     const cluster = await ClusterProcess.start({

@@ -7,6 +7,7 @@ import { ONE_ADAPTER, OTHER_ADAPTER } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { began, drains } from '../support/drain.js';
+import { clusterReport } from '../support/health.js';
 import { request } from '../support/http-client.js';
 import { agentOf, keepAliveAgent } from '../support/keep-alive-agent.js';
 import { Gates } from '../support/offload.js';
@@ -82,6 +83,11 @@ describe('standalone', () => {
     for (const path of ['/hello', '/health', '/health/live', '/health/ready', '/metrics']) {
       expect([path, (await request(cluster.url, path)).status]).toEqual([path, 200]);
     }
+    const { workers, ...report } = await clusterReport(cluster.url);
+    expect(report).toMatchObject({ status: 'up', desired: 1, ready: 1, degraded: 0 });
+    expect(workers).toMatchObject([
+      { slot: 0, pid: cluster.pid, state: 'ready', restarts: 0, requestsTotal: 5 },
+    ]);
     const slow = request(cluster.url, '/gate/slow', { agent: keepAliveAgent() });
     await began(cluster, '/gate/slow');
 

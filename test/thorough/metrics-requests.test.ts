@@ -5,25 +5,13 @@ import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { Http2Client } from '../support/http2-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
-import { describeOnce, IS_FIRST_RUN } from '../support/once.js';
+import { IS_FIRST_RUN } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
-import { scrape, scrapeAll } from '../support/scrape.js';
+import { scrape } from '../support/scrape.js';
 
 const DURATION = 'http_request_duration_seconds';
 const SIZE = 'http_response_size_bytes';
 const ABORTED = 'http_requests_aborted_total';
-
-/** Asks until every worker has answered `GET /count`. @returns how often. */
-async function countInEveryWorker(cluster: ClusterProcess, workers: number): Promise<number> {
-  const slots = new Set<number>();
-  let asked = 0;
-  while (slots.size < workers) {
-    const { body } = await request(cluster.url, '/count');
-    slots.add((JSON.parse(body) as { slot: number }).slot);
-    asked += 1;
-  }
-  return asked;
-}
 
 const ADAPTERS = IS_FIRST_RUN ? (['express', 'fastify', 'node'] as const) : (['fastify'] as const);
 
@@ -123,41 +111,5 @@ describe('what is measured of requests', () => {
     expect(page.values(ABORTED, { method: 'GET', route: '/wait/:ms' })).toEqual([1]);
     expect(page.sum(ABORTED)).toBe(1);
     expect(page.values(`${SIZE}_count`)).toEqual([]);
-  });
-});
-
-describeOnce('metrics of each worker (perWorker)', () => {
-  let cluster: ClusterProcess;
-  let admin: string;
-
-  beforeAll(async () => {
-    cluster = await ClusterProcess.start({
-      options: { admin: { port: 0 } },
-      env: {
-        ...behaviour('metrics#workerLabel'),
-        TEST_MODULE_OPTIONS: JSON.stringify({ metrics: { perWorker: true } }),
-      },
-    });
-    admin = cluster.adminUrl;
-  });
-
-  afterAll(stopAll);
-
-  it('have its slot as a label, and keep a label of that name of the app', async () => {
-    const asked = await countInEveryWorker(cluster, 2);
-
-    const page = await scrapeAll(cluster.url);
-
-    expect(page.values('hive_total', { exported_worker: 'bee' })).toHaveLength(2);
-    expect(page.labelValues('hive_total', 'worker').toSorted()).toEqual(['0', '1']);
-    expect(page.sum('hive_total')).toBe(asked);
-    for (const name of [`${DURATION}_count`, `${SIZE}_count`, 'process_cpu_seconds_total']) {
-      expect([name, page.labelValues(name, 'worker').toSorted()]).toEqual([name, ['0', '1']]);
-    }
-    expect(page.sum(`${DURATION}_count`, { route: '/count' })).toBe(asked);
-    const shown = await scrapeAll(admin);
-    for (const worker of ['0', '1']) {
-      expect(shown.values('hive_total', { worker })).toEqual(page.values('hive_total', { worker }));
-    }
   });
 });

@@ -8,11 +8,8 @@ import { clusterReport, type HealthBody } from '../support/health.js';
 import { getJson, request } from '../support/http-client.js';
 import { MetricsPage } from '../support/metrics-page.js';
 import { scrape, scrapeAll } from '../support/scrape.js';
-import { join } from 'node:path';
 
 afterEach(stopAll);
-
-const PLAIN = join(import.meta.dirname, '../fixtures/plain.mjs');
 
 const ENDPOINTS = ['/health', '/health/live', '/health/ready', '/metrics'] as const;
 
@@ -55,14 +52,17 @@ describe('the options of forRoot()', () => {
     expect(announced.toSorted()).toEqual(moved.toSorted());
   });
 
-  it("metrics.buckets are the histogram's, and health: false leaves its endpoints out", async () => {
-    const cluster = await startWith({ health: false, metrics: { buckets: [0.5, 2, 60] } });
+  it("metrics.buckets are the histogram's, perWorker labels it, and health: false leaves its endpoints out", async () => {
+    const cluster = await startWith({
+      health: false,
+      metrics: { buckets: [0.5, 2, 60], perWorker: true },
+    });
     await request(cluster.url, '/hello');
 
     const page = await scrape(cluster.url);
 
     expect(page.labelValues(`${DURATION}_bucket`, 'le')).toEqual(['0.5', '2', '60', '+Inf']);
-    expect(page.sum(`${DURATION}_count`)).toBe(1);
+    expect(page.values(`${DURATION}_count`, { worker: '0' })).toEqual([1]);
     expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
     expect(Object.values(await statuses(cluster, ENDPOINTS))).toEqual([404, 404, 404, 200]);
   });
@@ -167,62 +167,6 @@ describe('what the module exports', () => {
     const snapshot = (await getJson<ClusterSnapshot>(cluster.url, '/snapshot')).body;
     expect(snapshot).toMatchObject({ desired: 2, ready: 2, generation: 0, degraded: 0 });
     expect(snapshot.workers.map(({ pid }) => pid)).toEqual(cluster.workerPids);
-  });
-});
-
-describe('without a cluster', () => {
-  /** Checks the health report of a process without a cluster. */
-  async function expectOneProcess(cluster: ClusterProcess): Promise<void> {
-    expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
-    const { status, body } = await getJson<HealthBody>(cluster.url, '/health');
-    expect(status).toBe(200);
-    const { cluster: report } = body.details;
-    expect(report).toMatchObject({ status: 'up', desired: 1, ready: 1, degraded: 0 });
-    expect(report.workers).toHaveLength(1);
-    expect(report.workers[0]).toMatchObject({
-      slot: 0,
-      pid: cluster.pid,
-      state: 'ready',
-      restarts: 0,
-      requestsTotal: 1,
-      requestsInFlight: 1,
-    });
-    expect(await statuses(cluster, ['/health/live', '/health/ready'])).toEqual({
-      '/health/live': 200,
-      '/health/ready': 200,
-    });
-    const page = await scrape(cluster.url);
-    expect(page.values('nestjs_cluster_workers', { state: 'ready' })).toEqual([1]);
-    expect(page.values('nestjs_cluster_workers_desired')).toEqual([1]);
-    expect(page.values('nestjs_cluster_worker_up')).toEqual([1]);
-    expect(page.values(`${DURATION}_count`, { route: '/hello', status_code: '200' })).toEqual([1]);
-    expect(page.sum('nestjs_cluster_worker_requests_total')).toBe(4);
-    expect(page.values('process_resident_memory_bytes')).toHaveLength(1);
-  }
-
-  it('a plain Nest app with the module reports its one process (express)', async () => {
-    const cluster = await ClusterProcess.start({
-      program: PLAIN,
-      options: { workers: 0 },
-    });
-
-    await expectOneProcess(cluster);
-    expect((await getJson(cluster.url, '/whoami')).body).toEqual({
-      slot: 0,
-      pid: cluster.pid,
-      generation: 0,
-    });
-  });
-
-  it('bootstrap() with workers: 0 does so too (fastify)', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { workers: 0 },
-      env: { TEST_ADAPTER: 'fastify' },
-    });
-
-    await expectOneProcess(cluster);
-    cluster.kill('SIGTERM');
-    expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
 });
 

@@ -38,32 +38,6 @@ function counted(cluster: ClusterProcess, what: string, holds: (counts: TaskCoun
 const threadOf = async (cluster: ClusterProcess): Promise<number> =>
   (await getJson(cluster.url, '/faults/where')).body.threadId;
 
-/** Order, timeouts and lost threads of the pool itself are in thread-pool.test.ts. */
-describeOnce('a full queue', () => {
-  afterEach(stopAll);
-
-  it('refuses calls by 503 with Retry-After', async () => {
-    const cluster = await start({ threads: 1, maxQueue: 1 });
-    const running = request(cluster.url, '/faults/hold/full');
-    await wrote(cluster, 'begun full');
-    const waiting = request(cluster.url, '/faults/hold/full');
-    await counted(cluster, 'one to wait', ({ queueSize }) => queueSize === 1);
-
-    const refused = await request(cluster.url, '/faults/hold/full');
-    gates.open('full');
-
-    expect(refused.status).toBe(503);
-    expect(refused.headers['retry-after']).toBe('1');
-    expect(JSON.parse(refused.body)).toMatchObject({
-      statusCode: 503,
-      message: 'Faults.hold was not started: too many calls are waiting',
-    });
-    expect([(await running).status, (await waiting).status]).toEqual([200, 200]);
-    const counts = await TaskCounts.of(cluster);
-    expect([counts.of('rejected', 'Faults.hold'), counts.queueSize]).toEqual([1, 0]);
-  });
-});
-
 describeOnce.each(['express', 'fastify', 'node'])('on %s, when the client goes away', (adapter) => {
   let cluster: ClusterProcess;
 

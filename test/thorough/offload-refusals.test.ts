@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { ClusterProcess, type StartOptions, stopAll } from '../support/cluster-process.js';
-import { CompiledApp, type Sources } from '../support/compiled-app.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
+import { CompiledApp } from '../support/compiled-app.js';
 
-// The words of each refusal: unit/offload/offload-explorer and thread-pool.
+// The words of each refusal: unit/offload/offload-explorer and thread-pool. That a refusal ends the
+// start of a cluster with 78: test/packaging/support/describe-nest-project.ts.
 
 afterEach(stopAll);
 
@@ -21,75 +22,6 @@ const LOCAL = `${IMPORTS}
     return Local;
   }
 `;
-
-function start(sources: Sources, program: string, options: StartOptions['options'] = {}) {
-  const app = new CompiledApp(sources);
-  return new ClusterProcess({ program: join(app.directory, program), cwd: app.directory, options });
-}
-
-it('everything that cannot work is refused in one message, before the cluster is ready', async () => {
-  const sources = {
-    main: `
-      import { bootstrap } from 'nestjs-cluster/bootstrap';
-      await bootstrap(async () => {
-        await import('reflect-metadata');
-        const { NestFactory } = await import('@nestjs/core');
-        const { AppModule } = await import('./app.module.js');
-        return NestFactory.create(AppModule, { logger: ['error', 'warn'] });
-      }, JSON.parse(process.env['TEST_OPTIONS']!));
-    `,
-    'app.module': `${IMPORTS}
-      import { makeLocal } from './local.js';
-      import { root, Table, WithTable } from './root.js';
-      import { Thrower } from './thrower.js';
-      @Controller('c')
-      class Looked {
-        @CpuBound() @Get() at(@Req() _request: unknown) {}
-      }
-      @Module({
-        imports: [root],
-        controllers: [Looked],
-        providers: [Table, WithTable, Thrower, makeLocal()],
-      })
-      export class AppModule {}
-    `,
-    local: LOCAL,
-    root: `${IMPORTS}
-      @Injectable()
-      export class Table {}
-      @Injectable()
-      export class WithTable {
-        constructor(readonly table: Table) {}
-        @CpuBound() run() {}
-      }
-      @Module({ providers: [WithTable] })
-      class ThreadModule {}
-      export const root = ClusterModule.forRoot({ offload: { module: ThreadModule } });
-    `,
-    thrower: `${IMPORTS}
-      if (!isMainThread) throw new Error('no threads here');
-      @Injectable()
-      export class Thrower { @CpuBound() run() {} }
-    `,
-  };
-  for (const workers of [0, 1]) {
-    const cluster = start(sources, 'main.js', { workers });
-    expect(await cluster.exited(), cluster.output).toEqual({ code: 78, signal: null });
-    const messages = cluster.all('failed').map(({ message }) => message);
-    expect(messages).toEqual([
-      expect.stringMatching(/^giving up \(exit code 78\): @CpuBound\(\) /),
-    ]);
-    expect(messages[0]!.split(' | ')).toEqual([
-      expect.stringContaining('cannot work here: Looked.at takes @Req()'),
-      expect.stringMatching(
-        /^a thread cannot initialise offload\.module \(ThreadModule\): .*WithTable \(\?\).*\(needed by WithTable\.run\)$/,
-      ),
-      expect.stringMatching(/^a thread cannot import \S+thrower\.js, .*Error: no threads here/),
-      expect.stringContaining('the import did not declare the class Local with Local.run'),
-    ]);
-    expect([cluster.all('listening'), cluster.survivors()]).toEqual([[], []]);
-  }
-});
 
 it('a class in the file that starts a plain Nest app is refused, and no thread imports this file', async () => {
   const main = `
@@ -110,7 +42,8 @@ it('a class in the file that starts a plain Nest app is refused, and no thread i
     await app.listen(0, '127.0.0.1');
   `;
   // Without the extension, as in the scripts of "nest new".
-  const cluster = start({ main, local: LOCAL }, 'main');
+  const { directory } = new CompiledApp({ main, local: LOCAL });
+  const cluster = new ClusterProcess({ program: join(directory, 'main'), cwd: directory });
 
   expect(await cluster.exited(), cluster.output).toEqual({ code: 1, signal: null });
   expect(cluster.output).toMatch(

@@ -1,13 +1,12 @@
-import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { ClusterProcess, stopAll } from '../support/cluster-process.js';
-
 import { request } from '../support/http-client.js';
 import { QUICK_PACKAGES } from '../support/quick-packages.mjs';
+import { Releases } from '../support/releases.js';
 import { scrape } from '../support/scrape.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const fixtures = join(import.meta.dirname, '../fixtures');
 
@@ -31,17 +30,11 @@ function addRelease(directory: string): void {
   }
 }
 
-/** As `ln -sfn`, in one step. */
-function point(link: string, to: string): void {
-  symlinkSync(to, `${link}.new`);
-  renameSync(`${link}.new`, link);
-}
-
 it('answers commands, begins the hub, and begins threads after its first release was removed', async () => {
-  const root = temporaryDirectory();
-  const current = join(root, 'current');
+  const releases = new Releases();
+  const { root, current } = releases;
   for (const name of ['rel1', 'rel2']) addRelease(join(root, name));
-  point(current, 'rel1');
+  releases.pointTo('rel1');
   const preload = (name: string) => [
     '--import',
     pathToFileURL(join(fixtures, 'preload', name)).href,
@@ -61,7 +54,7 @@ it('answers commands, begins the hub, and begins threads after its first release
       BEHAVE: join(current, 'locks.mjs'),
     },
   });
-  point(current, 'rel2');
+  releases.pointTo('rel2');
   cluster.kill('SIGHUP');
   expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
   rmSync(join(root, 'rel1'), { recursive: true });

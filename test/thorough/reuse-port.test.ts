@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { HAS_REUSE_PORT, NODE_VERSION } from '../support/adapters.js';
 import { behaviour } from '../support/behaviour.js';
-import { ClusterProcess, NODE, stopAll } from '../support/cluster-process.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { began } from '../support/drain.js';
 import { eventually } from '../support/eventually.js';
 import { HeldBoots } from '../support/held-boots.js';
@@ -12,17 +12,9 @@ import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support
 import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
-
-const VERSION = execFileSync(NODE, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim();
-const [MAJOR, MINOR] = VERSION.split('.').map(Number) as [number, number];
-
-/** Node 22.12 is the first that passes SO_REUSEPORT on to libuv. */
-const HAS_REUSE_PORT =
-  process.platform === 'linux' && (MAJOR > 22 || (MAJOR === 22 && MINOR >= 12));
+import { ascending } from '../support/replacements.js';
 
 const balancing = 'reuse-port';
-
-const ascending = (a: number, b: number): number => a - b;
 
 const inodes = (listeners: readonly Listener[]): number[] => listeners.map(({ inode }) => inode);
 
@@ -43,7 +35,7 @@ if (!HAS_REUSE_PORT) {
     const cluster = new ClusterProcess({ options: { balancing } });
     expect(await cluster.exited()).toEqual({ code: 78, signal: null });
     expect(cluster.output).toContain(
-      `needs Linux and Node 22.12 or later, but this is Node ${VERSION} on ${process.platform}`,
+      `needs Linux and Node 22.12 or later, but this is Node ${NODE_VERSION} on ${process.platform}`,
     );
   });
 }

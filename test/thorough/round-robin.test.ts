@@ -4,13 +4,12 @@ import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 import { getJson } from '../support/http-client.js';
 import { listenersOf } from '../support/kernel-sockets.js';
 import { CONTROLLED, PrimaryControl } from '../support/primary-control.js';
+import { ascending } from '../support/replacements.js';
 import { Traffic } from '../support/traffic.js';
 
 const balancing = 'round-robin';
 
 afterEach(stopAll);
-
-const ascending = (a: number, b: number): number => a - b;
 
 const portOf = ({ url }: ClusterProcess): number => Number(new URL(url).port);
 

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import ts from 'typescript';
 
 /** Everything a file names as a module: `import` in every form, `require()`, `require.resolve()`, references. */
@@ -17,22 +16,6 @@ export function importsOf(path: string): string[] {
     ([, name]) => name!,
   );
   return [...imported, ...resolved];
-}
-
-/** Modules outside the package that `entry` may load, at once or later, through any of its files. */
-export function foreignImportsOf(entry: string): Set<string> {
-  const foreign = new Set<string>();
-  const seen = new Set<string>();
-  const visit = (path: string): void => {
-    if (seen.has(path)) return;
-    seen.add(path);
-    for (const specifier of importsOf(path)) {
-      if (specifier.startsWith('.')) visit(join(dirname(path), specifier));
-      else foreign.add(specifier);
-    }
-  };
-  visit(entry);
-  return foreign;
 }
 
 /** `@scope/name/file` → `@scope/name`. */

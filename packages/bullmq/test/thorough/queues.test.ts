@@ -127,6 +127,7 @@ describeWith(['redis-server'], 'while Redis is away', () => {
     await eventually('the end of the connection', call, (answer) => answer.status === status);
     const { body } = await app.get('health');
     expect((body as { details: object }).details).toMatchObject({ queue: { status: health } });
+    expect((await app.get('health/ready')).status).toBe(200);
 
     await redis.run();
     const away = (answer: Awaited<ReturnType<typeof call>>) =>

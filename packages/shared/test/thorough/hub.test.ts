@@ -136,30 +136,6 @@ describe('the hub', () => {
     await cluster.until('all workers again', () => cluster.workerPids.length === WORKERS);
   });
 
-  it('has a missing value computed once for all who ask for it', async () => {
-    await allConnected();
-    writeFileSync(file, '');
-    const answers = await Promise.all(
-      Array.from({ length: 1_000 }, () => get('/computed/one/300')),
-    );
-    expect(lines()).toEqual(['compute one']);
-    const right = answers.filter(({ body }) => /"isDate":true,"key":"one"/.test(body));
-    expect(right.length).toBe(answers.length);
-    expect(new Set(right.map((each) => each.json()['pid'])).size).toBeGreaterThan(1);
-  });
-
-  it('has every worker hear an event and a message once', async () => {
-    await allConnected();
-    for (const text of ['a', 'b']) expect((await get(`/say/${text}`)).body).toBe(String(WORKERS));
-    const heard = (what: string) => lines().filter((line) => line.startsWith(`${what} `));
-    for (const what of ['event', 'message']) {
-      await eventually(`each ${what}`, () => heard(what).length >= 2 * WORKERS);
-      expect(new Set(heard(what)).size).toBe(2 * WORKERS);
-      const texts = heard(what).map((line) => line.split(' ')[2]);
-      expect(texts.filter((text) => text === 'a')).toHaveLength(WORKERS);
-    }
-  });
-
   it(
     'returns the last value, or one that is being written, whatever asks for it',
     async () => {

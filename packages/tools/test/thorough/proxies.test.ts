@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { behaviour } from '../../../../test/support/behaviour.js';
 import { ClusterProcess, stopAll } from '../../../../test/support/cluster-process.js';
 import { freePorts } from '../../../../test/support/free-ports.js';
@@ -11,26 +11,33 @@ import { Traffic } from '../../../../test/support/traffic.js';
 import { WebSocketClient } from '../../../../test/support/web-socket-client.js';
 import { printed } from '../support/tools.js';
 
-/** Starts nginx in front of a cluster that runs, with the configuration that is printed for it. */
-async function nginxFor({ url }: ClusterProcess, workers: number): Promise<NginxProcess> {
+/** Starts nginx in front of a cluster of three, with the configuration that is printed for it. */
+async function nginxFor({ url }: ClusterProcess): Promise<NginxProcess> {
   const port = await freePorts(1);
-  const cluster = ['--port', new URL(url).port, '--workers', String(workers)];
+  const cluster = ['--port', new URL(url).port, '--workers', '3'];
   const text = await printed('nginx', ...cluster, '--listen', String(port));
   // Only this test's clients reach it.
   return NginxProcess.start(text.replace('listen ', 'listen 127.0.0.1:'), port);
 }
 
 describeWith(['nginx'], 'nginx with the configuration that is printed for it', () => {
-  it('passes nothing on that a client says of itself', async () => {
-    const cluster = await ClusterProcess.start({
-      options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
+  let cluster: ClusterProcess;
+  let nginx: NginxProcess;
+
+  beforeAll(async () => {
+    cluster = await ClusterProcess.start({
+      options: { balancing: 'ports', workers: 3, port: await freePorts(3) },
       env: behaviour('streams#proxied'),
     });
-    const nginx = await nginxFor(cluster, 1);
-    onTestFinished(async () => {
-      await nginx.stop();
-      await cluster.destroy();
-    });
+    nginx = await nginxFor(cluster);
+  });
+
+  afterAll(async () => {
+    await nginx?.stop();
+    await stopAll();
+  });
+
+  it('passes nothing on that a client says of itself', async () => {
     const headers = {
       'x-forwarded-for': '6.6.6.6',
       'x-forwarded-proto': 'https',
@@ -48,82 +55,55 @@ describeWith(['nginx'], 'nginx with the configuration that is printed for it', (
     });
   });
 
-  it('passes events of the sample app on as they come', async () => {
-    const cluster = await ClusterProcess.start({
-      program: 'sample',
-      options: { balancing: 'ports', workers: 1, port: await freePorts(1) },
-    });
-    const nginx = await nginxFor(cluster, 1);
-    onTestFinished(async () => {
-      await nginx.stop();
-      await cluster.destroy();
-    });
+  it('passes events on as they come', async () => {
     const client = await RawClient.open(nginx.url);
 
-    client.get('/events');
+    client.get('/sse');
 
     await client.until(/content-type: text\/event-stream/i);
-    await client.until(/"counter":1/);
+    await client.until(/^data: /m);
     client.destroy();
   });
 
-  describe('in front of an app with WebSockets', () => {
-    let cluster: ClusterProcess;
-    let nginx: NginxProcess;
+  it('passes WebSockets both ways, and tells the worker when a client has gone', async () => {
+    const client = await WebSocketClient.open(nginx.url);
 
-    beforeAll(async () => {
-      cluster = await ClusterProcess.start({
-        options: { balancing: 'ports', workers: 3, port: await freePorts(3) },
-        env: behaviour('streams#proxied'),
-      });
-      nginx = await nginxFor(cluster, 3);
-    });
+    client.send(JSON.stringify({ event: 'echo', data: 'through nginx' }));
 
-    afterAll(async () => {
-      await nginx?.stop();
-      await stopAll();
-    });
+    expect(JSON.parse(await client.next())).toEqual({ event: 'echo', data: 'through nginx' });
+    client.terminate();
+    await cluster.until('the end of the WebSocket', () =>
+      cluster.output.includes('web socket closed with 1006'),
+    );
+  });
 
-    it('passes WebSockets both ways, and tells the worker when a client has gone', async () => {
-      const client = await WebSocketClient.open(nginx.url);
+  it('loses no more than a killed worker was at, and nothing by a reload', async () => {
+    const traffic = new Traffic(nginx.url, 2);
+    try {
+      await traffic.serves(200);
+      const killed = cluster.workerPids[1]!;
 
-      client.send(JSON.stringify({ event: 'echo', data: 'through nginx' }));
+      process.kill(killed, 'SIGKILL');
+      await cluster.event('worker-ready', ({ worker, pid }) => worker === 1 && pid !== killed);
+      await traffic.serves(200);
 
-      expect(JSON.parse(await client.next())).toEqual({ event: 'echo', data: 'through nginx' });
-      client.terminate();
-      await cluster.until('the end of the WebSocket', () =>
-        cluster.output.includes('web socket closed with 1006'),
-      );
-    });
+      // nginx repeats a request without a body at another worker, so only POSTs are lost. Each
+      // client sends one POST at a time.
+      const lostByTheKill = [...traffic.lost];
+      expect(lostByTheKill.filter(({ kind }) => !kind.endsWith('POST'))).toEqual([]);
+      expect(lostByTheKill.filter(({ status }) => status !== 502)).toEqual([]);
+      expect(lostByTheKill.length).toBeLessThanOrEqual(4);
 
-    it('loses no more than a killed worker was at, and nothing by a reload', async () => {
-      const traffic = new Traffic(nginx.url, 2);
-      try {
-        await traffic.serves(200);
-        const killed = cluster.workerPids[1]!;
-
-        process.kill(killed, 'SIGKILL');
-        await cluster.event('worker-ready', ({ worker, pid }) => worker === 1 && pid !== killed);
-        await traffic.serves(200);
-
-        // nginx repeats a request without a body at another worker, so only POSTs are lost. Each
-        // client sends one POST at a time.
-        const lostByTheKill = [...traffic.lost];
-        expect(lostByTheKill.filter(({ kind }) => !kind.endsWith('POST'))).toEqual([]);
-        expect(lostByTheKill.filter(({ status }) => status !== 502)).toEqual([]);
-        expect(lostByTheKill.length).toBeLessThanOrEqual(4);
-
-        cluster.kill('SIGHUP');
-        expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
-        await traffic.until('every new worker', () => traffic.seen.get(1)?.size === 3);
-        await traffic.serves(100);
-        expect(traffic.lost.slice(lostByTheKill.length)).toEqual([]);
-      } catch (error) {
-        throw new Error(`${nginx.output}\n${cluster.output}`, { cause: error });
-      } finally {
-        await traffic.stop();
-      }
-    });
+      cluster.kill('SIGHUP');
+      expect(await cluster.event('reload-ended')).toMatchObject({ outcome: 'completed' });
+      await traffic.until('every new worker', () => traffic.seen.get(1)?.size === 3);
+      await traffic.serves(100);
+      expect(traffic.lost.slice(lostByTheKill.length)).toEqual([]);
+    } catch (error) {
+      throw new Error(`${nginx.output}\n${cluster.output}`, { cause: error });
+    } finally {
+      await traffic.stop();
+    }
   });
 });
 

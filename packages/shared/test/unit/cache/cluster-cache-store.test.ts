@@ -62,18 +62,8 @@ describe('the store of CacheModule', () => {
   });
 });
 
+// The suite of Keyv itself tests the rest, with Keyv 5 and 6: test/suites/keyv.
 describe('the store of Keyv', () => {
-  it('has what another Keyv of the same name has set', async () => {
-    const [one, other] = [store(), clusterCache({ name: `store-${caches}` })].map(
-      (each) => new Keyv({ store: each }),
-    );
-    await one!.set('key', { of: 'one' });
-    expect(await other!.get('key')).toEqual({ of: 'one' });
-    expect([await other!.has('key'), await other!.has('none')]).toEqual([true, false]);
-    expect(await other!.delete('key')).toBe(true);
-    expect(await one!.get('key')).toBeUndefined();
-  });
-
   it.each([
     // Keyv 5 names a namespace in its keys as well, unless it is told not to.
     { useKeyPrefix: true },
@@ -92,41 +82,5 @@ describe('the store of Keyv', () => {
     expect(await shared.get('one:key')).toBe(3);
     await shared.clear();
     expect([await other!.get('key'), await shared.get('one:key')]).toEqual([undefined, undefined]);
-  });
-
-  it.each(['keyv', 'one'])(
-    'tells Keyv 5 all keys and values of its namespace %s',
-    async (namespace) => {
-      const shared = store();
-      const [own, other] = [namespace, 'two'].map(
-        (each) => new Keyv({ store: clusterCache(shared.opts), namespace: each }),
-      );
-      for (let n = 0; n < 100; n += 1) await own!.set(`key${n}`, { n });
-      await other!.set('key', 'of the other');
-      const seen = new Map<string, unknown>();
-      for await (const [key, value] of own!.iterator!(namespace)) seen.set(key, value);
-      const all = Array.from({ length: 100 }, (_, n) => [`key${n}`, { n }]);
-      expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(all));
-    },
-  );
-
-  it('has the methods by which Keyv 6 leaves namespaces to a store', async () => {
-    const [own, other] = [store(), clusterCache({ name: `store-${caches}` })];
-    expect('namespace' in own).toBe(true);
-    own.namespace = 'one';
-    other.namespace = 'two';
-    const entries = [
-      { key: 'a:b', value: 1 },
-      { key: '\u0434', value: 2, ttl: 60_000 },
-      { key: 'over', value: 3, ttl: 0 },
-    ];
-    expect(await own.setMany(entries)).toEqual([true, true, true]);
-    await other.set('other', 4);
-    const seen = [];
-    for await (const entry of own.iterator()) seen.push(entry);
-    expect(Object.fromEntries(seen)).toEqual({ 'a:b': 1, '\u0434': 2 });
-    expect(await own.hasMany(['a:b', 'over'])).toEqual([true, false]);
-    expect(await own.deleteMany(['a:b', '\u0434'])).toBe(true);
-    expect([await own.has('\u0434'), await own.deleteMany(['a:b'])]).toEqual([false, false]);
   });
 });
