@@ -9,7 +9,6 @@ const FIGURES = [
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
   { scope: 'mixed', metric: 'lightP99Ms', heading: 'Light route under heavy load, p99 ms' },
   { scope: 'reloads', metric: 'lost', of: 'asked', heading: 'Lost in reloads' },
-  { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills' },
   { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
   { scope: 'memory', metric: 'totalRssBytes', heading: 'Total, MB' },
@@ -65,7 +64,7 @@ export function readmeBlock(results) {
     figure.heading,
     ...Object.values(README_SYSTEMS).map((column) => readmeCell(figure, column)),
   ]);
-  return `The sample app on Express with 2 workers; nestjs-cluster has metrics, health and watchdog on. CPU is that of all server processes. ${conditions(results)}
+  return `The sample app on Express with 2 workers; nestjs-cluster has metrics, health and watchdog on. CPU is the CPU time of all server processes. ${conditions(results)}
 
 <!-- prettier-ignore -->
 ${markdownTable(['', ...Object.keys(README_SYSTEMS)], shown)}
