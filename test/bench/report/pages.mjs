@@ -98,7 +98,7 @@ ${tables.join('\n\n')}
 
 ## Where another system is ahead
 
-These figures are lower than those of nestjs-cluster with its defaults, by more than 3 %, and CPU by more than the noise. In other scopes of [the report](${REPORT}), such as four published articles, other systems are ahead too, some by more:
+These figures are more than 3 % lower than nestjs-cluster's with its defaults. For CPU, the difference also exceeds the noise. In other scopes of [the report](${REPORT}), such as four published articles, other systems are ahead too, some by more:
 
 ${ahead(results)}`;
 }
