@@ -47,8 +47,8 @@ describe('a table of the report', () => {
       }),
     ]);
     expect(list.split('\n')).toEqual([
-      '- **nginx**: Light route under heavy load, p99 ms: 4 % lower.',
-      '- **pm2**: Keep-alive, CPU µs: 20 % lower.',
+      '- **nginx**: light route under heavy load 4 %.',
+      '- **pm2**: keep-alive CPU 20 %.',
     ]);
   });
 });

@@ -18,11 +18,11 @@ interface Row {
 
 function documented(): Row[] {
   const page = readDocument('docs/reference/metrics.md');
-  return [...page.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(.*)\|(.*)\|$/gm)].map(
-    ([, name, labels = '', kind, meaning]) => ({
+  return [...page.matchAll(/^\| `([^`{]+)(?:\{([^}]*)\})?` *\|(?: (\w+) +\|)?(.*)\|$/gm)].map(
+    ([, name, labels = '', kind = 'field', meaning]) => ({
       name: name!,
       labels: labels === '' ? [] : labels.split(','),
-      kind: kind!.trim(),
+      kind,
       meaning: meaning!.trim(),
     }),
   );

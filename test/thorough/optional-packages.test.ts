@@ -48,6 +48,32 @@ describe('an app without @nestjs/terminus and a Prometheus client', () => {
 
 describe('one that is missing', () => {
   it.each([
+    {
+      packages: ['@nestjs/terminus'],
+      group: 'health',
+      other: 'metrics',
+      needs:
+        '@nestjs/terminus, which is not installed; run npm install @nestjs/terminus (with Nest 11: @nestjs/terminus@11)',
+    },
+    {
+      packages: CLIENTS,
+      group: 'metrics',
+      other: 'health',
+      needs:
+        'a Prometheus client, but none is installed; run npm install prom-client, or @prometheus-io/client with Node 22 and later',
+    },
+  ])(
+    'ends the start where $group is on, in one line that says what to do',
+    async ({ packages, group, other, needs }) => {
+      const cluster = startWithout(packages, { [other]: false });
+      expect(await cluster.exited()).toEqual({ code: 78, signal: null });
+      expect(cluster.all('failed').map(({ message }) => message)).toEqual([
+        `giving up (exit code 78): ${group} of ClusterModule needs ${needs}; or set ${group}: false in forRoot()`,
+      ]);
+    },
+  );
+
+  it.each([
     { packages: ['@nestjs/terminus'], off: { health: false }, path: '/metrics' },
     { packages: CLIENTS, off: { metrics: false }, path: '/health' },
   ])('takes nothing from the others: $packages', async ({ packages, off, path }) => {

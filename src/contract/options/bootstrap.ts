@@ -26,18 +26,18 @@ import {
 const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 /**
- * Limits for the resident memory (RSS) of each worker, checked every second. Environment:
+ * Limits for each worker's resident memory (RSS), checked every second. Environment:
  * `CLUSTER_MEMORY_SOFT_LIMIT_BYTES`, `CLUSTER_MEMORY_HARD_LIMIT_BYTES`.
  */
 export interface MemoryOptions {
-  /** RSS in bytes above which a worker is replaced. The old worker drains once the new one is ready. Default: none. */
+  /** RSS in bytes above which a worker is replaced, without losing requests. Default: none. */
   softLimitBytes?: number | undefined;
   /** RSS in bytes above which a worker is killed and replaced. Default: none. */
   hardLimitBytes?: number | undefined;
   /**
-   * Whether a worker above `softLimitBytes` writes a heap profile before it drains, at most once an
-   * hour for each slot. The log names the file and the functions that allocated most. Needs
-   * `watchdog`. Default false.
+   * A worker above `softLimitBytes` writes a heap profile before it drains, at most once per hour
+   * and slot. The log names the file and the functions that allocated most. Needs `watchdog`.
+   * Default false.
    */
   profile?: boolean | undefined;
 }
@@ -49,8 +49,8 @@ const memory = optionGroup({
 } satisfies SchemaOf<MemoryOptions>);
 
 /**
- * Limits at which healthy workers are replaced, as a remedy for slow leaks. One slot is replaced at a time.
- * Each worker's limits differ from the options by up to 10 % at random, so not all are due at once.
+ * Limits at which healthy workers are replaced, as a remedy for slow leaks. One worker is replaced
+ * at a time. Each limit varies by up to 10 % at random, so that not all workers are due at once.
  */
 export interface RecycleOptions {
   /** Number of responses after which a worker is replaced. Default: never. */
@@ -67,8 +67,8 @@ const recycle = optionGroup({
 /** How a rolling reload tests a new release. */
 export interface ReloadOptions {
   /**
-   * How long a new release is observed once all workers run it, in ms. If one of its workers fails
-   * in that time, the previous release comes back. Default 30 000; 0 = not observed.
+   * How long a new release is observed after the reload, in ms. If its workers fail in that time,
+   * the previous release comes back. Default 30 000; 0 turns this off.
    */
   observeMs?: number | undefined;
 }
@@ -83,14 +83,13 @@ const reload = optionGroup({
  */
 export interface ShutdownOptions {
   /**
-   * Time at the beginning of a shutdown in which `/health/ready` already fails but requests are
-   * still accepted, in ms. Default 0. Behind a load balancer, set it above the interval of the load
-   * balancer's probes.
+   * How long a shutdown waits with a failing `/health/ready` before it stops accepting requests, in
+   * ms. Default 0. Behind a load balancer, set it above the interval of the load balancer's probes.
    */
   lameDuckMs?: number | undefined;
-  /** Maximum time for requests in flight to finish, in ms. Beyond it, the requests are aborted. Default 10 000. */
+  /** Maximum time for requests in flight to finish, in ms, before they are aborted. Default 10 000. */
   drainTimeoutMs?: number | undefined;
-  /** Maximum time after the drain for Nest's shutdown hooks, in ms. Beyond it, the worker is killed. Default 2 000. */
+  /** Maximum time for Nest's shutdown hooks after the drain, in ms, before the worker is killed. Default 2 000. */
   killTimeoutMs?: number | undefined;
 }
 
@@ -105,14 +104,14 @@ export interface AdminOptions {
   /** TCP port, 0..65535, also as text; with 0 the system chooses a port. Environment: `CLUSTER_ADMIN_PORT`. */
   port: number | string;
   /**
-   * Address to listen on. Default `127.0.0.1`, which only this machine reaches. An address that
-   * other machines reach, such as `0.0.0.0`, needs a `token`. Environment: `CLUSTER_ADMIN_HOST`.
+   * Address to listen on. An address that other machines can reach, such as `0.0.0.0`, needs a
+   * `token`. Default `127.0.0.1`. Environment: `CLUSTER_ADMIN_HOST`.
    */
   host?: string | undefined;
   /**
-   * The token that a request has to send as `Authorization: Bearer …`: 16 to 512 characters. With
-   * `false`, anyone who reaches the listener may read; `false` is the default on a loopback
-   * address. Environment: `CLUSTER_ADMIN_TOKEN`, which is not passed to workers.
+   * Token that requests must send as `Authorization: Bearer …`, 16 to 512 characters. `false`, the
+   * default on a loopback address, lets anyone read who can connect. Environment:
+   * `CLUSTER_ADMIN_TOKEN`, which workers don't get.
    */
   token?: string | false | undefined;
 }
@@ -147,9 +146,9 @@ const admin = optionGroup({
 /** The unix socket by which the command line and the dashboard control the cluster. */
 export interface ControlOptions {
   /**
-   * The path of the socket. Its directory must exist, and other users must not be able to change
-   * this user's files in that directory. At most 107 bytes on Linux. Default: in a directory that
-   * only this user can access, in `$XDG_RUNTIME_DIR` or else in the temporary directory.
+   * Path of the socket, at most 107 bytes on Linux. Its directory must exist, and no other user may
+   * be able to change its files. Default: in a private directory in `$XDG_RUNTIME_DIR`, or else in
+   * the temporary directory.
    */
   path?: string | undefined;
 }
@@ -200,9 +199,8 @@ const BALANCING_STRATEGIES = ['shared', 'reuse-port', 'round-robin', 'ports'] as
 /** Options of {@link bootstrap}. Every option has a default. */
 export interface ClusterOptions {
   /**
-   * TCP port, 0..65535, as a number or as text, such as `process.env.PORT ?? 3000`. With 0 the
-   * system chooses a port. Default: `PORT` of the environment, else 3000. An app without an HTTP
-   * server has no default.
+   * TCP port, 0..65535, as a number or text. With 0 the system chooses a port. Default: the
+   * variable `PORT`, else 3000. An app without an HTTP server has no default.
    */
   port?: number | string | undefined;
   /** Address or host name to listen on. Default: all interfaces. */
@@ -210,10 +208,9 @@ export interface ClusterOptions {
   /** Unix socket path to listen on instead of a port. At most 107 bytes on Linux. */
   path?: string | undefined;
   /**
-   * Number of workers, 0..256. `'auto'` (default) is the number of cores this process may use (CPU
-   * affinity and cgroup quota), or fewer if its memory limit has no room for that many workers. 0
-   * runs the app in this process, without a cluster. Environment: `CLUSTER_WORKERS`, else
-   * `WEB_CONCURRENCY`.
+   * Number of workers, 0..256. `'auto'` (default) starts one per core this process may use (CPU
+   * affinity and cgroup quota), or as many as fit into its memory limit. 0 runs the app in this
+   * process, without a cluster. Environment: `CLUSTER_WORKERS`, else `WEB_CONCURRENCY`.
    */
   workers?: number | 'auto' | undefined;
   /**
@@ -221,28 +218,24 @@ export interface ClusterOptions {
    * `'ports'`, see {@link BalancingStrategy}. Environment: `CLUSTER_BALANCING`.
    */
   balancing?: BalancingStrategy | undefined;
-  /**
-   * Workers with more than their share of the load ask some of their clients to connect again, by
-   * `Connection: close` or GOAWAY. Checked once a second. Default true.
-   */
+  /** Workers above the mean load ask some clients to reconnect, by `Connection: close` or GOAWAY. Default true. */
   rebalance?: boolean | undefined;
   /**
-   * How long the app's HTTP server keeps an idle connection, in ms. Must be longer than the proxy in
-   * front keeps it, or else the proxy sometimes answers 502. A value that the app sets before it
-   * listens is kept, such as Fastify's 72 s. Default 65 000.
+   * How long the app's HTTP server keeps an idle connection, in ms. The proxy in front must close
+   * it earlier, or it sometimes answers 502. A value that the app sets itself is kept, such as
+   * Fastify's 72 s. Default 65 000.
    */
   keepAliveTimeoutMs?: number | undefined;
-  /** Maximum time for a worker to become ready, in ms. A slower worker has failed. Default 30 000. */
+  /** Maximum time for a worker to become ready, in ms, before it counts as failed. Default 30 000. */
   readyTimeoutMs?: number | undefined;
   /**
-   * Maximum time in which a worker may answer nothing, in ms, at least 3 000. A worker that takes
-   * longer is hung: it is killed and replaced. Default 10 000. `false`: no worker is killed for it.
+   * How long a worker's event loop may be blocked before the worker is killed and replaced, in ms,
+   * at least 3 000. Default 10 000. With `false` it is never killed.
    */
   hangTimeoutMs?: number | false | undefined;
   /**
-   * A thread in each worker that reports what blocks the worker's event loop. It also ends the
-   * worker if the primary ends while the event loop is blocked. `false` starts no watchdog, and
-   * saves its memory. Default `true`.
+   * A thread in each worker that reports what blocks the event loop. It also ends a blocked worker
+   * whose primary has died. `false` saves its memory. Default `true`.
    */
   watchdog?: boolean | undefined;
   /** See {@link MemoryOptions}. */
@@ -256,28 +249,27 @@ export interface ClusterOptions {
   /** See {@link AdminOptions}. Default: no admin listener, unless `CLUSTER_ADMIN_PORT` is set. */
   admin?: AdminOptions | undefined;
   /**
-   * The listeners that show the details of `/health`, and `/metrics`. `'app'`, the default: the port
-   * of the app and the admin listener. `'admin'`: only the admin listener, so not with `workers: 0`.
+   * Listeners that show `/metrics` and the details of `/health`. `'app'` (default): the app's port
+   * and the admin listener. `'admin'`: only the admin listener, so not with `workers: 0`.
    */
   expose?: 'app' | 'admin' | undefined;
   /**
-   * Listeners by the name of their event, as for `on()` of the primary's runtime. They also get the
-   * events before the first worker is ready. With `workers: 0` they get only the events of one
-   * process.
+   * Listeners by event name, which run in the primary. Unlike listeners added with `runtime.on()`,
+   * they get the events from the start. With `workers: 0` there are no events of workers.
    */
   on?: ClusterEventListeners | undefined;
   /** See {@link ControlOptions}; `false` opens no control socket. Has no effect with `workers: 0`. */
   control?: ControlOptions | false | undefined;
   /**
-   * The name of this cluster on the command line: at most 40 letters, digits and `. _ -`, the first
-   * a letter or digit. Default: the name in the nearest package.json of the program.
+   * Name of this cluster on the command line: at most 40 letters, digits and `. _ -`, the first a
+   * letter or digit. Default: the name in the script's nearest package.json.
    */
   name?: string | undefined;
   /** See {@link LogOptions}. */
   log?: LogOptions | undefined;
   /**
-   * See {@link WarningOptions}; `false` writes no warning when the cluster starts. The command
-   * `nestjs-cluster-tools doctor` still shows its findings.
+   * See {@link WarningOptions}; `false` turns them off, but `nestjs-cluster-tools doctor` still
+   * shows its findings.
    */
   warnings?: WarningOptions | false | undefined;
 }

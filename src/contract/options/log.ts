@@ -26,27 +26,23 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const 
   'debug' | LogLevel | 'silent'
 )[];
 
-/** Format, level and destination of the cluster's own log lines. The lines of the app's logger are not affected. */
+/** Format, level and destination of the cluster's log lines, not of the app's. */
 export interface LogOptions {
-  /** How a line looks: `'text'` (default) or `'json'`. Environment: `CLUSTER_LOG_FORMAT`. */
+  /** `'text'` (default) or `'json'`. Environment: `CLUSTER_LOG_FORMAT`. */
   format?: LogFormat | undefined;
   /**
-   * The lowest level that is written. Two things are written at every level, also at `'silent'`:
-   * the line that says why the cluster gives up (a wrong option, an address that cannot be listened
-   * on, workers that do not come up), and the first error of `write`. Listeners of the runtime get
-   * every event. `'debug'` also writes what `'info'` leaves out: a line for each event, and the lines
-   * of every worker while it starts. Default `'info'`. Environment: `CLUSTER_LOG_LEVEL`.
+   * Lowest level that is written. `'debug'` adds a line for each event, and every worker's lines
+   * during startup. Two lines are always written, even with `'silent'`: why the cluster gives up,
+   * and the first error of `write`. Listeners get every event. Default `'info'`. Environment:
+   * `CLUSTER_LOG_LEVEL`.
    */
   level?: 'debug' | LogLevel | 'silent' | undefined;
   /**
-   * Function that is called with each line instead of writing the line to a standard stream. The
-   * line has no colours and no line break at its end. The function is called only in the primary,
-   * or with `workers: 0` in the single process. It runs on the event loop that supervises the
-   * workers, so it must not block. It should write synchronously, because the process exits after
-   * its last line. If it throws or rejects, its line is lost, and the first such error is written
-   * to standard error. Two kinds of lines are not passed to the function. The line about a wrong
-   * option or address is written before the function is used. The line that counts lost output is
-   * written to the stream that lost the output. Default: the standard streams.
+   * Function that gets each line, without colours and line break, instead of a standard stream. It
+   * runs on the primary's event loop, so it must not block. It should write synchronously, because
+   * the process exits after its last line. If it throws or rejects, the line is lost, and the first
+   * such error goes to standard error. It doesn't get the line about a wrong option or address, nor
+   * the line that counts lost output. Default: the standard streams.
    */
   write?: ((line: string, level: LogLevel) => void) | undefined;
 }

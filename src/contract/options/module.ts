@@ -45,16 +45,19 @@ export type HealthIndicatorEntry =
 
 /** Options of the health endpoints. */
 export interface HealthOptions {
-  /** Path of the full report, and prefix of the paths of `/live` and `/ready`. Default `/health`. */
+  /** Path of the full report; `/live` and `/ready` are below it. Default `/health`. */
   path?: string | undefined;
-  /** Reports have details. With `false` they have only statuses. Default true. */
+  /** Whether reports have details, or only statuses. Default true. */
   details?: boolean | undefined;
-  /** Workers that must be ready for the cluster to be up. Default 1. */
+  /**
+   * Workers that must be ready for the cluster to be up: a number, a fraction such as 0.5, or
+   * `'all'`. Default 1.
+   */
   minReady?: MinReady | undefined;
   /**
-   * Health indicators of the app, for the full report and the health check of a reload: functions,
-   * and classes with `check()` that a module provides. An indicator that takes longer than 1 s
-   * counts as down. Default none.
+   * The app's health indicators, for the full report and a reload's health check: functions, or
+   * injectable classes with `check()`. An indicator that takes longer than 1 s counts as down.
+   * Default none.
    */
   indicators?: readonly HealthIndicatorEntry[] | undefined;
 }
@@ -87,11 +90,11 @@ export interface MetricsOptions {
   path?: string | undefined;
   /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: 0.005 to 10, the client's bounds. */
   buckets?: readonly number[] | undefined;
-  /** A registry of the app, of `prom-client` or `@prometheus-io/client`. Default: the default registry of each that is installed. */
+  /** The app's registry, from `prom-client` or `@prometheus-io/client`. Default: their default registries. */
   registry?: MetricsRegistry | undefined;
   /**
-   * The app's metrics and the default metrics get the label `worker` (the slot). Otherwise the
-   * metrics of all workers are merged. Default false.
+   * Labels the app's metrics and the default metrics with `worker` (the slot), instead of merging
+   * all workers' values. Default false.
    */
   perWorker?: boolean | undefined;
 }
@@ -123,25 +126,27 @@ const metrics = optionGroupOrFalse({
 /** A class that Nest can instantiate. */
 export type Class = new (...dependencies: never[]) => unknown;
 
-/** Options of `@CpuBound()` methods in each process: every worker has its own threads and its own queue. */
+/** Options of `@CpuBound()` methods. Every worker has its own threads and queue. */
 export interface OffloadOptions {
   /**
-   * Maximum number of threads of this process, 1..256. Threads start when calls wait. They end after
-   * a minute in which this process had no call. Default `'auto'`: the number of cores divided by the number of
-   * workers, at least 1. Environment: `CLUSTER_THREADS`.
+   * Maximum number of threads, 1..256. They start when calls wait, and end after a minute without
+   * calls. Default `'auto'`: the number of cores divided by the number of workers, at least 1.
+   * Environment: `CLUSTER_THREADS`.
    */
   threads?: number | 'auto' | undefined;
-  /** Number of threads that run even without calls, from when the process serves, 0..256; at most `threads`. Default 0. */
+  /** Number of threads that run even without calls, 0..256; at most `threads`. Default 0. */
   minThreads?: number | undefined;
   /**
-   * Nest module with the classes of `@CpuBound()` methods whose constructors have dependencies.
-   * Each thread creates the module once, so it should provide only what these methods need, without
-   * timers, consumers or an HTTP server.
+   * Nest module that provides the dependencies of classes with `@CpuBound()` methods. Each thread
+   * creates it once, so it should have no timers, consumers or HTTP server.
    */
   module?: Class | undefined;
-  /** Maximum number of calls that wait for a thread, each for at most 5 s. Further calls are refused with 503. Default 10 000. */
+  /**
+   * Maximum number of calls that wait for a thread, each for at most 5 s. Others fail with 503.
+   * Default 10 000.
+   */
   maxQueue?: number | undefined;
-  /** Maximum run time of a call, in ms. A longer call fails with 504, and its thread is replaced. Default 30 000. */
+  /** Maximum run time of a call, in ms. Then it fails with 504, and its thread is replaced. Default 30 000. */
   timeoutMs?: number | undefined;
 }
 

@@ -9,25 +9,24 @@ const FIGURES = [
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connections, CPU µs' },
   { scope: 'mixed', metric: 'lightP99Ms', heading: 'Light route under heavy load, p99 ms' },
   { scope: 'reloads', metric: 'lost', of: 'asked', heading: 'Lost in reloads' },
-  { scope: 'kills', metric: 'lost', of: 'asked', heading: 'Lost in kills' },
   { scope: 'memory', metric: 'frontRssBytes', heading: 'Primary or proxy, MB' },
   { scope: 'memory', metric: 'workerRssBytes', heading: 'Worker, MB' },
-  { scope: 'memory', metric: 'totalRssBytes', heading: 'In all, MB' },
+  { scope: 'memory', metric: 'totalRssBytes', heading: 'Total, MB' },
   { scope: 'memory', metric: 'idleWorkerRssBytes', heading: 'Idle worker, MB' },
   { scope: 'memory', metric: 'startMs', heading: 'Start, ms' },
-  { scope: 'reloads', metric: 'reloadMs', heading: 'A reload, ms' },
+  { scope: 'reloads', metric: 'reloadMs', heading: 'Reload, ms' },
   { scope: 'kills', metric: 'recoveryMs', heading: 'Recovery from a kill, ms' },
 ];
 /** The table of the README: what is worse here stands first. */
 const README_ROWS = [
-  { scope: 'memory', metric: 'idleTotalRssBytes', heading: 'Memory in all, idle, MB' },
-  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Kept connection, CPU µs a request' },
-  { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connection, CPU µs a request' },
+  { scope: 'memory', metric: 'idleTotalRssBytes', heading: 'Total memory, idle, MB' },
+  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Kept connection, CPU µs per request' },
+  { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connection, CPU µs per request' },
   {
     scope: 'mixed',
     metric: 'lightP99Ms',
     beside: 'heavyPerSecond',
-    heading: 'Light route beside heavy load: p99 ms (heavy requests/s)',
+    heading: 'Light route under heavy load: p99 ms (heavy requests/s)',
   },
   { scope: 'reloads', metric: 'lost', per: 'events', heading: 'Lost requests per reload' },
 ];
@@ -65,12 +64,12 @@ export function readmeBlock(results) {
     figure.heading,
     ...Object.values(README_SYSTEMS).map((column) => readmeCell(figure, column)),
   ]);
-  return `The sample app on Express with 2 workers; nestjs-cluster has everything on. CPU is the CPU time of all server processes. ${conditions(results)}
+  return `The sample app on Express with 2 workers; nestjs-cluster has metrics, health and watchdog on. CPU is the CPU time of all server processes. ${conditions(results)}
 
 <!-- prettier-ignore -->
 ${markdownTable(['', ...Object.keys(README_SYSTEMS)], shown)}
 
-The heavy load is 16 clients that ask for fibonacci(35) without pause, here under \`@CpuBound()\`. "–": it has no reload. Another machine reversed CPU differences of up to 32 %. [All figures, and where others are ahead](docs/benchmarks.md).`;
+Heavy load: 16 clients request fibonacci(35) without pause; nestjs-cluster uses \`@CpuBound()\`. Plain processes have no reload. A rerun on another machine reversed CPU differences of up to 32 %. [All figures, and where others are ahead](docs/benchmarks.md).`;
 }
 
 function readmeCell({ scope, rows, parameters, metric, beside, per }, column) {
@@ -93,13 +92,13 @@ export function pageBlock(results) {
         systems.map(({ label, cells }) => [label, ...cells]),
       )}`,
   );
-  return `${conditions(results)} A row is a system; nestjs-cluster has all its features on. Figures are medians, and requests lost, of all sent, a sum; – is not measured. CPU is the CPU time of all server processes for each request; MB are RSS, after 5 s of load on 64 kept connections where nothing else is said; with new connections, a Fastify worker has more. [The report](${REPORT}) has every scope, its command and what is noise. It has the 99th percentiles under full load too; they rank no system, because a rerun changes their order.
+  return `${conditions(results)} Figures are medians; lost requests are sums, with the number sent. CPU is the CPU time of all server processes per request. MB is resident memory, after 5 s of load on 64 kept connections; Fastify workers take more under new connections. – means not measured, or no such function. [The report](${REPORT}) has every scope, its command and its noise. Its 99th percentiles under full load don't rank the systems: a rerun changes their order.
 
 ${tables.join('\n\n')}
 
 ## Where another system is ahead
 
-The list has the figures of the tables above that differ by more than 3 % from nestjs-cluster with its defaults; in CPU, only those that have a value in the column Difference of the report. In the other scopes of [the report](${REPORT}), such as the measurements of four published articles, other systems are ahead too, and some by more:
+These figures are more than 3 % lower than nestjs-cluster's with its defaults. For CPU, the difference also exceeds the noise. In other scopes of [the report](${REPORT}), such as four published articles, other systems are ahead too, some by more:
 
 ${ahead(results)}`;
 }
@@ -165,7 +164,7 @@ export function figureTables(results, figures) {
         label,
         cells: own.map(({ rows: all, metric, of }) => {
           const row = all.find((each) => each.group === name && each.system === system);
-          if (row?.notRun !== undefined) return 'not run';
+          if (row?.notRun !== undefined) return '–';
           const text = textOf(row ?? {}, metric);
           return of && hasMetric(row ?? {}, of) ? `${text} of ${textOf(row, of)}` : text;
         }),
@@ -191,8 +190,15 @@ export function ahead(results) {
   return [...lines]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([label, line]) => {
-      const figures = [...line].map(([heading, all]) => `${heading}: ${range(all).join(' to ')} %`);
-      return `- **${label}**: ${figures.join('; ')} lower.`;
+      const figures = [...line].map(([heading, all]) => {
+        const name = heading
+          .replace(/^./, (letter) => letter.toLowerCase())
+          .replace(/, CPU µs$/, ' CPU')
+          .replace(/, MB$/, ' memory')
+          .replace(/, (?:p99 )?ms$/, '');
+        return `${name} ${range(all).join(' to ')} %`;
+      });
+      return `- **${label}**: ${figures.join(', ')}.`;
     })
     .join('\n');
 }
