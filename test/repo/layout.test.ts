@@ -40,11 +40,11 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 17_978,
+  core: 17_939,
   decide: 2_859,
-  observe: 1_586,
-  offload: 2_058,
-  all: 19_679,
+  observe: 1_576,
+  offload: 2_044,
+  all: 19_627,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
@@ -52,10 +52,10 @@ const MOST_FILES = 159;
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
-  shared: 2_980,
+  shared: 2_968,
   'socket.io': 522,
-  bullmq: 668,
-  tools: 2_885,
+  bullmq: 663,
+  tools: 2_873,
 };
 
 /** The entries of the core that a package may import: the public entries, and the entry for packages. */
@@ -63,10 +63,10 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 
 /** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
-  '.': 5_752,
-  './bootstrap': 2_042,
-  './schedule': 3_708,
-  './testing': 4_126,
+  '.': 5_452,
+  './bootstrap': 2_027,
+  './schedule': 3_540,
+  './testing': 3_983,
   './extension': 134,
 };
 

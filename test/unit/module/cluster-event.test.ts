@@ -71,7 +71,7 @@ describe('@OnClusterEvent()', () => {
       @OnClusterEvent('worker-exit') onExit() {}
     }
     await expect(start([Each])).rejects.toThrow(
-      '@OnClusterEvent() on Each.onExit cannot work: the class is not in the default scope',
+      '@OnClusterEvent() on Each.onExit cannot work: the class does not have the default scope',
     );
   });
 

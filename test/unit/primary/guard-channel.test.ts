@@ -70,6 +70,6 @@ it.each<[what: string, status: number, code: string | undefined]>([
   request.oncomplete(status);
   expect(completed).toHaveBeenCalledExactlyOnceWith(status);
   expect(broken.mock.calls.map(([error]) => (error as Error).message)).toEqual(
-    code === undefined ? [] : [`a message to it could not be written: ${code}`],
+    code === undefined ? [] : [`a message could not be written: ${code}`],
   );
 });

@@ -33,10 +33,10 @@ function start() {
 it('warns once a minute of a SIGHUP that is refused, with the number of those between', () => {
   const { signal, warnings } = start();
   for (let times = 0; times < 2_000; times += 1) signal('SIGHUP');
-  expect(warnings).toEqual(['SIGHUP: a reload is already under way']);
+  expect(warnings).toEqual(['SIGHUP: a reload is already in progress']);
   vi.advanceTimersByTime(60_000);
   signal('SIGHUP');
-  expect(warnings[1]).toContain('and 1999 times since');
+  expect(warnings[1]).toContain('and 1999 more times since');
 });
 
 it('adds workers by SIGTTIN up to four for each core, and removes them by SIGTTOU down to one', () => {
@@ -44,8 +44,8 @@ it('adds workers by SIGTTIN up to four for each core, and removes them by SIGTTO
   const most = 4 * availableCores();
   for (let times = 0; times < most + 20; times += 1) signal('SIGTTIN');
   expect(desired()).toBe(most);
-  expect(warnings).toEqual([`SIGTTIN: there cannot be ${most + 1} workers, only 1 to ${most}`]);
+  expect(warnings).toEqual([`SIGTTIN: cannot scale to ${most + 1} workers; 1 to ${most} are allowed`]);
   for (let times = 0; times < most; times += 1) signal('SIGTTOU');
   expect(desired()).toBe(1);
-  expect(warnings[1]).toContain('there cannot be 0 workers');
+  expect(warnings[1]).toContain('cannot scale to 0 workers');
 });

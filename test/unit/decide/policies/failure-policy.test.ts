@@ -71,7 +71,7 @@ describe('an exit in words', () => {
     [code(0), 'exit', /^exited with code 0$/],
     [code(7), 'crash', /^exited with code 7$/],
     [code(134), 'crash', /^exited with code 134$/],
-    [code(null), 'boot', /^it could not be started$/],
+    [code(null), 'boot', /^the process could not be started$/],
     [signal('SIGSEGV'), 'crash', /^killed by SIGSEGV$/],
     [signal('SIGTERM'), 'killed', /^killed by SIGTERM$/],
     [signal('SIGABRT'), 'crash', /^aborted by SIGABRT$/],

@@ -189,7 +189,7 @@ it('an error that nobody caught in a worker on its way out is told at once, and 
     { worker: worker.handle.identity, error, requests: [] },
   ]);
   expect(await left(started)).toMatchObject({
-    problem: 'uncaught error while it drained: Error: too late',
+    problem: 'uncaught error while draining: Error: too late',
   });
 });
 
@@ -209,7 +209,7 @@ describe('a process that SIGKILL does not end', () => {
     expect(cluster.forks.slice(2)).toMatchObject([{ slot: 0 }]);
     expect(cluster.events('worker-died')).toMatchObject([{ cause: 'hang' }]);
     expect(cluster.events('warning')).toMatchObject([
-      { worker: stuck.handle.identity, message: expect.stringContaining('is abandoned') },
+      { worker: stuck.handle.identity, message: expect.stringContaining('was abandoned') },
     ]);
     // It ends at last: that is old news.
     stuck.exit({ signal: 'SIGKILL' });

@@ -426,7 +426,7 @@ describe('the events of the cluster', () => {
     link.receive(event('worker-ready', 3));
     expect(said).toEqual([
       'cluster events were dropped: the worker did not read them in time',
-      "a listener of 'worker-ready' threw: full",
+      "a listener for 'worker-ready' threw: full",
     ]);
   });
 });
