@@ -207,7 +207,7 @@ function metadataOf(key: string, target: object): unknown {
 /** The names of a class's methods with this metadata. Includes inherited methods. */
 function methodsWith(key: string, { prototype }: Class): string[] {
   const methods: string[] = [];
-  let owner = prototype as object | null;
+  let owner = (prototype ?? null) as object | null; // a bound function has none
   for (; owner !== null && owner !== Object.prototype; owner = Object.getPrototypeOf(owner)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
       if (typeof value === 'function' && metadataOf(key, value as object) !== undefined) {

@@ -31,6 +31,13 @@ describe('scheduled jobs', () => {
     expect(found(app)).toEqual(['scheduled-jobs Reports.nightly() (AppModule)']);
   });
 
+  it('are found beside a provider whose constructor is a bound function, as in nestjs-cls', async () => {
+    const proxy = { provide: 'PROXY', useValue: { constructor: Object.bind(null) } };
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [proxy, Reports] });
+
+    expect(found(app)).toEqual(['scheduled-jobs Reports.nightly() (AppModule)']);
+  });
+
   it.each([
     ['nothing is scheduled', { imports: [ScheduleModule.forRoot()] }],
     ['nothing runs them', { providers: [Reports] }],
