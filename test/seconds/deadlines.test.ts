@@ -9,7 +9,7 @@ import { began, NEVER_MS } from '../support/drain.js';
 import { request } from '../support/http-client.js';
 import { childrenOf, isReaped } from '../support/processes.js';
 import { ANNOUNCE_PROCESSES, startedProcesses } from '../support/started-processes.js';
-import { GOING_AWAY, openDeafWebSocket } from '../support/web-socket-client.js';
+import { SERVICE_RESTART, openDeafWebSocket } from '../support/web-socket-client.js';
 import { hang } from '../support/hang.js';
 import { RawClient } from '../support/raw-client.js';
 
@@ -220,7 +220,7 @@ describe('workers whose primary is killed', () => {
     });
     const deaf = await openDeafWebSocket(cluster.url);
     cluster.kill('SIGTERM');
-    await deaf.until(new RegExp(GOING_AWAY));
+    await deaf.until(new RegExp(SERVICE_RESTART));
 
     cluster.kill('SIGKILL');
 

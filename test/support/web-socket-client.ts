@@ -60,8 +60,8 @@ const HANDSHAKE = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ];
 
-/** The bytes of a close frame with status 1001 that are text: all but the first and the last. */
-export const GOING_AWAY = '\u0002\u0003';
+/** The bytes of a close frame with status 1012 that are text: all but the first and the last. */
+export const SERVICE_RESTART = '\u0002\u0003';
 
 /** A WebSocket whose peer reads everything and answers nothing, not even a close. */
 export async function openDeafWebSocket(base: string, path = '/'): Promise<RawClient> {

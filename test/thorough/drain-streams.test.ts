@@ -7,7 +7,11 @@ import { eventually } from '../support/eventually.js';
 import { request } from '../support/http-client.js';
 import { itOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
-import { GOING_AWAY, openDeafWebSocket, WebSocketClient } from '../support/web-socket-client.js';
+import {
+  SERVICE_RESTART,
+  openDeafWebSocket,
+  WebSocketClient,
+} from '../support/web-socket-client.js';
 
 afterEach(stopAll);
 
@@ -59,7 +63,7 @@ async function openAtLeast(cluster: ClusterProcess, connections: number): Promis
 
 describe('the drain of WebSockets', () => {
   it.each([ONE_ADAPTER, 'node'])(
-    'tells those of a Nest gateway to close with 1001, and ends when they have (%s)',
+    'tells those of a Nest gateway to close with 1012, and ends when they have (%s)',
     async (adapter) => {
       const cluster = await ClusterProcess.start({
         options: { shutdown: { drainTimeoutMs: NEVER_MS } },
@@ -74,10 +78,10 @@ describe('the drain of WebSockets', () => {
       cluster.kill('SIGTERM');
 
       expect(await Promise.all(clients.map(({ closed }) => closed))).toEqual(
-        clients.map(() => ({ code: 1001, reason: '' })),
+        clients.map(() => ({ code: 1012, reason: '' })),
       );
       expect(await cluster.exited()).toEqual(EXITED_WELL);
-      expect(cluster.output.match(/^web socket closed with 1001$/gm)).toHaveLength(clients.length);
+      expect(cluster.output.match(/^web socket closed with 1012$/gm)).toHaveLength(clients.length);
       expectNoCut(cluster);
     },
   );
@@ -94,7 +98,7 @@ describe('the drain of WebSockets', () => {
 
     expect(
       (await Promise.all(clients.map(({ closed }) => closed))).map(({ code }) => code),
-    ).toEqual(clients.map(() => 1001));
+    ).toEqual(clients.map(() => 1012));
     for (const { received } of clients) {
       expect(new Set(received)).toEqual(new Set(['x'.repeat(10_000)]));
     }
@@ -112,7 +116,7 @@ describe('the drain of WebSockets', () => {
 
     cluster.kill('SIGTERM');
 
-    expect((await (await opening).closed).code).toBe(1001);
+    expect((await (await opening).closed).code).toBe(1012);
     expect(await cluster.exited()).toEqual(EXITED_WELL);
     expectNoCut(cluster);
   });
@@ -133,7 +137,7 @@ describe('the drain of WebSockets', () => {
 
       expect(
         (await Promise.all(clients.map(({ closed }) => closed))).map(({ code }) => code),
-      ).toEqual(clients.map(() => 1001));
+      ).toEqual(clients.map(() => 1012));
       expect(await cluster.exited()).toEqual(EXITED_WELL);
       expectNoCut(cluster);
     },
@@ -266,7 +270,7 @@ describe('a drain with everything that holds one at once', () => {
       expect(await stream.end()).toBe('fin');
       expect(stream.text).toMatch(COMPLETE_CHUNKED);
     }
-    for (const client of webSockets) expect(client.text).toContain(GOING_AWAY);
+    for (const client of webSockets) expect(client.text).toContain(SERVICE_RESTART);
     for (const client of [...heads, ...bodies]) {
       expect(client.text).not.toMatch(/^HTTP\/1\.1 200/);
     }

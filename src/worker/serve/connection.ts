@@ -24,8 +24,8 @@ export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 /** The `extension` room sets this on a WebSocket's socket if it closes the WebSocket itself. */
 const CLOSED_BY_OWNER = Symbol.for('nestjs-cluster.closed-by-owner');
 
-/** An unmasked WebSocket close frame (RFC 6455, 5.5.1) with status 1001, "going away". */
-const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
+/** An unmasked WebSocket close frame (RFC 6455, 5.5.1). After 1001 some clients do not reconnect: 1012, "service restart". */
+const SERVICE_RESTART = Buffer.from([0x88, 0x02, 0x03, 0xf4]);
 
 /** The state of an open connection. Kept as a property of the socket, so that requests need no lookup. */
 export class Connection {
@@ -152,7 +152,7 @@ export class Connection {
   endEndless(): void {
     const { socket, response } = this;
     if (response !== undefined) endEventStream(response, () => socket.end());
-    else if (socket.writable) socket.write(GOING_AWAY);
+    else if (socket.writable) socket.write(SERVICE_RESTART);
   }
 }
 

@@ -2,7 +2,7 @@ import http from 'node:http';
 import { WebSocket } from 'ws';
 import { Lost, PATIENCE_MS } from './strict-connection.mjs';
 
-const GOING_AWAY = 1001;
+const SERVICE_RESTART = 1012;
 /** The code of a close without a code, which this client sends. */
 const NO_CODE = 1005;
 
@@ -10,7 +10,7 @@ const NO_CODE = 1005;
 const MESSAGES = 200;
 
 /**
- * Sends one message after the other on a WebSocket and wants it back. A close with 1001 is a good
+ * Sends one message after the other on a WebSocket and wants it back. A close with 1012 is a good
  * end.
  *
  * @throws Lost
@@ -39,7 +39,7 @@ export function talk(port, session) {
     });
     socket.on('error', (each) => (error = each));
     socket.on('close', (code) => {
-      if (code === GOING_AWAY || code === NO_CODE) ended();
+      if (code === SERVICE_RESTART || code === NO_CODE) ended();
       else lost(error ? Lost.of(error) : new Lost('closed', `code ${code}`));
     });
     return () => socket.terminate();

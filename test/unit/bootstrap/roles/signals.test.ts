@@ -44,7 +44,9 @@ it('adds workers by SIGTTIN up to four for each core, and removes them by SIGTTO
   const most = 4 * availableCores();
   for (let times = 0; times < most + 20; times += 1) signal('SIGTTIN');
   expect(desired()).toBe(most);
-  expect(warnings).toEqual([`SIGTTIN: cannot scale to ${most + 1} workers; 1 to ${most} are allowed`]);
+  expect(warnings).toEqual([
+    `SIGTTIN: cannot scale to ${most + 1} workers; 1 to ${most} are allowed`,
+  ]);
   for (let times = 0; times < most; times += 1) signal('SIGTTOU');
   expect(desired()).toBe(1);
   expect(warnings[1]).toContain('cannot scale to 0 workers');
