@@ -93,7 +93,7 @@ export function silencedBy(name: FindingName): string {
   return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
-/** Settings of the warnings about an app that is not ready for several workers. */
+/** Settings for the warnings about an app that is not ready for several workers. */
 export interface WarningOptions {
   /** Findings to suppress, at the start and in `nestjs-cluster-tools doctor`. Default: none. */
   ignore?: readonly FindingName[] | undefined;
