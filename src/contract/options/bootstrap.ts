@@ -110,8 +110,8 @@ export interface AdminOptions {
   host?: string | undefined;
   /**
    * Token that requests must send as `Authorization: Bearer …`, 16 to 512 characters. `false`, the
-   * default on a loopback address, lets anyone read who can connect. Environment:
-   * `CLUSTER_ADMIN_TOKEN`, which workers don't get.
+   * default on a loopback address, requires no token. Environment: `CLUSTER_ADMIN_TOKEN`, which
+   * workers don't get.
    */
   token?: string | false | undefined;
 }

@@ -38,9 +38,9 @@ export interface LogOptions {
    */
   level?: 'debug' | LogLevel | 'silent' | undefined;
   /**
-   * Function that gets each line, without colours and line break, instead of a standard stream. It
-   * runs on the primary's event loop, so it must not block. It should write synchronously, because
-   * the process exits after its last line. If it throws or rejects, the line is lost, and the first
+   * Function that gets each line, without colours or line break, instead of a standard stream. It
+   * runs on the primary's event loop, so it must not block. It should write synchronously, or the
+   * last lines before the exit are lost. If it throws or rejects, the line is lost, and the first
    * such error goes to standard error. It doesn't get the line about a wrong option or address, nor
    * the line that counts lost output. Default: the standard streams.
    */
@@ -93,7 +93,7 @@ export function silencedBy(name: FindingName): string {
   return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
 }
 
-/** Settings of the warnings about an app that is not ready for several workers. */
+/** Settings for the warnings about an app that is not ready for several workers. */
 export interface WarningOptions {
   /** Findings to suppress, at the start and in `nestjs-cluster-tools doctor`. Default: none. */
   ignore?: readonly FindingName[] | undefined;
