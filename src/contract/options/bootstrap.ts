@@ -110,7 +110,7 @@ export interface AdminOptions {
   host?: string | undefined;
   /**
    * Token that requests must send as `Authorization: Bearer …`, 16 to 512 characters. `false`, the
-   * default on a loopback address, lets anyone read who can connect. Environment:
+   * default on a loopback address, lets anyone who can connect read. Environment:
    * `CLUSTER_ADMIN_TOKEN`, which workers don't get.
    */
   token?: string | false | undefined;

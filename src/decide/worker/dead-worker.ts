@@ -89,7 +89,7 @@ export function abandon(step: Step, { id }: Worker): void {
   step.do({ type: 'abandon', worker: id });
 }
 
-/** A worker exited without being asked. Its slot gets a new worker, or a cluster that never served gives up. */
+/** A worker exited without being asked. Its slot gets a new worker. A cluster that never served may give up. */
 export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
   const cause = causeOf(worker, event);
   remove(step, worker, cause, event);

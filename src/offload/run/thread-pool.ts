@@ -86,7 +86,7 @@ export class ThreadPool implements Runner {
 
   /** Loads all tasks in a separate thread, which is then terminated. @returns messages about the problems. */
   async check(): Promise<readonly string[]> {
-    // With minThreads, Piscina rejects the message if the thread exits while it loads.
+    // Only with minThreads = 1 does Piscina reject the message if the thread exits while loading.
     const piscina = await this.#create(1, 1);
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
