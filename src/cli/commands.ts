@@ -83,7 +83,6 @@ function onCluster(program: Command, name: string, text: string, example?: strin
   );
 }
 
-/** A parser of a whole number. */
 function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,3}$/.test(text) ? Number(text) : -1;

@@ -15,7 +15,7 @@ const MAX_LOST_CONSUMERS = 3;
 /** How long a job that this release cannot run waits for another consumer, in ms. */
 const GIVE_BACK_MS = 1_000;
 
-/** A job fails after consumers have started it this often. */
+/** A job fails after consumers have started it this many times. */
 const MAX_STARTS = 100;
 
 /** Maximum time for a process that exits to return its jobs to Redis, in ms. */

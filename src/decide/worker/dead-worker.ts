@@ -165,7 +165,7 @@ function reasonToGiveUp(state: ClusterState): string | undefined {
   if (wantedSlots(state).some(mayBecomeReady)) return undefined;
   return served === undefined
     ? `no worker became ready in ${attempts} attempts`
-    : `every worker ended before its threads had loaded, in ${attempts} attempts`;
+    : `in ${attempts} attempts, every worker ended before its threads had loaded`;
 }
 
 function totalOf(restarts: Slot['restarts']): number {
@@ -210,7 +210,7 @@ function emitDied(
   });
 }
 
-/** Describes how a worker ended that was not asked to leave. */
+/** Describes the end of a worker that was not asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
     ? 'it did not exit in time after an uncaught error and was killed'

@@ -149,8 +149,8 @@ function near(place: string): string {
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
     ? `the event loops were busy for only ${percent(utilization)} of the time: profile again under the usual load`
-    : `no function took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
-        `it was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
+    : `no function blocked the event loop for ${BLOCK_MS} ms more than once, or took ${percent(LEAST_SHARE)} of its time in calls of ${SHORT_MS} ms or more; ` +
+        `the event loop was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
 }
 
 const COLUMNS: readonly Column<FunctionAdvice>[] = [
