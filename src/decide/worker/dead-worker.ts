@@ -46,7 +46,7 @@ export function noteExiting(step: Step, worker: Worker, event: WorkerEventOf<'ex
   if (!worker.fatal) step.change(worker, { requests: event.requests });
 }
 
-/** The worker drains by itself after an uncaught error. Its slot gets a new worker at once. */
+/** The worker drains by itself after an uncaught error. Its slot does not wait for the exit to restart. */
 export function failSoon(step: Step, worker: ReadyWorker, { error, requests }: Fatal): void {
   const failing = step.change(worker, { error, requests, fatal: true });
   const detail = 'drained after an uncaught error';

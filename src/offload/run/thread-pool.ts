@@ -282,7 +282,7 @@ export class ThreadPool implements Runner {
     return piscina;
   }
 
-  /** Starts the idle timer. After it, terminates all threads and starts `minThreads` new ones. */
+  /** Starts the idle timer. When it fires, all threads are terminated, and `minThreads` new ones start. */
   #rest(): void {
     if (this.calls.size > 0 || this.#closed) return;
     clearTimeout(this.#idle);
