@@ -200,12 +200,11 @@ function scale(wanted: (current: number) => number, options: Options): Promise<v
       }
       throw new CommandError(`cannot run ${workers} workers; use 1 to ${MAX_WORKERS}`);
     },
-    ({ from, workers, ready }) =>
-      ready >= workers
-        ? `scaled from ${from} to ${workers} workers`
-        : new CommandError(
-            `scaled from ${from} to ${workers} workers, but only ${ready} are ready; see the log of the cluster`,
-          ),
+    ({ from, workers, ready }) => {
+      const text = `scaled from ${from} to ${workers} worker${workers === 1 ? '' : 's'}`;
+      const missing = `${text}, but not all are ready (${ready} of ${workers})`;
+      return ready >= workers ? text : new CommandError(`${missing}; see the log of the cluster`);
+    },
   );
 }
 

@@ -166,7 +166,7 @@ export function linesOf(advice: Advice): readonly string[] {
   const { workers, profiledMs, utilization, longestMs, nothing, lost } = advice;
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
-    `Profiled ${workers} workers for ${seconds} s each. Their event loops were busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time.`,
+    `Profiled ${workers === 1 ? '1 worker' : `${workers} workers`} for ${seconds} s. The event loops were busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time.`,
     ...lost.map((reason) => `Not profiled: ${reason}`),
     ...(nothing === null ? tableOf(advice) : [`Nothing to gain: ${nothing}.`]),
   ];

@@ -36,7 +36,7 @@ it('warns once a minute of a SIGHUP that is refused, with the number of those be
   expect(warnings).toEqual(['SIGHUP: a reload is already in progress']);
   vi.advanceTimersByTime(60_000);
   signal('SIGHUP');
-  expect(warnings[1]).toContain('and 1999 more times since');
+  expect(warnings[1]).toContain('and 1999 more since');
 });
 
 it('adds workers by SIGTTIN up to four for each core, and removes them by SIGTTOU down to one', () => {
@@ -44,7 +44,9 @@ it('adds workers by SIGTTIN up to four for each core, and removes them by SIGTTO
   const most = 4 * availableCores();
   for (let times = 0; times < most + 20; times += 1) signal('SIGTTIN');
   expect(desired()).toBe(most);
-  expect(warnings).toEqual([`SIGTTIN: cannot scale to ${most + 1} workers; 1 to ${most} are allowed`]);
+  expect(warnings).toEqual([
+    `SIGTTIN: cannot scale to ${most + 1} workers; 1 to ${most} are allowed`,
+  ]);
   for (let times = 0; times < most; times += 1) signal('SIGTTOU');
   expect(desired()).toBe(1);
   expect(warnings[1]).toContain('cannot scale to 0 workers');
