@@ -179,7 +179,7 @@ function stop(options: Options): Promise<void> {
     ({ exitCode }) =>
       exitCode === 0
         ? 'stopped'
-        : new CommandError(`stopped with exit code ${exitCode}; see the log of the cluster`),
+        : new CommandError(`stopped with exit code ${exitCode}; see the cluster's log`),
   );
 }
 
@@ -203,7 +203,7 @@ function scale(wanted: (current: number) => number, options: Options): Promise<v
     ({ from, workers, ready }) => {
       const text = `scaled from ${from} to ${workers} worker${workers === 1 ? '' : 's'}`;
       const missing = `${text}, but not all are ready (${ready} of ${workers})`;
-      return ready >= workers ? text : new CommandError(`${missing}; see the log of the cluster`);
+      return ready >= workers ? text : new CommandError(`${missing}; see the cluster's log`);
     },
   );
 }

@@ -107,7 +107,7 @@ export class ControlServer {
       return new Refusal(400, 'BAD_REQUEST', error.message);
     }
     this.warn(`a request to the control socket failed: ${String(error)}`);
-    return new Refusal(500, 'INTERNAL', 'internal error; see the log of the cluster');
+    return new Refusal(500, 'INTERNAL', "internal error; see the cluster's log");
   }
 }
 

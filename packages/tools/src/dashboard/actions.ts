@@ -39,7 +39,7 @@ export const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
       const done = answer.ready >= count;
       const missing = done
         ? ''
-        : `, but not all are ready (${answer.ready} of ${count}); see the log of the cluster`;
+        : `, but not all are ready (${answer.ready} of ${count}); see the cluster's log`;
       return { answer, done, text: `scaled to ${count} worker${count === 1 ? '' : 's'}${missing}` };
     },
   ],
