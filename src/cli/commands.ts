@@ -93,7 +93,7 @@ function wholeNumber(min: number, max: number): (text: string) => number {
 
 const SLOT = [
   '<slot>',
-  'slot of the worker, as shown by status',
+  "the worker's slot, as shown by status",
   wholeNumber(0, MAX_WORKERS - 1),
 ] as const;
 
