@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/errors.js';
 
-/** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires at once. */
+/** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Maximum number of workers. A higher number is probably a mistake, and is refused. */
