@@ -202,8 +202,10 @@ function scale(wanted: (current: number) => number, options: Options): Promise<v
     },
     ({ from, workers, ready }) => {
       const text = `scaled from ${from} to ${workers} worker${workers === 1 ? '' : 's'}`;
-      const missing = `${text}, but not all are ready (${ready} of ${workers})`;
-      return ready >= workers ? text : new CommandError(`${missing}; see the cluster's log`);
+      if (ready >= workers) return text;
+      return new CommandError(
+        `${text}, but not all are ready (${ready} of ${workers}); see the cluster's log`,
+      );
     },
   );
 }
