@@ -38,7 +38,7 @@ export function tellSystemd(
   const warnOnce = onceEach(warn);
   let sent: Promise<unknown> = Promise.resolve();
   const notify = (message: string): void => {
-    // One message at a time, because the last state counts.
+    // Sent one at a time, so that systemd gets the last state last.
     sent = sent
       .then(() => run('systemd-notify', [message], options))
       .catch(({ stderr, message: reason }: Error & { readonly stderr?: string }) =>

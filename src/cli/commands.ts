@@ -83,7 +83,6 @@ function onCluster(program: Command, name: string, text: string, example?: strin
   );
 }
 
-/** A parser of a whole number. */
 function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,3}$/.test(text) ? Number(text) : -1;
@@ -94,7 +93,7 @@ function wholeNumber(min: number, max: number): (text: string) => number {
 
 const SLOT = [
   '<slot>',
-  'slot of the worker, as shown by status',
+  "the worker's slot, as shown by status",
   wholeNumber(0, MAX_WORKERS - 1),
 ] as const;
 
@@ -180,7 +179,7 @@ function stop(options: Options): Promise<void> {
     ({ exitCode }) =>
       exitCode === 0
         ? 'stopped'
-        : new CommandError(`stopped with exit code ${exitCode}; see the log of the cluster`),
+        : new CommandError(`stopped with exit code ${exitCode}; see the cluster's log`),
   );
 }
 
@@ -201,12 +200,13 @@ function scale(wanted: (current: number) => number, options: Options): Promise<v
       }
       throw new CommandError(`cannot run ${workers} workers; use 1 to ${MAX_WORKERS}`);
     },
-    ({ from, workers, ready }) =>
-      ready >= workers
-        ? `scaled from ${from} to ${workers} workers`
-        : new CommandError(
-            `scaled from ${from} to ${workers} workers, but only ${ready} are ready; see the log of the cluster`,
-          ),
+    ({ from, workers, ready }) => {
+      const text = `scaled from ${from} to ${workers} worker${workers === 1 ? '' : 's'}`;
+      if (ready >= workers) return text;
+      return new CommandError(
+        `${text}, but not all are ready (${ready} of ${workers}); see the cluster's log`,
+      );
+    },
   );
 }
 

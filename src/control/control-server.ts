@@ -107,7 +107,7 @@ export class ControlServer {
       return new Refusal(400, 'BAD_REQUEST', error.message);
     }
     this.warn(`a request to the control socket failed: ${String(error)}`);
-    return new Refusal(500, 'INTERNAL', 'internal error; see the log of the cluster');
+    return new Refusal(500, 'INTERNAL', "internal error; see the cluster's log");
   }
 }
 
@@ -126,7 +126,7 @@ function routesOf(
     'POST /v1/reload': () => {
       // A running reload may have started with an older program, so its result does not answer this request.
       if (!cluster.reloading) return cluster.reload(REASON);
-      throw new Refusal(409, 'BUSY', 'a reload is already under way; try again when it has ended');
+      throw new Refusal(409, 'BUSY', 'a reload is already in progress; try again when it has ended');
     },
     'POST /v1/scale': async ({ body }) => {
       const { workers: wanted } = Object(body) as { readonly workers: number };

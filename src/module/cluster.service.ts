@@ -88,9 +88,9 @@ export class ClusterService {
 
   /**
    * Calls `stop` once when this process drains: after the lame duck time, before Nest's shutdown
-   * hooks. Stop taking messages there, from a broker for example. The drain waits for the result, and
-   * then for the running message handlers, for at most `shutdown.drainTimeoutMs`. An error is logged.
-   * Without `bootstrap()` no process drains, and `stop` is not called.
+   * hooks. Use it, for example, to stop taking messages from a broker. The drain waits for the result,
+   * and then for the running message handlers, for at most `shutdown.drainTimeoutMs`. An error is
+   * logged. Without `bootstrap()` no process drains, and `stop` is not called.
    */
   onDrain(stop: () => unknown): this {
     let left: readonly (typeof stop)[] = [stop];

@@ -8,7 +8,7 @@ import { OffloadExplorer } from '../offload/offload.explorer.js';
 // A registered symbol, so that two copies of this package in one process share the listeners.
 const LISTENERS = Symbol.for('nestjs-cluster.event-listeners');
 
-/** A decorated method and its event. */
+/** A method with {@link OnClusterEvent}. */
 interface EventMethod {
   readonly event: ClusterEventName;
   readonly method: string | symbol;

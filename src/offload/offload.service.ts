@@ -65,8 +65,8 @@ export class Offload {
   ) {}
 
   /**
-   * Finds the methods and offloads them. Threads start on demand. The primary requests a check later
-   * that threads can load the tasks. Without a primary, the check runs now. In a thread, methods run
+   * Finds the methods and offloads them. Threads start on demand. The primary later asks whether
+   * threads can load the tasks. Without a primary, this is checked now. In a thread, methods run
    * directly.
    *
    * @returns `true` for the first call, if there are methods to offload.

@@ -42,7 +42,7 @@ export class PackageThreads {
   }
 }
 
-/** A thread that has ended restarts without its state, at the first call after the restart delay of workers. */
+/** The thread of one package. If it ends, the first call after a delay restarts it, without its state. */
 class PackageThread {
   /** Only this user can access it. Absolute even if TMPDIR is relative: a worker may have another working directory. */
   readonly #directory = mkdtempSync(join(resolve(tmpdir()), 'nestjs-cluster-thread-'));
@@ -83,7 +83,7 @@ class PackageThread {
   }
 
   #ended(reason: string, readyAt: number | undefined): void {
-    const message = `the thread of ${this.name} ended and restarts without its state: ${reason}`;
+    const message = `the thread of ${this.name} ended and is restarted without its state: ${reason}`;
     this.emit('warning', { message });
     const livedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
     this.#failures = recordFailure(this.#failures, { cause: 'exit', livedMs });

@@ -116,7 +116,7 @@ export class WorkerHandle {
     });
   }
 
-  /** Sends a message if the channel is open. If it is closed, the worker's `exit` follows. */
+  /** Sends a message. Drops it if the channel is closed. A congested channel sends only {@link DECISIVE} ones. */
   send(message: PrimaryMessage, handle?: ServerHandle): void {
     if (!this.process.isConnected()) return;
     if (this.congested && !DECISIVE.has(message.type)) return;

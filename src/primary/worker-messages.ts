@@ -167,7 +167,7 @@ export class WorkerMessages {
   #answer(worker: WorkerHandle, id: number, result: Promise<Results[keyof Results]>): undefined {
     const { resolve, reject } = worker.caller(id);
     result.then(resolve, reject).catch((error: unknown) => {
-      const message = 'unexpected error while answering a request of the worker';
+      const message = "unexpected error while answering the worker's request";
       this.to.emit('warning', { message, error: reportError(error) });
     });
   }

@@ -109,7 +109,7 @@ describe('a running cluster', () => {
     const [first, second] = both.toSorted((a, b) => a.code! - b.code!);
     expect(first!.stdout).toMatch(/^cluster shop \(pid \d+\)\nreload gen=1 completed\n$/);
     expect(second).toMatchObject({ code: 1 });
-    expect(second!.stderr).toMatch(/^error: a reload is already under way/);
+    expect(second!.stderr).toMatch(/^error: a reload is already in progress/);
     expect((await request(cluster.url, '/hello')).status).toBe(200);
   });
 

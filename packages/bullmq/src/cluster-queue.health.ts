@@ -3,7 +3,7 @@ import { QUEUE_OPTIONS, type ResolvedQueueOptions } from './options.js';
 import { QueueRunner } from './queue-runner.js';
 
 /**
- * Health indicator for the Redis of the queues, for `health.indicators` of `ClusterModule`. While
+ * Health indicator for the queues' Redis server, for `health.indicators` of `ClusterModule`. While
  * Redis is unavailable, the status is `down`, or `degraded` with `onUnavailable: 'local'`.
  */
 @Injectable()

@@ -9,13 +9,13 @@ import type { RedisLink } from './redis-link.js';
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 5_000;
 
-/** A job fails after it has lost this many consumers, because it probably kills them. */
+/** A job fails once it has lost more consumers than this, because it probably kills them. */
 const MAX_LOST_CONSUMERS = 3;
 
 /** How long a job that this release cannot run waits for another consumer, in ms. */
 const GIVE_BACK_MS = 1_000;
 
-/** A job fails after consumers have started it this often. */
+/** Maximum number of times that consumers start a job. After that it fails. */
 const MAX_STARTS = 100;
 
 /** Maximum time for a process that exits to return its jobs to Redis, in ms. */

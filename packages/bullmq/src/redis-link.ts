@@ -27,11 +27,11 @@ export class RedisLink {
       commandTimeout: COMMAND_TIMEOUT_MS,
     });
     this.commands.on('ready', () => {
-      if (this.#away) logger.warn('reconnected to the Redis of the queues');
+      if (this.#away) logger.warn('reconnected to the Redis server for queues');
       this.#away = false;
     });
     this.commands.on('error', ({ message }) => {
-      if (!this.#away) logger.warn(`cannot connect to the Redis of the queues: ${message}`);
+      if (!this.#away) logger.warn(`cannot connect to the Redis server for queues: ${message}`);
       this.#away = true;
     });
   }

@@ -38,7 +38,7 @@ export class ClusterLimitException extends ServiceUnavailableException {
     readonly key: string,
     cause?: Error,
   ) {
-    const why = cause === undefined ? 'has no free place' : 'cannot be checked now';
+    const why = cause === undefined ? 'was reached' : 'cannot be checked now';
     super(`the limit '${limit}' ${why}; try again later`, { cause });
   }
 }

@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { ClusterSharedError } from './errors.js';
 import { MAX_BODY_BYTES } from './wire/protocol.js';
 
-/** Node's timers hold a signed 32-bit number of ms; a longer timer fires at once. */
+/** Node's timers hold a signed 32-bit number of ms; a longer timer fires immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export function integer(min: number, max: number) {

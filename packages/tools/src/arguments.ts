@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 const MAX_PORT = 65_535;
 const MAX_WORKERS = 256;
 
-/** A parser of a whole number from 1 to `max`. */
+/** Returns a parser for whole numbers from 1 to `max`. */
 export function wholeNumber(max: number, what: string): (text: string) => number {
   return (text) => {
     const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;

@@ -28,7 +28,7 @@ import { NO_HTTP_SERVER, setTitle } from './role.js';
 
 type Warn = (message: string) => void;
 
-/** Timeout for shutting down the primary's OpenTelemetry SDK. Startup does not wait for it. */
+/** Timeout for shutting down an OpenTelemetry SDK in the primary. It runs in the background. */
 const TELEMETRY_MS = 5_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;

@@ -77,7 +77,7 @@ export function reportError(thrown: unknown): ErrorReport {
   }
 }
 
-/** Calls a function of the user. Passes its error to `failed`, whether thrown or rejected. */
+/** Calls a user's function. Passes its error to `failed`, whether thrown or rejected. */
 export function callSafely(call: () => unknown, failed: (error: unknown) => void): void {
   try {
     const result = call();

@@ -123,7 +123,7 @@ export class OnceAMinute {
       return;
     }
     this.#kinds.set(kind, { skipped: 0, due: now + QUIET_MS });
-    const more = last?.skipped ? ` (and ${last.skipped} more times since the last such line)` : '';
+    const more = last?.skipped ? ` (and ${last.skipped} more since the last such line)` : '';
     this.log(oneLine(text) + more);
   }
 }

@@ -96,7 +96,7 @@ export function claimDirectory(directory: string): void {
 
 /** Why a directory is not safe for this user's sockets; `undefined` if it is safe. */
 export function problemOfDirectory(stats: Stats, uid: number = ownUid()): string | undefined {
-  if (!stats.isDirectory()) return 'is not a directory (a link or a file); remove it';
+  if (!stats.isDirectory()) return 'is a link or a file, not a directory; remove it';
   if (stats.uid !== uid) return `belongs to another user (uid ${stats.uid}); remove it`;
   if ((stats.mode & OTHERS) !== 0) return 'is open to other users; chmod 700 it';
   return undefined;

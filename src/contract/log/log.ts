@@ -28,18 +28,18 @@ const LINES: {
   readonly [N in ClusterEventName]: ((event: ClusterEventMap[N]) => Line) | undefined;
 } = {
   starting: ({ workers, pid, node }) =>
-    info(`starting ${countWorkers(workers)} (primary pid=${pid}, Node ${node})`),
+    info(`starting ${counted(workers)} (primary pid=${pid}, Node ${node})`),
   listening: (event) =>
     info(
       event.url === null
-        ? `the first of ${countWorkers(event.workers)} is ready, ${formatAddress(event)}`
+        ? `the first of ${counted(event.workers)} is ready, ${formatAddress(event)}`
         : formatAddress(event, `workers=${event.workers}, `),
     ),
   started: (event) => {
     const { ready, workers, durationMs, fastestMs, slowestMs } = event;
     const range = ready > 1 ? ` (${formatRange(fastestMs, slowestMs)})` : '';
     return (ready < workers ? warn : info)(
-      `${ready}/${countWorkers(workers)} ready in ${formatMs(durationMs)}${range}, ${formatAddress(event)}`,
+      `${ready}/${counted(workers)} ready in ${formatMs(durationMs)}${range}, ${formatAddress(event)}`,
     );
   },
   'worker-ready': ({ worker, bootMs }) =>
@@ -85,11 +85,11 @@ const LINES: {
       `${late}${outcome === 'aborted' ? ', the previous workers keep serving' : ''}: ${reason}`,
     );
   },
-  scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${countWorkers(to)}`),
+  scaling: ({ from, to, reason }) => info(`${reason}: scaling from ${from} to ${counted(to)}`),
   stopping: ({ reason, workers, force }) => {
     const of = force === 'destroy' ? ' of' : '';
     // With `workers: 0` there are no workers, only one process.
-    const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${countWorkers(workers)}`}`;
+    const text = `${reason}: ${STOPPING[force]}${workers === 0 ? '' : `${of} ${counted(workers)}`}`;
     return force === 'drain' ? info(text) : warn(text);
   },
   stopped: ({ exitCode, uptimeMs }) =>
@@ -117,12 +117,12 @@ export function lossOf({
   destroyedWebSockets,
 }: Omit<DrainReport, 'hookError'>): string | undefined {
   if (connections === 0 && requests === 0) return undefined;
-  const webSockets = destroyedWebSockets > 0 ? ` and ${destroyedWebSockets} WebSockets` : '';
-  return `the drain destroyed ${connections} connections with ${requests} requests${webSockets}`;
+  const more = destroyedWebSockets > 0 ? ` and ${counted(destroyedWebSockets, 'WebSocket')}` : '';
+  return `the drain destroyed ${counted(connections, 'connection')} with ${counted(requests, 'request')}${more}`;
 }
 
-function countWorkers(workers: number): string {
-  return workers === 1 ? '1 worker' : `${workers} workers`;
+function counted(count: number, noun = 'worker'): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function formatAddress(

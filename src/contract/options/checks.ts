@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { ClusterConfigurationError } from '../errors/errors.js';
 
-/** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires at once. */
+/** Maximum time of a timer. Node's timers hold a signed 32-bit number of ms; a longer timer fires immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Maximum number of workers. A higher number is probably a mistake, and is refused. */
@@ -62,7 +62,7 @@ export const option = <In, Out, const D>(
 
 /**
  * An option that a variable overrides. If several names are given, the first variable that is set
- * counts. Digits are a number, unless `ofText` says how the text is read.
+ * counts. Text made of digits is read as a number, unless `ofText` parses the text.
  */
 export function variable<In, Out>(
   names: string | readonly string[],
@@ -171,7 +171,7 @@ export function readVariables(group: v.GenericSchema, env: NodeJS.ProcessEnv): o
   }, {});
 }
 
-/** Options in which the values of `by` replace others. */
+/** Copies `options`. Values in `by` take precedence, also within groups. */
 export function overridden<T extends object>(options: T, by: object): T {
   const all = { ...options } as Record<string, unknown>;
   for (const [key, value] of Object.entries(by)) {

@@ -65,7 +65,7 @@ export type ResolvedLogOptions = v.InferOutput<typeof log>;
 
 /** The names of the findings: the parts of an app that do not work correctly in several workers. */
 export const FINDING_NAMES = [
-  // The start of a cluster warns of these.
+  // A cluster warns about these at startup.
   'scheduled-jobs',
   'throttler',
   'cache',

@@ -217,7 +217,7 @@ export function resolveModuleOptions(
   return { ...options, offload };
 }
 
-/** Whether this is the process of a test. A program that the test starts inherits only the variable. */
+/** Whether Vitest runs a test in this process. A program that the test starts inherits only the variable. */
 function isVitest(env: NodeJS.ProcessEnv): boolean {
   return env['VITEST'] !== undefined && '__vitest_worker__' in globalThis;
 }

@@ -84,7 +84,7 @@ export function resolveOptions(
   return resolved;
 }
 
-/** The overrides that open the admin listener: a port is needed for it. */
+/** The variables of the admin listener. Without the option `admin`, only a port opens the listener. */
 type Variables = { readonly admin?: { readonly port?: number } };
 
 function resolveAdmin({ port, host, token }: NonNullable<Checked['admin']>): ResolvedAdminOptions {

@@ -20,7 +20,7 @@ const PATIENCE_MS = 3_000;
 const RETRY_MS = 100;
 
 /**
- * Calls `take` to take an address. Retries for some seconds if another process has the address.
+ * Calls `take` to take an address. Retries for 3 s while another process has the address.
  * Other errors are thrown immediately.
  */
 export async function whenFree<T>(take: () => Promise<T>): Promise<T> {

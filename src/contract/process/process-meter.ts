@@ -122,8 +122,8 @@ export async function untilIdle(intervalMs: number, share: number, patienceMs: n
 const MAX_HEAP_BYTES = 200e6;
 
 /**
- * Collects the garbage of the start once, if this process is idle for 5 s in its first minute. V8 keeps
- * it in an idle process: 25 to 35 MB of a worker.
+ * Collects the garbage of startup once, if this process is idle for 5 s in its first minute. Otherwise
+ * V8 would keep it while the process is idle: 25 to 35 MB in a worker.
  */
 export async function collectStartGarbage(): Promise<void> {
   if (!(await untilIdle(5_000, 0.05, 60_000))) return;

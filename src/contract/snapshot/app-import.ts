@@ -1,8 +1,8 @@
 const KEY = Symbol.for('nestjs-cluster.app-import');
 
 /**
- * Holds the function passed to `bootstrap()`: in a process if it imports a file, in a thread always.
- * A thread may have to call the function, because a bundle evaluates the app's code only in that call.
+ * Holds the function passed to `bootstrap()`. A thread may have to call it, because a bundle evaluates
+ * the app's code only in that call. A process that runs the app holds it only if it imports a file.
  */
 const holder = globalThis as { [KEY]?: (context: never) => unknown };
 

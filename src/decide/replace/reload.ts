@@ -177,7 +177,7 @@ function goBack(step: Step, failed: ReloadUnderWay): void {
     return end(step, outcome, reason);
   }
   if (!isSameProgram(before, release!)) return step.do({ type: 'find-program', earlier: before });
-  bringBack(step, failed, new Error('it has the same path'));
+  bringBack(step, failed, new Error('the new release has the same path'));
 }
 
 /** @param files the paths of the previous release, or why they are missing. */

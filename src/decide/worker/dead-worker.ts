@@ -46,7 +46,7 @@ export function noteExiting(step: Step, worker: Worker, event: WorkerEventOf<'ex
   if (!worker.fatal) step.change(worker, { requests: event.requests });
 }
 
-/** The worker drains by itself after an uncaught error. Its slot gets a new worker at once. */
+/** The worker drains by itself after an uncaught error. Its slot does not wait for the exit to restart. */
 export function failSoon(step: Step, worker: ReadyWorker, { error, requests }: Fatal): void {
   const failing = step.change(worker, { error, requests, fatal: true });
   const detail = 'drained after an uncaught error';
@@ -89,7 +89,7 @@ export function abandon(step: Step, { id }: Worker): void {
   step.do({ type: 'abandon', worker: id });
 }
 
-/** A worker exited without being asked. Its slot gets a new worker, or a cluster that never served gives up. */
+/** A worker exited without being asked. Its slot gets a new worker. A cluster that never served may give up. */
 export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
   const cause = causeOf(worker, event);
   remove(step, worker, cause, event);
@@ -165,7 +165,7 @@ function reasonToGiveUp(state: ClusterState): string | undefined {
   if (wantedSlots(state).some(mayBecomeReady)) return undefined;
   return served === undefined
     ? `no worker became ready in ${attempts} attempts`
-    : `every worker ended before its threads had loaded, in ${attempts} attempts`;
+    : `in ${attempts} attempts, every worker ended before its threads had loaded`;
 }
 
 function totalOf(restarts: Slot['restarts']): number {
@@ -210,7 +210,7 @@ function emitDied(
   });
 }
 
-/** Describes how a worker ended that was not asked to leave. */
+/** Describes the end of a worker that was not asked to leave. */
 function describeEnd(worker: Worker, cause: FailureCause, exit: ProcessExit): string {
   return worker.state === 'draining' && worker.overdue
     ? 'it did not exit in time after an uncaught error and was killed'

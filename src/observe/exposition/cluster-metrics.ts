@@ -111,7 +111,7 @@ const ROWS: readonly Row[] = [
   ...GAUGES.map((name) => ofWorker(name, STATS[name])),
   [
     'worker_snapshot_age_seconds',
-    'Age of the metrics of the worker; above 0 if it did not answer this scrape',
+    "Age of the worker's metrics; above 0 if it did not answer this scrape",
     ({ reports }) => {
       const ages = new Map(reports.map(({ slot, ageMs }) => [slot, ageMs]));
       return [...ages].map(([slot, ageMs]) => [{ worker: slot }, ageMs / 1_000]);

@@ -86,7 +86,7 @@ export class ThreadPool implements Runner {
 
   /** Loads all tasks in a separate thread, which is then terminated. @returns messages about the problems. */
   async check(): Promise<readonly string[]> {
-    // With minThreads, Piscina rejects the message if the thread exits while it loads.
+    // Only with minThreads = 1 does Piscina reject the message if the thread exits while loading.
     const piscina = await this.#create(1, 1);
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
@@ -282,7 +282,7 @@ export class ThreadPool implements Runner {
     return piscina;
   }
 
-  /** Starts the idle timer. After it, terminates all threads and starts `minThreads` new ones. */
+  /** Starts the idle timer. When it fires, all threads are terminated, and `minThreads` new ones start. */
   #rest(): void {
     if (this.calls.size > 0 || this.#closed) return;
     clearTimeout(this.#idle);

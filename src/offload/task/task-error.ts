@@ -41,7 +41,7 @@ export function describeError(thrown: unknown): TaskError {
   try {
     return describe(thrown, 0);
   } catch {
-    // Reading a property has thrown.
+    // Reading a property threw an error.
     return { kind: 'value', value: inspect(thrown, { customInspect: false, getters: false }) };
   }
 }

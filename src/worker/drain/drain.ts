@@ -68,7 +68,7 @@ export async function drain(
   }
   overdue.abort();
   await accepted;
-  // destroyAll() does not count connections that sent nothing, so reads once from the newest.
+  // destroyAll() does not count connections that have sent nothing, so new data is read first.
   if (tracker.openConnections > 0) await pollOnce();
   const cut = tracker.destroyAll();
   const abortedRequests = cut.abortedRequests + microservices.running;

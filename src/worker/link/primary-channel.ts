@@ -103,7 +103,7 @@ export class PrimaryChannel {
   async #ask(request: object, timeoutMs: number, more: More): Promise<unknown> {
     const id = (this.#lastId += 1);
     const answered = new Promise<Answer | undefined>((resolve) => this.#waiting.set(id, resolve));
-    // Not awaited, because the timeout must also work if the primary is stopped and the channel full.
+    // Not awaited, because the timeout must also work if the primary is stopped and the channel is full.
     void (async () => this.send({ ...request, ...(await more()), id } as WorkerMessage))();
     const answer = await (Number.isFinite(timeoutMs)
       ? inTime(answered, timeoutMs, () => undefined)

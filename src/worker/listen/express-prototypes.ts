@@ -42,7 +42,7 @@ export function presetExpressPrototypes(
   return true;
 }
 
-/** The symbol of the server's property that holds a class (Node 20 to 26). `undefined` for another class. */
+/** The symbol of a server property in which Node 20 to 26 keeps a class. `undefined` if the class is not Node's. */
 function keyOf(server: Server, description: string, expected: unknown): symbol | undefined {
   const key = Object.getOwnPropertySymbols(server).find((each) => each.description === description);
   return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;

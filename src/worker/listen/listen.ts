@@ -11,7 +11,7 @@ export const ALREADY_LISTENING =
 
 /** The error if a framework has replaced the app's `listen()`. */
 const SILENT =
-  'app.listen() has returned, but the HTTP server is not listening; do not replace the listen() method of the app';
+  "app.listen() has returned, but the HTTP server is not listening; do not replace the app's listen() method";
 
 /** The internals of net.Server that listen on a unix socket's handle (Node 20 to 26). */
 interface ServerInternals {

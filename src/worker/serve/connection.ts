@@ -49,7 +49,7 @@ export class Connection {
   answered = 0;
   /** The number of requests answered in the last load report's interval. */
   recentRequests = 0;
-  /** Set for good if the client was seen to pipeline. {@link pipelined} is empty if responses are fast. */
+  /** Set permanently once the client has pipelined. {@link pipelined} does not show it if responses are fast. */
   pipelines = false;
   /** Set if the client must reconnect. */
   closeNotice: CloseNotice | undefined;

@@ -187,8 +187,8 @@ describe('the directory of control sockets', () => {
     writeFileSync(file!, '');
     mkdirSync(wide!);
     chmodSync(wide!, 0o750);
-    expect(() => claimDirectory(link!)).toThrow('is not a directory (a link or a file)');
-    expect(() => claimDirectory(file!)).toThrow('is not a directory (a link or a file)');
+    expect(() => claimDirectory(link!)).toThrow('is a link or a file, not a directory');
+    expect(() => claimDirectory(file!)).toThrow('is a link or a file, not a directory');
     expect(() => claimDirectory(wide!)).toThrow('is open to other users; chmod 700 it');
     const stats = lstatSync(own!);
     expect(problemOfDirectory(stats, stats.uid + 1)).toBe(

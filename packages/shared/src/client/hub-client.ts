@@ -150,7 +150,7 @@ export class HubClient implements LineEvents {
       const giveUp = (): void => {
         if (!this.#pending.has(id)) return;
         this.tell({ op: 'cancel', id });
-        settle(new HubError('timeout', `the hub did not answer within ${waitMs} ms`));
+        settle(new HubError('timeout', `the hub did not answer within ${waitMs || ANSWER_MS} ms`));
       };
       this.#pending.set(id, settle);
       // The answer may have arrived while this event loop was busy. Node reads it before setImmediate() runs.
@@ -186,7 +186,7 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Sends a message that has no answer. @returns whether the message was sent.
+   * Sends a message, without waiting for an answer. @returns whether the message was sent.
    *
    * @throws Error that names the maximum, if the message or a text in it is too large.
    */

@@ -31,7 +31,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   #channels: HubChannels | undefined;
   #joined: Promise<unknown> | undefined;
 
-  /** Publishes a message. Resolves when the message has its place in the order of all workers. */
+  /** Publishes a message. Resolves when the hub has placed it in the common order, or cannot deliver it. */
   async publish(trigger: string, payload: unknown): Promise<void> {
     const body = encode(`the payload published on '${trigger}'`, [trigger, payload]);
     if (this.#closed) return;

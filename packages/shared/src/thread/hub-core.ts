@@ -81,7 +81,7 @@ export class HubCore {
     }
   }
 
-  /** Called when a worker has disconnected. Grants its locks to other workers. */
+  /** Called when a worker has disconnected. Ends its subscriptions, memberships, locks, leases and requests. */
   leave(peer: Peer): void {
     this.#events.leave(peer);
     this.#channels.leave(peer);

@@ -108,7 +108,7 @@ export class Locks<R extends LockRequest = LockRequest> {
     this.#admit(waiting.lock); // the next request may have a higher `max`
   }
 
-  /** Releases all locks of a peer that has disconnected. */
+  /** Releases all locks of a peer that has disconnected, and removes its waiting requests. */
   leave(peer: Peer): void {
     for (const { request, lock } of this.#waits.values()) {
       if (request.peer === peer) this.#endWait(lock, request);

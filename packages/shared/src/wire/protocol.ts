@@ -144,7 +144,7 @@ export type FromHub =
   | { readonly t: 'reply'; readonly id: number; readonly failed: boolean }
   | { readonly t: 'said'; readonly to: string }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /** Marks the place of the sender's message number `echo` in the common order. */
+  /** Shows the sender where its message number `echo` is in the order that all members see. */
   | { readonly t: 'echo'; readonly echo: number; readonly missed: number };
 
 /** The connection of one worker, as the hub sees it. */

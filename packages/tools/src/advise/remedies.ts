@@ -42,7 +42,7 @@ const REMEDIES: readonly Remedy[] = [
   {
     kind: 'rows',
     frame: new RegExp(`/node_modules/(?:${DRIVERS})/.* `),
-    text: 'a database driver spends the time on converting rows to objects: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
+    text: 'a database driver spends the time converting rows to objects: query fewer rows (LIMIT, pages) or fewer columns, or stream them',
   },
   {
     kind: 'json',

@@ -149,8 +149,8 @@ function near(place: string): string {
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
     ? `the event loops were busy for only ${percent(utilization)} of the time: profile again under the usual load`
-    : `no function took ${percent(LEAST_SHARE)} of the event loop in calls of ${SHORT_MS} ms or more, or blocked it for ${BLOCK_MS} ms more than once; ` +
-        `it was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
+    : `no function blocked the event loop for ${BLOCK_MS} ms more than once, or took ${percent(LEAST_SHARE)} of its time in calls of ${SHORT_MS} ms or more; ` +
+        `the event loop was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
 }
 
 const COLUMNS: readonly Column<FunctionAdvice>[] = [
@@ -166,7 +166,7 @@ export function linesOf(advice: Advice): readonly string[] {
   const { workers, profiledMs, utilization, longestMs, nothing, lost } = advice;
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
-    `Profiled ${workers} workers for ${seconds} s each. Their event loops were busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time.`,
+    `Profiled ${workers === 1 ? '1 worker' : `${workers} workers`} for ${seconds} s. The event loops were busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time.`,
     ...lost.map((reason) => `Not profiled: ${reason}`),
     ...(nothing === null ? tableOf(advice) : [`Nothing to gain: ${nothing}.`]),
   ];

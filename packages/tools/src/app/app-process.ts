@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { ToolError } from '../output.js';
 
-/** How many of the last characters of a failed app's output are shown. */
+/** Maximum length of the output shown for a failed app, in characters, counted from its end. */
 const LAST_CHARACTERS = 8_000;
 
 /** How long to wait after a signal before the next signal is sent. */

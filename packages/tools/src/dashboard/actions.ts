@@ -35,11 +35,12 @@ export const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
     'scale',
     async (client, { workers }) => {
       const answer = await client.post<{ readonly ready: number }>('/v1/scale', { workers });
-      const done = answer.ready >= Number(workers);
+      const count = Number(workers);
+      const done = answer.ready >= count;
       const missing = done
         ? ''
-        : `, but only ${answer.ready} are ready; see the log of the cluster`;
-      return { answer, done, text: `scaled to ${Number(workers)} workers${missing}` };
+        : `, but not all are ready (${answer.ready} of ${count}); see the cluster's log`;
+      return { answer, done, text: `scaled to ${count} worker${count === 1 ? '' : 's'}${missing}` };
     },
   ],
   [

@@ -23,7 +23,7 @@ export function addDashboardCommand(program: Command): void {
     .option('--read-only', 'disable all changes', false)
     .option(
       '--metrics <url>',
-      'URL of the metrics, used for the latency (default: from the options of the app)',
+      "URL of the metrics, which contain the latency (default: from the app's options)",
       httpUrl,
     )
     .action(serve);

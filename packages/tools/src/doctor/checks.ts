@@ -171,8 +171,7 @@ export const ownHealth: Check = {
 export const ownMetrics: Check = {
   name: 'own-metrics',
   remedy: 'remove it and use /metrics of ClusterModule.forRoot(), which merges all workers',
-  look: (app) =>
-    find(app, /^\/metrics\/?$/i, 'each scrape reads the counters of a different worker'),
+  look: (app) => find(app, /^\/metrics\/?$/i, 'each scrape reads the counters of only one worker'),
 };
 
 function find({ controllers }: AppView, path: RegExp, problem: string) {

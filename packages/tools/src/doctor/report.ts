@@ -24,7 +24,7 @@ export function findingOf(warning: string, main: string): Finding {
     name,
     where: main,
     problem: end < 0 ? text : text.slice(0, end),
-    remedy: end < 0 ? 'read the log of the app' : text.slice(end + 2),
+    remedy: end < 0 ? "read the app's log" : text.slice(end + 2),
   };
 }
 

@@ -14,7 +14,7 @@ const ONE_BY_ONE = 8;
 /** At or below this event loop utilization, the route waits for something else, such as a database. */
 const IDLE_UTILIZATION = 0.6;
 
-/** If rounds differ from their median by more than this ratio, other programs were running. */
+/** If rounds differ from their median by more than this ratio, other programs were probably running. */
 const NOISY_RATIO = 0.15;
 
 /** Above this event loop utilization, the load generator cannot send more requests. */
@@ -107,7 +107,7 @@ function notesOf(measured: readonly Measurement[], chosen: Measurement): string[
   return [
     failing.length > 0 && `excluded ${failing.map(nameOf).join(', ')}, because requests failed`,
     spread > NOISY_RATIO &&
-      `rounds with the same number of workers differ by ${percent(spread)} from their median: other programs were running; measure again on an idle machine, or with more --seconds`,
+      `rounds with the same number of workers differ by ${percent(spread)} from their median: other programs were probably running; measure again on an idle machine, or with more --seconds`,
     busy.length > 0 &&
       `the load generator was the bottleneck with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, so the app may be faster; for such a light route, generate the load on another machine`,
     chosen.eventLoopUtilization <= IDLE_UTILIZATION &&

@@ -36,7 +36,7 @@ it('warns once a minute of a SIGHUP that is refused, with the number of those be
   expect(warnings).toEqual(['SIGHUP: a reload is already in progress']);
   vi.advanceTimersByTime(60_000);
   signal('SIGHUP');
-  expect(warnings[1]).toContain('and 1999 more times since');
+  expect(warnings[1]).toContain('and 1999 more since');
 });
 
 it('adds workers by SIGTTIN up to four for each core, and removes them by SIGTTOU down to one', () => {

@@ -131,7 +131,7 @@ it('warns of the connections and requests that the drain has cut off', async () 
   await cut;
 
   expect(warning.mock.calls).toEqual([
-    [{ message: 'the drain destroyed 1 connections with 1 requests' }],
+    [{ message: 'the drain destroyed 1 connection with 1 request' }],
   ]);
 });
 

@@ -80,7 +80,7 @@ it('OnceAMinute logs one line a minute for each kind, with the number that it le
   lose('report', 'exited with 3');
   lose('image', 'exited with 3');
   expect(logged.slice(2)).toEqual([
-    'report was lost: exited with 3 (and 5 more times since the last such line)',
+    'report was lost: exited with 3 (and 5 more since the last such line)',
     'image was lost: exited with 3',
   ]);
 });

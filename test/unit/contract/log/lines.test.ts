@@ -149,7 +149,7 @@ info  ${IDENTITY} stopped after 15 ms (cause=shutdown)
 warn  ${IDENTITY} stopped after 10.0 s (cause=reload); the drain destroyed 3 connections with 2 requests
 error ${IDENTITY} stopped after 1 ms (cause=reload): onModuleDestroy threw
 warn  ${IDENTITY} stopped after 1 ms (cause=reload); the drain destroyed 25 connections with 5 requests and 20 WebSockets
-error ${IDENTITY} stopped after 1 ms (cause=reload); the drain destroyed 1 connections with 1 requests: it was killed
+error ${IDENTITY} stopped after 1 ms (cause=reload); the drain destroyed 1 connection with 1 request: it was killed
 info  SIGHUP: reload gen=3 started
 error rolling back reload gen=3 to gen=2: exited
 info  reload gen=3 completed in 4.2 s

@@ -9,7 +9,8 @@ const ABORTED = { completed: 0, aborted: 1, reverted: 0 };
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };
 
 /** The fake program is at the same path before and after. */
-const OVERWRITTEN = '; the previous release, gen=0, cannot be restored: it has the same path';
+const OVERWRITTEN =
+  '; the previous release, gen=0, cannot be restored: the new release has the same path';
 
 const start = (workers = 2) =>
   new FakeCluster(workers, { hangTimeoutMs: false, memory: { softLimitBytes: 1e9 } });

@@ -35,7 +35,7 @@ describe('the start of a cluster', () => {
       vi.advanceTimersByTime(1_000);
     }
     expect(cluster.events('failed')).toMatchObject([
-      { exitCode: 70, message: 'every worker ended before its threads had loaded, in 2 attempts' },
+      { exitCode: 70, message: 'in 2 attempts, every worker ended before its threads had loaded' },
     ]);
   });
 

@@ -97,7 +97,7 @@ describe('a limit of the cluster', () => {
     expect(refused).toMatchObject({
       ...REFUSED,
       cause: undefined,
-      message: "the limit 'tenant' has no free place; try again later",
+      message: "the limit 'tenant' was reached; try again later",
     });
     expect(response.header.mock.calls).toEqual([['Retry-After', '1']]);
     expect(fn).not.toHaveBeenCalled();

@@ -11,7 +11,7 @@ it.each([
     },
   ],
   ['odd; leave it out', { name: 'warning', problem: 'odd', remedy: 'leave it out' }],
-  ['odd', { name: 'warning', problem: 'odd', remedy: 'read the log of the app' }],
+  ['odd', { name: 'warning', problem: 'odd', remedy: "read the app's log" }],
 ])('a warning of the start becomes a finding: %s', (warning, finding) => {
   expect(findingOf(warning, 'main.js')).toEqual({ ...finding, where: 'main.js' });
 });
