@@ -1,6 +1,6 @@
 // Bundles the src of the package and of each package in packages/ into its dist. The compiler adds
 // the declarations.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -189,4 +189,7 @@ for (const directory of ['.', ...beside].map((each) => resolve(each))) {
     await bundle.close();
   }
   writeLicenses(folders);
+  // npm sets the mode when it installs a package, but a workspace is installed before it is built.
+  const { bin = {} } = JSON.parse(readFileSync('package.json', 'utf8'));
+  for (const program of Object.values(bin)) chmodSync(program, 0o755);
 }

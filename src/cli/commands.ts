@@ -140,9 +140,8 @@ async function showStatus(options: Options): Promise<void> {
   const status = await (await findCluster(options.cluster)).status();
   if (options.json) return printJson(status);
   const { name, pid, version, node, cluster } = status;
-  const up = uptimeOf(status);
   printLine(
-    `${name} (primary pid ${pid}, nestjs-cluster ${version ?? '-'}, Node ${node}, up ${up})`,
+    `${name} (primary pid ${pid}, nestjs-cluster ${version ?? '-'}, Node ${node}, up ${uptimeOf(status)})`,
   );
   printLine(summarize(cluster));
   printLines(workersTable(cluster.workers));

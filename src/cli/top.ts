@@ -7,6 +7,7 @@ import { figure, formatSeconds, formatTable, megabytes, printJson, printLines } 
 type WorkerReport = ClusterReport['workers'][number];
 
 const POLL_MS = 1_000;
+const SILENT_AFTER_MS = 2_000; // two pings
 
 /** The state of the whole cluster, in one line. */
 export function summarize({ status, ready, desired, generation, reason }: ClusterReport): string {
@@ -22,7 +23,8 @@ export function workersTable(
     slot: ({ slot }) => figure(slot),
     pid: ({ pid }) => figure(pid),
     gen: ({ generation }) => figure(generation),
-    state: ({ state }) => state,
+    state: ({ state, heartbeatAgeMs }) =>
+      state === 'ready' && heartbeatAgeMs! > SILENT_AFTER_MS ? 'no answer' : state,
     ...(requestRates && { 'req/s': ({ slot }) => figure(requestRates.get(slot) ?? null) }),
     'in flight': ({ requestsInFlight }) => figure(requestsInFlight),
     conns: ({ openConnections }) => figure(openConnections),
@@ -34,10 +36,9 @@ export function workersTable(
     restarts: ({ restarts }) => figure(restarts),
     'last exit': ({ lastExit }) => lastExit?.cause ?? '-',
   };
-  const cells = Object.values(columns);
   return formatTable(
     Object.keys(columns),
-    workers.map((worker) => cells.map((cell) => cell(worker))),
+    workers.map((worker) => Object.values(columns).map((cell) => cell(worker))),
   );
 }
 

@@ -8,6 +8,7 @@ import { defaultSocketPath } from '../../../src/contract/files/control-address.j
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 import { commandLine } from '../support/command-line-here.js';
 import { STATUS } from '../support/cluster-status.js';
+import { workerSnapshot } from '../support/fake-worker.js';
 
 let runtime: string;
 /** The bodies of the requests to the clusters of a test. */
@@ -170,4 +171,24 @@ it('ps shows an address only if something listens there', async () => {
 
   expect(stdout).toMatch(/^shop .* \*:3000 +24/m);
   expect(stdout).toMatch(/^mails .* - +24/m);
+});
+
+it('status says which worker does not answer', async () => {
+  const workers = [
+    workerSnapshot({ slot: 0, heartbeatAgeMs: 1_100 }),
+    workerSnapshot({ slot: 1, heartbeatAgeMs: 2_100 }),
+    workerSnapshot({ slot: 2, heartbeatAgeMs: 2_100, state: 'draining' }),
+    workerSnapshot({ slot: 3, heartbeatAgeMs: null, state: 'starting' }),
+  ];
+  await running('shop', 4711, { cluster: { ...STATUS.cluster, workers } });
+
+  const { stdout } = await commandLine('status', '-c', 'shop');
+
+  const states = [...stdout.matchAll(/^ +(\d) .* (ready|no answer|draining|starting) /gm)];
+  expect(states.map(([, slot, state]) => [slot, state])).toEqual([
+    ['0', 'ready'],
+    ['1', 'no answer'],
+    ['2', 'draining'],
+    ['3', 'starting'],
+  ]);
 });
