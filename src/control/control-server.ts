@@ -126,7 +126,7 @@ function routesOf(
     'POST /v1/reload': () => {
       // A running reload may have started with an older program, so its result does not answer this request.
       if (!cluster.reloading) return cluster.reload(REASON);
-      throw new Refusal(409, 'BUSY', 'a reload is already in progress; try again when it has ended');
+      throw new Refusal(409, 'BUSY', 'a reload is already in progress; try again when it ends');
     },
     'POST /v1/scale': async ({ body }) => {
       const { workers: wanted } = Object(body) as { readonly workers: number };
