@@ -25,10 +25,10 @@ describe('the documentation', () => {
     expect(DOCUMENTS.filter((path) => path.startsWith('docs/')).length).toBeLessThanOrEqual(30);
   });
 
-  it('has at most 26,140 words: one more page of prose is a decision', () => {
+  it('has at most 26,150 words: one more page of prose is a decision', () => {
     const pages = DOCUMENTS.filter((path) => path === 'README.md' || path.startsWith('docs/'));
     const words = pages.flatMap((path) => readDocument(path).split(/\s+/).filter(Boolean));
-    expect(words.length).toBeLessThanOrEqual(26_140);
+    expect(words.length).toBeLessThanOrEqual(26_150);
   });
 
   it.each(DOCUMENTS)('has no dead link: %s', (path) => {

@@ -66,7 +66,9 @@ describe('an app without an HTTP server', () => {
   it('may be given an address, and is told once that nothing listens there', async () => {
     const cluster = await ClusterProcess.start({ program: 'noHttp', env: behaviour('context') });
     const warnings = cluster.all('warning').map(({ message }) => message);
-    expect(warnings).toEqual([expect.stringContaining('remove the options "port", "host" and "path"')]);
+    expect(warnings).toEqual([
+      expect.stringContaining('remove the options "port", "host" and "path"'),
+    ]);
   });
 });
 
