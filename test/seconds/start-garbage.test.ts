@@ -1,16 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { collectStartGarbage, untilIdle } from '../../src/contract/process/process-meter.js';
+import { afterEach, expect, it } from 'vitest';
+import { untilIdle } from '../../src/contract/process/process-meter.js';
+import { ClusterProcess, stopAll } from '../support/cluster-process.js';
 
-it('collects the garbage of the start once the process has been idle for 5 s', async () => {
-  // A collection of the young generation alone keeps what a WeakRef refers to.
-  const garbage = new WeakRef({ of: 'the start' });
-  await collectStartGarbage();
-  await delay(100);
-  expect(garbage.deref()).toBeUndefined();
+afterEach(stopAll);
+
+it('every process collects the garbage of its startup once it has been idle for 5 s', async () => {
+  const cluster = await ClusterProcess.start({
+    options: { workers: 1 },
+    execArgv: ['--trace-gc'],
+  });
+  const pids = [cluster.pid, ...cluster.workerPids];
+  const hasCollected = (pid: number) =>
+    new RegExp(`^\\[${pid}:.*low memory notification`, 'm').test(cluster.output);
+  await cluster.until('the collections', () => pids.every(hasCollected));
 });
 
-it('collects nothing in a process that is never idle', async () => {
+it('a process is not idle while its event loop is half busy', async () => {
   const load = setInterval(() => {
     for (const end = performance.now() + 10; performance.now() < end;);
   }, 20);

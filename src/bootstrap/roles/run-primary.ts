@@ -12,6 +12,7 @@ import {
 } from '../../contract/options/resolve.js';
 import { MAX_WORKERS } from '../../contract/options/checks.js';
 import { availableCores } from '../../contract/process/machine.js';
+import { collectStartGarbage } from '../../contract/process/process-meter.js';
 import { transition } from '../../decide/transition.js';
 import { forkWorker } from '../../primary/fork-worker.js';
 import { takeActivatedSocket } from '../../primary/listening/activated-socket.js';
@@ -84,6 +85,7 @@ export async function runPrimary(
   });
   const { url: servedUrl, endpoints } = await supervisor.serving;
   await control;
+  void collectStartGarbage();
   const { workers } = options;
   const { ports, balancing } = listening;
   // Always shows the port of slot 0, although another slot's worker may be ready first.

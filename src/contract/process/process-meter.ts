@@ -118,16 +118,14 @@ export async function untilIdle(intervalMs: number, share: number, patienceMs: n
   return false;
 }
 
-/** The pause of a collection grows with the heap: 70 ms for 40 MB, seconds for gigabytes. */
-const MAX_HEAP_BYTES = 200e6;
-
 /**
  * Collects the garbage of startup once, if this process is idle for 5 s in its first minute. Otherwise
- * V8 would keep it while the process is idle: 25 to 35 MB in a worker.
+ * V8 would keep it while the process is idle: 25 to 35 MB in a worker, 4 MB in a primary.
  */
 export async function collectStartGarbage(): Promise<void> {
   if (!(await untilIdle(5_000, 0.05, 60_000))) return;
-  if (process.memoryUsage().heapUsed > MAX_HEAP_BYTES) return;
+  // The pause grows with the heap: 70 ms for 40 MB, seconds for gigabytes.
+  if (process.memoryUsage().heapUsed > 200e6) return;
   try {
     const session = new (process.getBuiltinModule('node:inspector').Session)();
     session.connect();
