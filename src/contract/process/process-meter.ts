@@ -125,7 +125,7 @@ export async function untilIdle(intervalMs: number, share: number, patienceMs: n
 export async function collectStartGarbage(): Promise<void> {
   if (!(await untilIdle(5_000, 0.05, 60_000))) return;
   // The pause grows with the heap: 70 ms for 40 MB, seconds for gigabytes.
-  if (process.memoryUsage().heapUsed > 200e6) return;
+  if (getHeapStatistics().used_heap_size > 200e6) return;
   try {
     const session = new (process.getBuiltinModule('node:inspector').Session)();
     session.connect();
