@@ -7,7 +7,7 @@ import { figure, formatSeconds, formatTable, megabytes, printJson, printLines } 
 type WorkerReport = ClusterReport['workers'][number];
 
 const POLL_MS = 1_000;
-const SILENT_AFTER_MS = 2_000; // two pings
+const SILENT_AFTER_MS = 3_000; // a ping a second, unanswered for 2 s
 
 /** The state of the whole cluster, in one line. */
 export function summarize({ status, ready, desired, generation, reason }: ClusterReport): string {
@@ -24,7 +24,7 @@ export function workersTable(
     pid: ({ pid }) => figure(pid),
     gen: ({ generation }) => figure(generation),
     state: ({ state, heartbeatAgeMs }) =>
-      state === 'ready' && heartbeatAgeMs! > SILENT_AFTER_MS ? 'no answer' : state,
+      state === 'ready' && (heartbeatAgeMs ?? 0) > SILENT_AFTER_MS ? 'no answer' : state,
     ...(requestRates && { 'req/s': ({ slot }) => figure(requestRates.get(slot) ?? null) }),
     'in flight': ({ requestsInFlight }) => figure(requestsInFlight),
     conns: ({ openConnections }) => figure(openConnections),

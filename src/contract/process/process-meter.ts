@@ -107,7 +107,7 @@ export function utilizationReader(): () => number {
   };
 }
 
-/** Resolves to `true` after the first interval in which the event loop was busy for less than `share` of it. */
+/** Resolves to `true` after an interval in which the event loop was busy for less than `share`, 0..1. */
 export async function untilIdle(intervalMs: number, share: number, patienceMs: number) {
   const deadline = performance.now() + patienceMs;
   while (performance.now() < deadline) {

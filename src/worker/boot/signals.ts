@@ -13,11 +13,11 @@ const MAX_FRAMES = 12;
 export const HOOKS_TAKEN_OVER =
   'the signal listeners of enableShutdownHooks() were removed, because they would close the app while requests are in flight; remove the call (the shutdown hooks run without it, after the drain), and close other Nest contexts in a shutdown hook of the app';
 
-/** @param removed is called when Nest's signal listeners have been removed. */
-export function answerSignals(leave: (signal: NodeJS.Signals) => void, removed: () => void): void {
+/** @param onRemove is called when Nest's signal listeners have been removed. */
+export function answerSignals(leave: (signal: NodeJS.Signals) => void, onRemove: () => void): void {
   for (const signal of SIGNALS_OF_THE_PRIMARY) process.on(signal, () => {});
   process.on(LEAVE_SIGNAL, leave);
-  removeNestListeners(removed);
+  removeNestListeners(onRemove);
 }
 
 /**
@@ -30,7 +30,7 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, removed: 
  *
  * @returns a function that ends the removal of new listeners.
  */
-export function removeNestListeners(removed: () => void): () => void {
+export function removeNestListeners(onRemove: () => void): () => void {
   const onNewListener = (name: string | symbol, listener: () => void): void => {
     if (typeof name !== 'string' || !name.startsWith('SIG')) return;
     const sites = callSites(MAX_FRAMES, onNewListener);
@@ -38,7 +38,7 @@ export function removeNestListeners(removed: () => void): () => void {
     // Node adds the listener only after this event. The microtask runs before any signal is handled.
     queueMicrotask(() => {
       process.off(name, listener);
-      removed();
+      onRemove();
     });
   };
   process.on('newListener', onNewListener);

@@ -44,8 +44,8 @@ const THREAD_TIMEOUT_MS = 5_000;
 /** The interval of measurements in a process without a primary, which gets no heartbeats. */
 const MEASURE_MS = 1_000;
 
-/** Interval in ms, utilization that counts as idle, and maximum wait: an app under full load is never idle. */
-const IDLE = [50, 0.5, 1_000] as const;
+/** Maximum wait for an idle interval, because an app under full load is never idle. */
+const IDLE_PATIENCE_MS = 1_000;
 
 interface LinkSetup {
   /** The options of `bootstrap()`. Missing in an app that does not use it. */
@@ -298,7 +298,7 @@ export class ProcessLink implements ClusterLink {
   /** Does work that no request waits for. Each piece of work waits for an idle interval. */
   afterStart(work: () => unknown): void {
     this.#idleWork = this.#idleWork
-      .then(() => untilIdle(...IDLE))
+      .then(() => untilIdle(50, 0.5, IDLE_PATIENCE_MS))
       .then(work)
       .catch((error: unknown) =>
         this.warn(`background work after startup failed: ${reportError(error).message}`),

@@ -175,9 +175,9 @@ it('ps shows an address only if something listens there', async () => {
 
 it('status says which worker does not answer', async () => {
   const workers = [
-    workerSnapshot({ slot: 0, heartbeatAgeMs: 1_100 }),
-    workerSnapshot({ slot: 1, heartbeatAgeMs: 2_100 }),
-    workerSnapshot({ slot: 2, heartbeatAgeMs: 2_100, state: 'draining' }),
+    workerSnapshot({ slot: 0, heartbeatAgeMs: 2_900 }),
+    workerSnapshot({ slot: 1, heartbeatAgeMs: 3_100 }),
+    workerSnapshot({ slot: 2, heartbeatAgeMs: 3_100, state: 'draining' }),
     workerSnapshot({ slot: 3, heartbeatAgeMs: null, state: 'starting' }),
   ];
   await running('shop', 4711, { cluster: { ...STATUS.cluster, workers } });

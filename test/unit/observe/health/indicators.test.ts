@@ -10,7 +10,7 @@ import {
 import type { Offload } from '../../../../src/offload/offload.service.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
 
-/** What is known of each version of terminus. */
+/** Differences between the versions of terminus. */
 const TERMINUS_11 = { knowsDegraded: false };
 const TERMINUS_12 = { knowsDegraded: true };
 
