@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readStat, withDescendants } from './process-table.mjs';
 
 /** PF_KTHREAD of the kernel's include/linux/sched.h. */
@@ -12,6 +13,12 @@ export const MAX_SHARE = 0.03;
 const MAX_WAITING_SHARE = 0.1;
 /** Maximum share of measurements that are discarded. Beyond it a result is not published. */
 const MAX_DISCARDED = 0.25;
+
+/** A system is at rest when it uses less than this share of one core for REST_MS. */
+const REST_SHARE = 0.01;
+const REST_MS = 1_000;
+/** Longest wait for it: some systems poll. */
+const REST_PATIENCE_MS = 10_000;
 
 /** Number of other users that the error lists, and the length of each name. */
 const NAMED = 8;
@@ -41,6 +48,17 @@ export function watchMachine() {
 /** The processes of a system. Their descendants belong to it too. */
 export function pidsOf(running) {
   return [...running.frontPids(), ...running.workerPids()];
+}
+
+/** Waits until nothing of a start is left to do, such as a thread that still loads the app. */
+export async function untilAtRest(running) {
+  const deadline = performance.now() + REST_PATIENCE_MS;
+  for (let share = 1; share >= REST_SHARE && performance.now() < deadline;) {
+    const endWatch = watchMachine();
+    await delay(REST_MS);
+    const waiting = pidsOf(running);
+    share = endWatch({ pids: [], waiting }).waiting * availableParallelism();
+  }
 }
 
 /**

@@ -34,8 +34,8 @@ const HELP = `npm run bench -- [options]
   --node PATH      Node under test; default: the one that runs this
   --seconds N      length of a measurement; each scope has its own default
   --rounds N       how often each system is measured; each scope has its own default
-  --starts N       number of starts of all systems; 3           } where the cost of a request
-  --windows N      how often each is measured in a start; 6    } is compared: keep-alive, …
+  --starts N       number of starts of all systems; 6           } where the cost of a request
+  --windows N      how often each is measured in a start; 2    } is compared: keep-alive, …
   --events N       reloads or kills in a round
   --json FILE      write the results there too
   --force          measure although others use the machine; for a look, not for the report

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { readStat } from './process-table.mjs';
 import { sum } from './statistics.mjs';
 
 /**
@@ -19,8 +20,12 @@ export function measureUsage(running) {
       ? each[0].toSorted((a, b) => b - a).slice(0, running.threads)
       : each.map(sum);
     const mean = sum(shares) / shares.length;
+    const cpuMicros = requests > 0 ? (total / requests) * 1e6 : undefined;
+    const user = (after.user - before.user) / (after.both - before.both);
     return {
-      cpuMicros: requests > 0 ? (total / requests) * 1e6 : undefined,
+      cpuMicros,
+      userMicros: cpuMicros === undefined ? undefined : cpuMicros * user,
+      systemMicros: cpuMicros === undefined ? undefined : cpuMicros * (1 - user),
       primaryCpuShare: after.front.length > 0 ? sum(front) / total : undefined,
       busiestRatio: shares.length > 1 && mean > 0 ? Math.max(...shares) / mean : undefined,
       ...readMemory(running),
@@ -41,8 +46,13 @@ export function readMemory(running) {
   };
 }
 
+/** CPU time by thread, and the ticks from which it is divided into user and system time. */
 function readThreads(running) {
+  const stats = [...running.frontPids(), ...running.workerPids()].map((pid) => readStat(pid) ?? []);
+  const user = sum(stats.map((stat) => Number(stat[11] ?? 0)));
   return {
+    user,
+    both: user + sum(stats.map((stat) => Number(stat[12] ?? 0))),
     front: running.frontPids().map(threadsOf),
     workers: running.workerPids().map(threadsOf),
   };

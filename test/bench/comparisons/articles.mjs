@@ -38,7 +38,7 @@ const slow = {
   name: 'slow',
   title: 'Article 2: a slow route',
   about:
-    '"Why Node.js clustering is key for optimizing applications": `loadtest -n 100 -c 10` on `/slow`, which fills an array with 100,000 random numbers and sums their squares. No warm-up, as in the article: so the first requests are those of a process that has compiled nothing yet.',
+    '"Why Node.js clustering is key for optimizing applications": `loadtest -n 100 -c 10` on `/slow`, which fills an array with 100,000 random numbers and sums their squares. No warm-up, as in the article, but the load begins when the system is at rest: so the first requests are those of a process that has compiled nothing yet.',
   said: 'One process → node:cluster: about 100 s → 0.136 s for the 100 requests, longest 12 s → 41 ms. (An outlier: 100 such sums are not 100 s of work.)',
   rounds: 3,
   adapters: ['express'],

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { warmUp, wrk } from '../load/wrk.mjs';
-import { measureUsage, readMemory } from '../usage.mjs';
-import { BusyMachineError, pidsOf, watchMachine } from '../machine-use.mjs';
+import { measureUsage } from '../usage.mjs';
+import { BusyMachineError, pidsOf, untilAtRest, watchMachine } from '../machine-use.mjs';
 import { describeMeasurement } from '../report/metrics.mjs';
 import { entriesOf, identityOf, mediansOf } from './rows.mjs';
 import { comparedMetrics } from './window-statistics.mjs';
 
-/** Until what came up has come to rest. */
-const IDLE_MS = 1_000;
 /** Until the last connections of a window are closed; then no thread runs, and all CPU is booked. */
 const SETTLE_MS = 100;
 
@@ -24,7 +22,7 @@ const SETTLE_MS = 100;
  */
 export async function compareWindows({ contestants, baseline, load, group, run }) {
   const entries = await entriesOf(contestants, run, group);
-  for (const entry of entries) Object.assign(entry, { windows: [], idle: [] });
+  for (const entry of entries) Object.assign(entry, { windows: [] });
   const able = () => entries.filter(({ notRun }) => notRun === undefined);
   run.disturbances.plan(able().length * run.starts * run.windows);
   for (let start = 1; start <= run.starts; start += 1) {
@@ -43,7 +41,6 @@ export async function compareWindows({ contestants, baseline, load, group, run }
     return {
       ...identity,
       ...mediansOf(windows.map(({ metrics }) => metrics)),
-      ...mediansOf(entry.idle),
       ...comparedMetrics(windows, baseWindows, entries.length),
       windows: entry.windows.map((window) => ({ ...window, metrics: undefined })),
     };
@@ -82,10 +79,7 @@ async function measureStart({ order, start, load, group, run }) {
       const { system: own, env = {} } = system.entry.contestant;
       system.running = await own.start({ node, adapter, workers, port: await nextPort(), env });
     });
-    await delay(IDLE_MS);
-    await each(systems, async ({ entry, running }) => {
-      entry.idle.push({ idleWorkerRssBytes: readMemory(running).workerRssBytes });
-    });
+    await each(systems, ({ running }) => untilAtRest(running));
     await each(systems, ({ running }) => warmUp(running, load));
     await each(systems, async (system) => (system.pids = pidsOf(system.running)));
     let place = 0;

@@ -1,5 +1,5 @@
 import { median } from '../statistics.mjs';
-import { pidsOf, watchMachine } from '../machine-use.mjs';
+import { pidsOf, untilAtRest, watchMachine } from '../machine-use.mjs';
 import { describeMeasurement } from '../report/metrics.mjs';
 import { DEFAULT_SYSTEM } from '../report/tables.mjs';
 import { entriesOf, identityOf, mediansOf } from './rows.mjs';
@@ -11,7 +11,7 @@ import { entriesOf, identityOf, mediansOf } from './rows.mjs';
  *
  * @param contestants `system`; `label`, `workers` and `env` if they differ from the run's; and
  *   anything that `measure` needs.
- * @param measure measures a running contestant: metrics by name, `errors` by kind. Gets the time
+ * @param measure measures a running contestant at rest: metrics by name, `errors` by kind. Gets the time
  *   from its spawn until all of its workers answered too, in ms.
  * @returns a row for each contestant: medians of the rounds, errors of all of them.
  */
@@ -60,7 +60,9 @@ async function bringUp(system, options, measure) {
   const begun = performance.now();
   const running = await system.start(options);
   try {
-    const measured = await measure(running, performance.now() - begun);
+    const startMs = performance.now() - begun;
+    await untilAtRest(running);
+    const measured = await measure(running, startMs);
     return { measured, use: endWatch({ pids: pidsOf(running) }) };
   } finally {
     await running.stop();

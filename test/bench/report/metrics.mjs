@@ -44,6 +44,8 @@ const METRICS = {
   cpuMicros: ['CPU per request, µs', measured],
   cpuMicrosQuartile: ['lower quartile, µs', measured],
   cpuMicrosLeast: ['least, µs', measured],
+  userMicros: ['user time, µs', measured],
+  systemMicros: ['system time, µs', measured],
   cpuRatio: ['× nestjs-cluster', measured],
   cpuRatioQuartile: ['× nestjs-cluster, lower quartile', measured],
   cpuRatioLeast: ['× nestjs-cluster, least', measured],
