@@ -23,7 +23,7 @@ import { detectRole, type Role } from './roles/role.js';
 import type { Examine } from './roles/run-standalone.js';
 
 const NO_WORKERS_HERE =
-  'bootstrap() cannot start workers here: this is the CommonJS build of nestjs-cluster, which is only for Jest, and a worker would run Jest again; in a test, set workers: 0, or start the built main file in its own process; outside of tests, exclude nestjs-cluster from the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
+  'bootstrap() cannot start workers from the CommonJS build of nestjs-cluster, which is only for Jest: a worker would run Jest again; in a test, set workers: 0, or start the built main file in its own process; outside of tests, exclude nestjs-cluster from the bundle (ncc: -e nestjs-cluster), and start node without --no-experimental-require-module';
 
 /** `nestjs-cluster-tools doctor` sets this global function before the program starts. */
 const EXAMINE = Symbol.for('nestjs-cluster.examine');

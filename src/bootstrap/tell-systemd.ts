@@ -60,7 +60,7 @@ export function tellSystemd(
     if (isWell()) notify('WATCHDOG=1');
     else warn("systemd's watchdog is not notified: the primary no longer supervises its workers");
   };
-  // Checks after all due timers, because they are late if the process was suspended.
+  // Checks after all due timers: they run late if the process was suspended.
   setInterval(() => setImmediate(answer), watchdogMs).unref();
 }
 

@@ -16,7 +16,7 @@ interface Member {
 export interface AppView {
   readonly providers: readonly Member[];
   readonly controllers: readonly Member[];
-  /** The servers of the app's WebSocket gateways, of any library. */
+  /** The servers of the app's WebSocket gateways, from any library. */
   readonly socketServers: readonly unknown[];
 }
 

@@ -41,7 +41,7 @@ const INJECTED_PROPERTIES = 'self:properties_metadata';
 const ROUTE_ARGUMENTS = '__routeArguments__';
 const SSE = '__sse__';
 
-/** The values of these decorators cannot be cloned. Nest's metadata keys start with the index in this list. */
+/** The values of these decorators cannot be cloned. Nest's metadata keys start with a decorator's index here. */
 const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
 @Injectable()

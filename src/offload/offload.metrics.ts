@@ -13,7 +13,7 @@ export interface OffloadSnapshot {
   readonly queueSize: number;
 }
 
-/** Counts the calls of `@CpuBound()` methods, and measures their durations. */
+/** Counts the calls to `@CpuBound()` methods, and measures their durations. */
 export class OffloadMetrics {
   readonly #tasks: InstanceType<MetricsClient['Counter']>;
   readonly #wait: InstanceType<MetricsClient['Histogram']>;
@@ -36,12 +36,12 @@ export class OffloadMetrics {
       new Histogram({ ...named(name, help), labelNames: ['task'], buckets });
     this.#wait = histogram(
       'offload_wait_seconds',
-      'Time that calls of @CpuBound() methods waited for a thread',
+      'Time that calls to @CpuBound() methods waited for a thread',
       WAIT_BUCKETS,
     );
     this.#run = histogram(
       'offload_run_seconds',
-      'Time that calls of @CpuBound() methods ran, including the transfer to the thread and back',
+      'Time that calls to @CpuBound() methods ran, including the transfer to the thread and back',
       RUN_BUCKETS,
     );
     const gauge = (name: string, help: string, value: () => number): object =>

@@ -197,7 +197,7 @@ export class Offload {
     const verify = async (): Promise<void> => refuse([...refusals, ...(await pool.check())]);
     const keep = (): void => pool.keep();
     const utilization = (): number => this.#calls.utilization(threads);
-    // If startup fails anyway, the message also has the problems that only a thread can find.
+    // If startup fails anyway, the message also lists the problems that only a thread can find.
     if (refusals.length > 0 || !this.link.provideThreads({ verify, keep, utilization })) {
       await verify();
       keep();

@@ -83,7 +83,7 @@ class PackageThread {
   }
 
   #ended(reason: string, readyAt: number | undefined): void {
-    const message = `the thread of ${this.name} ended and is restarted without its state: ${reason}`;
+    const message = `the thread of ${this.name} ended, and restarts without its state: ${reason}`;
     this.emit('warning', { message });
     const livedMs = readyAt === undefined ? undefined : performance.now() - readyAt;
     this.#failures = recordFailure(this.#failures, { cause: 'exit', livedMs });

@@ -352,7 +352,7 @@ describe('the check', () => {
     const [problem] = await pool.check();
     expect(problem).toMatch(
       `a thread cannot find offload.module (HiddenModule): it has imported ${FILE}, ` +
-        'but the import did not call forRoot(). Call forRoot() in the decorator of a @Module(), or export HiddenModule from the file (needed by Pooled.',
+        'but the import did not call forRoot(). Call forRoot() in a @Module() decorator, or export HiddenModule from the file (needed by Pooled.',
     );
   });
 

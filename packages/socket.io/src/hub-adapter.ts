@@ -51,7 +51,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     return sending(() => super.broadcast(...packet));
   }
 
-  /** Resolves with the echo, so the base class sends to its own clients in the common order. */
+  /** Resolves when the echo arrives, so the base class sends to its own clients in the shared order. */
   protected override doPublish(message: ClusterMessage): Promise<string> {
     return new Promise((resolve) =>
       this.channels.say(this.uid, encodeJson(message), { echo: () => resolve('') }),

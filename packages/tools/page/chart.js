@@ -99,7 +99,7 @@ export function Charts({ rows, problem, children }) {
 /** Shows the reason instead of an empty chart. */
 function Missing({ chart: { title, lines }, problem }) {
   const none = lines.some(([name]) => name === 'queued')
-    ? 'the metrics have no calls of @CpuBound() methods'
+    ? 'the metrics have no calls to @CpuBound() methods'
     : 'no request in the last seconds';
   return html`
     <figure>

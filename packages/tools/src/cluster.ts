@@ -57,7 +57,7 @@ export async function findCluster(wanted?: string): Promise<ControlClient> {
   const list = all.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ') || 'none';
   if (fit.length > 1)
     throw new ToolError(`several clusters are running: ${list}; choose one with --cluster`, 64);
-  throw new ToolError(`this user runs no matching cluster; running clusters: ${list}`, 69);
+  throw new ToolError(`this user has no matching cluster; running clusters: ${list}`, 69);
 }
 
 async function running(): Promise<readonly Found[]> {

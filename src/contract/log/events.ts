@@ -57,7 +57,7 @@ export interface ClusterEventMap {
     requests: readonly BlockedRequest[];
   };
   'worker-restarting': { slot: number; delayMs: number; failures: number; degraded: boolean };
-  /** The worker still serves while a new worker starts to take its place. */
+  /** The worker still serves while its replacement starts. */
   'worker-replacing': {
     worker: WorkerIdentity;
     cause: Exclude<ReplaceCause, 'reload'>;

@@ -121,7 +121,7 @@ const address = v.message(
     v.string(),
     v.check((host) => host === 'localhost' || isIP(host) !== 0),
   ),
-  'an IP address or localhost (0.0.0.0 and :: are all interfaces)',
+  'an IP address or localhost (0.0.0.0 or :: for all interfaces)',
 );
 
 /** At least 16 random characters, which cannot be guessed. */
@@ -250,12 +250,12 @@ export interface ClusterOptions {
   admin?: AdminOptions | undefined;
   /**
    * Listeners that show `/metrics` and the details of `/health`. `'app'` (default): the app's port
-   * and the admin listener. `'admin'`: only the admin listener, so not with `workers: 0`.
+   * and the admin listener. `'admin'`: only the admin listener; refused with `workers: 0`.
    */
   expose?: 'app' | 'admin' | undefined;
   /**
    * Listeners by event name, which run in the primary. Unlike listeners added with `runtime.on()`,
-   * they get the events from the start. With `workers: 0` there are no events of workers.
+   * they get the events from the start. With `workers: 0` there are no worker events.
    */
   on?: ClusterEventListeners | undefined;
   /** See {@link ControlOptions}; `false` opens no control socket. Has no effect with `workers: 0`. */

@@ -107,7 +107,7 @@ const buckets = v.message(
     v.minLength(1),
     v.check((bounds) => bounds.every((bound, i) => i === 0 || bound > bounds[i - 1]!)),
   ),
-  'an ascending list of at least one positive number of seconds',
+  'one or more positive numbers of seconds, ascending',
 );
 
 // Checks the method that is used, not the class, so that a registry of either client passes.
@@ -162,9 +162,9 @@ const offload = optionGroup({
 
 /** Options of `ClusterModule.forRoot()`. Every option has a default. */
 export interface ClusterModuleOptions {
-  /** See {@link HealthOptions}; `false` serves no health endpoints. */
+  /** See {@link HealthOptions}; `false` disables the health endpoints. */
   health?: HealthOptions | false | undefined;
-  /** See {@link MetricsOptions}; `false` serves no metrics endpoint and measures no requests. */
+  /** See {@link MetricsOptions}; `false` disables the endpoint and the request metrics. */
   metrics?: MetricsOptions | false | undefined;
   /** See {@link OffloadOptions}. */
   offload?: OffloadOptions | undefined;

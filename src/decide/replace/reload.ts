@@ -213,7 +213,7 @@ function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null
 /** The release to which a failed reload is rolled back: the last release that stayed up. */
 function releaseBefore(state: ClusterState, next: ProgramPaths): Release | undefined {
   const { release, previous, everReady } = state;
-  // Reloading a program that is still observed does not prove that the program works: `previous` stays.
+  // Reloading a program under observation does not prove that it works: `previous` is kept.
   if (previous !== undefined && isSameProgram(release, next)) return previous;
   const isWell = everReady && wantedSlots(state).every(({ failures }) => !failures.degraded);
   return isWell ? release : undefined;

@@ -8,7 +8,7 @@ export interface ExportedClass {
   readonly name: string;
 }
 
-/** Minimum time between two searches, because a task may declare a new class in each call. */
+/** Minimum time between two searches: a task may declare a new class in each call. */
 const SEARCH_MS = 60_000;
 
 /** Finds classes in the exports of the app's files that this thread has loaded. */

@@ -143,7 +143,7 @@ export class ThreadHost {
       if (typeof given !== 'function') {
         return (
           `a thread cannot find offload.module (${name}): it has imported ${file}, ` +
-          `but the import did not call forRoot(). Call forRoot() in the decorator of a @Module(), or export ${name} from the file`
+          `but the import did not call forRoot(). Call forRoot() in a @Module() decorator, or export ${name} from the file`
         );
       }
       const { Logger } = await import('@nestjs/common');

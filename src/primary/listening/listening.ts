@@ -80,7 +80,7 @@ export class Listening {
     try {
       await this.#opening;
     } catch (error) {
-      this.#opening = undefined; // the request of the next worker tries again
+      this.#opening = undefined; // the next worker's request will retry
       throw error;
     }
   }

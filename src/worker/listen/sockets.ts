@@ -96,7 +96,7 @@ export class WorkerSockets {
   handOver(send: (handle: unknown) => Promise<void>): void {
     const own = this.#own;
     if (!(own instanceof http.Server)) return;
-    let sent = Promise.resolve(); // one at a time, so that other messages need not wait for all
+    let sent = Promise.resolve(); // one at a time, so that other messages need not wait for all of them
     this.tracker.handOver = ({ socket }) => {
       const { _handle: handle, server } = socket as IdleSocket;
       if (server !== own || socket.writableLength > 0 || !handle) return false;

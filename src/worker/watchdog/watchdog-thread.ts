@@ -40,7 +40,7 @@ const WRITE_RETRY_MS = 10;
 
 const REQUEST_BYTES = 4_096;
 
-/** The number of functions in the log of a heap profile. */
+/** Number of functions logged for each heap profile. */
 const TOP_FUNCTIONS = 5;
 
 type HeapProfile = HeapProfiler.SamplingHeapProfile;

@@ -80,7 +80,7 @@ describe('the thread of a package', () => {
     }, 5_000);
     expect(existsSync(path)).toBe(false);
     expect(warnings()).toEqual([
-      `the thread of ${NAME} ended and is restarted without its state: told to die`,
+      `the thread of ${NAME} ended, and restarts without its state: told to die`,
     ]);
   });
 
@@ -90,7 +90,7 @@ describe('the thread of a package', () => {
     await expect(threads.path(NAME)).rejects.toThrow('no socket');
     await expect(threads.path(NAME)).rejects.toThrow('no socket');
     expect(warnings()).toEqual([
-      `the thread of ${NAME} ended and is restarted without its state: no socket`,
+      `the thread of ${NAME} ended, and restarts without its state: no socket`,
     ]);
     await vi.waitFor(async () => {
       await threads.path(NAME).catch(() => {});

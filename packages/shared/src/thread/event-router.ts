@@ -8,7 +8,7 @@ interface OpenRequest {
 }
 
 /**
- * Sends events to subscribed workers, at most once and in the order of each sender. A receiver that
+ * Sends events to subscribed workers, at most once and in order for each sender. A receiver that
  * reads too slowly misses events.
  */
 export class EventRouter {

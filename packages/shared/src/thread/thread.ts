@@ -40,7 +40,7 @@ function serve(socket: Socket, core: HubCore, number: number): void {
     },
     /** Refuses the request if its answer is too large or the worker does not read. */
     send: (frame: FromHub, payload?: Buffer): void => {
-      let why = 'the worker does not read its answers';
+      let why = 'the worker is not reading its answers';
       try {
         if (frames.send(frame, payload)) return;
       } catch (error) {

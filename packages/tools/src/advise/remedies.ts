@@ -67,7 +67,7 @@ export function mayWait(kind: Kind): boolean {
   return kind === 'files' || kind === 'processes';
 }
 
-/** A longer line is minified, so it does not show which part runs. */
+/** A longer line is probably minified, and does not show which part runs. */
 const MAX_LINE = 300;
 
 export class KindsOfWork {

@@ -39,7 +39,7 @@ export interface FunctionAdvice {
   readonly remedy: string;
 }
 
-/** A function is listed if it blocks the event loop for this long more than once. */
+/** A function that blocks the event loop for this long at least twice is listed. */
 const BLOCK_MS = 20;
 /** A function is also listed if its calls of {@link SHORT_MS} or more have this share. Short calls gain nothing from a thread. */
 const LEAST_SHARE = 0.05;
@@ -136,7 +136,7 @@ function verdictOf({ place }: Owner, kind: Kind): Pick<FunctionAdvice, 'kind' | 
   const ownCode =
     place === null
       ? 'no function of the app was running: record a CPU profile to see the functions of the package'
-      : 'move it into a method with @CpuBound(), whose arguments and result can be copied';
+      : 'move it into a @CpuBound() method whose arguments and result can be copied';
   return { kind, remedy: remedyOf(kind) ?? ownCode };
 }
 
@@ -149,7 +149,7 @@ function near(place: string): string {
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
     ? `the event loops were busy for only ${percent(utilization)} of the time: profile again under the usual load`
-    : `no function blocked the event loop for ${BLOCK_MS} ms more than once, or took ${percent(LEAST_SHARE)} of its time in calls of ${SHORT_MS} ms or more; ` +
+    : `no function blocked the event loop for ${BLOCK_MS} ms twice, or took ${percent(LEAST_SHARE)} of its time in calls of ${SHORT_MS} ms or more; ` +
         `the event loop was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
 }
 

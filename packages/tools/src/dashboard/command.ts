@@ -23,7 +23,7 @@ export function addDashboardCommand(program: Command): void {
     .option('--read-only', 'disable all changes', false)
     .option(
       '--metrics <url>',
-      "URL of the metrics, which contain the latency (default: from the app's options)",
+      "URL of the metrics, for the latency (default: from the app's options)",
       httpUrl,
     )
     .action(serve);

@@ -6,9 +6,9 @@ export interface Readings {
   readonly p50Ms?: number;
   readonly p95Ms?: number;
   readonly p99Ms?: number;
-  /** The calls of `@CpuBound()` methods that wait for a thread. */
+  /** Number of `@CpuBound()` calls waiting for a thread. */
   readonly queued?: number;
-  /** The completed calls of `@CpuBound()` methods per second. */
+  /** Completed `@CpuBound()` calls per second. */
   readonly offloaded?: number;
 }
 

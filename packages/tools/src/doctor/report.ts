@@ -39,5 +39,5 @@ export function pageOf({ main, workers, findings, ignored }: DoctorReport): stri
   );
   const left = ignored.length === 0 ? '' : `; ignored: ${ignored.join(', ')}`;
   const count = `${findings.length} finding${findings.length === 1 ? '' : 's'}`;
-  return `${[...rows, `${main} with ${workers} workers: ${count}${left}`].join('\n\n')}\n`;
+  return `${[...rows, `${main} with ${workers} worker${workers === 1 ? '' : 's'}: ${count}${left}`].join('\n\n')}\n`;
 }

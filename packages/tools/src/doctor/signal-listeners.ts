@@ -15,7 +15,7 @@ const ADDS = ' _addListener (node:events:';
 /** Records where the app's code adds listeners for signals. Ignores listeners of libraries. */
 export class SignalListeners {
   readonly #places = new Set<string>();
-  /** The files of nestjs-cluster, which may be linked to the app. */
+  /** The directory of nestjs-cluster, which npm link may have placed elsewhere. */
   readonly #own = directoryOf('nestjs-cluster/package.json');
 
   constructor() {

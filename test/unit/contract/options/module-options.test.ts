@@ -83,7 +83,7 @@ it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[],
     'metrics.buckets',
     [[1], [0.001, 0.5, 60]],
     [...NO_BUCKETS, null],
-    'an ascending list of at least one positive number of seconds',
+    'one or more positive numbers of seconds, ascending',
   ],
   [
     'metrics.registry',
